@@ -1,5 +1,6 @@
 //! Kernels as compilers print them, to tests: `import k.ptx`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -292,6 +293,31 @@ fn a_weakened_order_is_caught_at_the_lines_of_the_accesses() {
         let known = found.iter().all(|text| accesses.contains(&text.as_str()));
         assert!(found.len() == 2 && known && found.iter().any(|text| text.starts_with("st")), "{test}: {line}");
     }
+}
+
+/// What the executor shows of the repository's kernels is allowed, and races only where the model has a race.
+#[test]
+fn the_executor_agrees_on_kernels() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let lines = |arguments: &[&str]| -> Vec<serde_json::Value> {
+        let said =
+            fencepost(root, &[arguments, &["litmus/compiled", "--model", "ptx", "--format", "jsonl"]].concat());
+        said.out.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+    };
+    let mut racy = BTreeMap::new();
+    for answer in lines(&["check", "--property", "race"]) {
+        racy.insert(answer["test"].to_string(), answer["verdict"] == "racy");
+    }
+    let (mut run, mut shown) = (0, 0);
+    for seen in lines(&["run", "--runs", "60"]) {
+        let Some(&racy) = racy.get(&seen["test"].to_string()) else { continue };
+        let observed = seen["observed"].as_array().expect("outcomes");
+        assert!(!observed.is_empty() && observed.iter().all(|o| o["allowed"] == true), "{seen}");
+        let races = seen["races"].as_array().is_some_and(|races| !races.is_empty());
+        assert!(racy || !races, "{seen}");
+        (run, shown) = (run + 1, shown + u32::from(races));
+    }
+    assert!(run >= 28 && shown >= 12, "{run} run, {shown} of them with a race");
 }
 
 #[test]

@@ -99,15 +99,30 @@ struct Found {
 /// Said where time is over.
 pub(super) const NOT_ALL: &str = "not all runs were looked through for races: out of time";
 
-/// Looks for races in a run; adds them to those known. `false`: it was `late` before all of the run was looked through.
+/// How much of a run was looked through for races.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// All of it.
+    Through,
+    /// It was late before that.
+    Late,
+    /// Nothing: what was bound early in it hides what is handed over.
+    Open,
+}
+
+/// Looks for races in a run; adds them to those known.
 pub(super) fn find(
     code: &Code,
     events: &[Event],
     recorded: &Recorded,
     known: &mut Vec<Race>,
     late: &dyn Fn() -> bool,
-) -> bool {
-    add(code, events, recorded, known, |_| true, late)
+) -> Looked {
+    let (pairs, looked) = pairs(code, events, late);
+    if looked != Looked::Open {
+        add(code, events, recorded, known, pairs);
+    }
+    looked
 }
 
 /// As [`find`], but only takes up the races that the memory itself found, to say why they are.
@@ -124,20 +139,14 @@ pub(super) fn explain(
         hazards.iter().any(|h| h.kind == HazardKind::Race && (h.first, h.second) == (a, Some(b)))
     };
     if hazards.iter().any(|h| h.kind == HazardKind::Race) {
-        add(code, events, recorded, known, found, late);
+        let (mut pairs, _) = pairs(code, events, late);
+        pairs.retain(found);
+        add(code, events, recorded, known, pairs);
     }
 }
 
-fn add(
-    code: &Code,
-    events: &[Event],
-    recorded: &Recorded,
-    known: &mut Vec<Race>,
-    counts: impl Fn(&Found) -> bool,
-    late: &dyn Fn() -> bool,
-) -> bool {
-    let (pairs, whole) = pairs(code, events, late);
-    for found in pairs.into_iter().filter(counts) {
+fn add(code: &Code, events: &[Event], recorded: &Recorded, known: &mut Vec<Race>, pairs: Vec<Found>) {
+    for found in pairs {
         let sides = [side(code, &found.first), side(code, &found.second)];
         let same = |r: &&mut Race| {
             (r.first.line, &r.first.text, r.second.line, &r.second.text)
@@ -159,21 +168,20 @@ fn add(
             schedule: recorded.clone(),
         });
     }
-    whole
 }
 
 /// Events that are looked at before the time is asked for.
 const EVENTS_PER_LOOK: usize = 256;
 
-/// The races of a run, each pair of instructions and threads once, and whether all of the run was looked through.
-fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>, bool) {
+/// The races of a run, each pair of instructions and threads once, and how much of the run was looked through.
+fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>, Looked) {
     let mut order = Order::new(code, Asked::All);
     let mut past: Vec<Vec<Past>> = vec![Vec::new(); code.locations.len()];
     let mut epochs = vec![0; code.threads.len()];
     let mut found: Vec<Found> = Vec::new();
     for (i, event) in events.iter().enumerate() {
         if i.is_multiple_of(EVENTS_PER_LOOK) && late() {
-            return (found, false);
+            return (found, Looked::Late);
         }
         if let Event::Pass(at, _) = event {
             epochs[at.thread] += 1;
@@ -201,7 +209,7 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
             list.push(now);
         });
     }
-    (found, true)
+    (found, if order.open { Looked::Open } else { Looked::Through })
 }
 
 /// Accesses of one thread of which the later one stands for the earlier one.

@@ -97,6 +97,9 @@ pub(super) struct Order<'a> {
     visible: FxHashMap<Source, (usize, usize, i64)>,
     /// What was handed over, in order; kept only where less than everything is asked for.
     pub(super) links: Vec<Link>,
+    /// Whether something was taken over from a write that was bound early and is committed later: what that hands over is known
+    /// too late, so that what seems to be in no order may be in one.
+    pub(super) open: bool,
 }
 
 /// An access that counts.
@@ -132,6 +135,7 @@ impl<'a> Order<'a> {
             read: vec![None; n],
             visible: FxHashMap::default(),
             links: Vec::new(),
+            open: false,
         }
     }
 
@@ -251,6 +255,7 @@ impl<'a> Order<'a> {
         let pending: Vec<(usize, Source)> =
             self.pending[t].iter().filter(|p| loc.is_none_or(|l| l == p.0)).copied().collect();
         for (_, source) in pending {
+            self.open |= self.visible.contains_key(&source);
             let heads = self.writes.get(&source).map(|w| w.heads.clone()).unwrap_or_default();
             for head in heads.iter().filter(|h| h.thread != t) {
                 if !self.mutual((head.thread, head.scope), (t, scope)) {
@@ -319,6 +324,7 @@ impl<'a> Order<'a> {
     fn writes(&mut self, (t, instr): (usize, usize), loc: usize, (source, value): (Source, i64), access: Access) {
         let rmw = matches!(self.code.threads[t].acts[instr], Act::Rmw { .. });
         let read = self.read[t].take().filter(|_| rmw);
+        self.open |= read.is_some_and(|source| self.visible.contains_key(&source));
         let mut arrivals = Default::default();
         if access.object.is_some() {
             arrivals = self.on_object((t, instr), (loc, value), read, &access);

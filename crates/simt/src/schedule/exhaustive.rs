@@ -204,8 +204,8 @@ pub(super) fn explore<B: Backend>(
                 break;
             }
             let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
-            seen.judged += 1;
-            race::find(machine.code, &played.events, recorded, &mut seen.races, &|| false);
+            let looked = race::find(machine.code, &played.events, recorded, &mut seen.races, &|| false);
+            seen.judged += u64::from(looked == race::Looked::Through);
         }
     }
     if limits.explain {

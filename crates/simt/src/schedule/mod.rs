@@ -263,9 +263,7 @@ impl Seeing {
         state: &State<B>,
         schedule: impl FnOnce() -> Recorded,
     ) {
-        let memory = &machine.memory;
-        let refused = memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
-        if refused || memory.is_pending(&state.memory) || !memory.is_whole(&state.memory) {
+        if is_no_hang(machine, state) {
             self.ended.discarded += 1;
             return;
         }
@@ -295,6 +293,13 @@ impl Seeing {
     fn hazard(&mut self, hazard: Hazard, outcome: Option<Vec<i64>>, run: impl FnOnce() -> Recorded) {
         self.hazards.entry((hazard, outcome)).or_insert_with(run);
     }
+}
+
+/// Whether a state without successors in which not every thread has ended is none of the program's: an earlier choice led there.
+fn is_no_hang<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> bool {
+    let memory = &machine.memory;
+    let refused = memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
+    refused || memory.is_pending(&state.memory) || !memory.is_whole(&state.memory)
 }
 
 impl From<Seeing> for Observation {

@@ -7,10 +7,10 @@
 //! # Invariants
 //! - Run number `i` of a seed depends on the seed and `i` alone.
 
-use super::{Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step};
+use super::{Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, is_no_hang};
 use crate::choice::Dice;
 use crate::memory::Backend;
-use crate::race;
+use crate::race::{self, Looked};
 use crate::record::{Event, HazardKind, Log, Silent};
 use crate::state::{State, Status};
 use crate::step::{Action, Machine};
@@ -55,12 +55,21 @@ pub(super) fn sample<B: Backend>(
         let end = one.finish(limits.steps, log, &clock)?;
         let Run { state, mut recorded, .. } = one;
         steps += recorded.steps.len() as u64;
-        if judge {
+        let discarded = match &end {
+            End::Finished(..) => !machine.memory.is_whole(&state.memory),
+            End::Stuck => is_no_hang(machine, &state),
+            // The others may well go on, but not as the program would have them.
+            End::Limit(..) => machine.is_astray(&state),
+            // What was bound early may be what led astray, and may turn out to be wrong.
+            End::Fault(_) => machine.memory.is_pending(&state.memory),
+        };
+        if judge && !discarded {
             let late = || clock.is_past();
             if limits.races {
                 match race::find(machine.code, &events, &recorded, &mut seeing.races, &late) {
-                    true => looked += 1,
-                    false => not_judged = Some(race::NOT_ALL.into()),
+                    Looked::Through => looked += 1,
+                    Looked::Late => not_judged = Some(race::NOT_ALL.into()),
+                    Looked::Open => {}
                 }
             } else {
                 looked += 1;
@@ -69,7 +78,7 @@ pub(super) fn sample<B: Backend>(
             }
         }
         match end {
-            End::Finished(..) if !machine.memory.is_whole(&state.memory) => seeing.ended.discarded += 1,
+            _ if discarded => seeing.ended.discarded += 1,
             End::Finished(outcome, finals) => {
                 seeing.ended.finished += 1;
                 recorded.finals = finals;
@@ -77,8 +86,6 @@ pub(super) fn sample<B: Backend>(
                 seeing.outcomes.add(outcome, || recorded);
             }
             End::Stuck => seeing.stuck(machine, &state, || recorded),
-            // The others may well go on, but not as the program would have them.
-            End::Limit(..) if machine.is_astray(&state) => seeing.ended.discarded += 1,
             End::Limit(what, endless) => {
                 // It may well go on for ever; what it has done it has done.
                 let found = machine.memory.hazards(machine.code, &state.memory);
@@ -93,8 +100,6 @@ pub(super) fn sample<B: Backend>(
                 };
                 seeing.stop(How::Limit, reason, recorded);
             }
-            // What was bound early may be what led astray, and may turn out to be wrong.
-            End::Fault(_) if machine.memory.is_pending(&state.memory) => seeing.ended.discarded += 1,
             End::Fault(halt) => seeing.fault(machine, &halt, recorded),
         }
         if clock.is_past() && run + 1 < runs {

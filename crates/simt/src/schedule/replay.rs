@@ -79,8 +79,8 @@ pub(super) fn play<B: Backend>(
         }
     }
     if limits.races {
-        race::find(machine.code, &events, recorded, &mut seeing.races, &|| false);
-        seeing.judged = 1;
+        let looked = race::find(machine.code, &events, recorded, &mut seeing.races, &|| false);
+        seeing.judged = u64::from(looked == race::Looked::Through);
     } else if limits.explain {
         let found = machine.memory.hazards(machine.code, &state.memory);
         race::explain(machine.code, &events, (recorded, &found), &mut seeing.races, &|| false);
