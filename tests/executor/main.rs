@@ -3,6 +3,7 @@
 //! What the tests of the repository expect of runs is judged with all that they expect (`tests/corpus`).
 
 mod buffering;
+mod counts;
 mod hangs;
 mod languages;
 mod loops;

@@ -222,6 +222,16 @@ pub struct Barrier {
     pub scope: Option<Scope>,
 }
 
+impl Barrier {
+    /// Whether it says how many threads have to come.
+    pub fn says_count(&self) -> bool {
+        match &self.naming {
+            BarrierNaming::Counted { count, .. } => count.is_some(),
+            BarrierNaming::Instance { quorum, .. } => quorum.is_some(),
+        }
+    }
+}
+
 /// What a barrier instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierAction {

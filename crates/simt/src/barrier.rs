@@ -20,7 +20,7 @@
 use super::code::{Act, Code, eval};
 use super::set::Set;
 use super::state::Thread;
-use super::{Halt, Result};
+use super::{Fault, Halt, Result};
 use program::dialect::Convergence;
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};
 
@@ -117,12 +117,9 @@ impl Key {
 }
 
 /// Whether an arrival at this barrier commutes with every step of other threads: who takes part in its phases does not
-/// depend on who comes first.
-pub(super) fn arrival_commutes(b: &Barrier) -> bool {
-    match &b.naming {
-        BarrierNaming::Counted { count, .. } => count.is_none(),
-        BarrierNaming::Instance { quorum, .. } => quorum.is_none(),
-    }
+/// depend on who comes first. One without a count may be for a barrier that others come to with one.
+pub(super) fn arrival_commutes(code: &Code, b: &Barrier) -> bool {
+    !b.says_count() && !(code.counts && matches!(b.naming, BarrierNaming::Counted { .. }))
 }
 
 impl<C: Clone + Default> Barriers<C> {
@@ -164,24 +161,30 @@ impl<C: Clone + Default> Barriers<C> {
             }
         };
         let phase = &mut self.phases[at];
+        // Who has arrived waits for the phase to be over, whatever it comes with.
+        if !phase.open && phase.arrived.has(t) {
+            if key.instance.is_some() {
+                return Err(unsupported("a thread that reaches one barrier instance twice"));
+            }
+            return Err(Halt::Blocked);
+        }
         if phase.count != count {
             // Without a count, it takes all threads of the group.
             let group = code.members(key.group, key.domain).iter().filter(|&&u| key.holds(code, u)).count() as i64;
             let all = [phase.count, count].contains(&None) && [phase.count, count].contains(&Some(group));
-            if !all || key.instance.is_some() {
-                return Err(unsupported("one phase of a barrier with different thread counts or quorums"));
+            if key.instance.is_some() {
+                return Err(unsupported("one phase of a barrier with different quorums"));
+            }
+            if !all {
+                let of = |count: Option<i64>| count.map_or("all threads".into(), |c| format!("{c} threads"));
+                let what = format!("is for {}, where another thread came for {}", of(count), of(phase.count));
+                return Err(Halt::Fault { kind: Fault::Barrier, thread: t, instr: pc, what });
             }
             phase.count = Some(group);
         }
         if phase.open {
             let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());
             return Ok((Came::On(carried), phase.number));
-        }
-        if phase.arrived.has(t) {
-            if key.instance.is_some() {
-                return Err(unsupported("a thread that reaches one barrier instance twice"));
-            }
-            return Err(Halt::Blocked);
         }
         phase.arrived.insert(t);
         join(&mut phase.carried, carried);

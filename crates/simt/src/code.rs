@@ -189,6 +189,8 @@ pub(super) struct Code {
     pub(super) loops: bool,
     /// Whether some thread has a branch: then what a barrier does depends on what is read.
     pub(super) branches: bool,
+    /// Whether some barrier says how many threads take part: then who does in a phase depends on who comes first.
+    pub(super) counts: bool,
     /// Who carries out asynchronous operations: the last threads, in this order.
     pub(super) agents: Vec<Agent>,
     /// A `fence.proxy.async` is about accesses of its CTA alone.

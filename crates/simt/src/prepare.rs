@@ -60,6 +60,7 @@ impl Code {
             calls_hand_over: false,
             loops: false,
             branches: false,
+            counts: false,
             local_fences: test.options.iter().any(|o| o.words() == ("async-fence", "cta")),
             agents,
             memory,
@@ -69,6 +70,7 @@ impl Code {
             let thread = code.thread(t)?;
             code.loops |= thread.loops;
             code.branches |= thread.acts.iter().any(|a| a.target().is_some());
+            code.counts |= thread.acts.iter().filter_map(Act::barrier).any(Barrier::says_count);
             code.threads.push(thread);
         }
         let mut acts = code.threads.iter().flat_map(|t| &t.acts);

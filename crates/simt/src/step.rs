@@ -535,7 +535,9 @@ impl<B: Backend> Machine<'_, B> {
                 Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
                 Act::Give { .. } => true,
                 Act::Mark { mark: fence, .. } => self.memory.fence_commutes(&state.memory, t, *fence),
-                Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
+                Act::Barrier(b) => {
+                    arrival_commutes(self.code, b) && self.memory.arrival_commutes(&state.memory, t)
+                }
                 // A choice is a step of its own.
                 Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
                 Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => false,

@@ -7,8 +7,8 @@
 //! Two kinds (see [`program::BarrierNaming`]):
 //! - *Counted* barriers are PTX's: an arrival belongs to a phase. Where every thread that uses the barrier takes part in
 //!   every phase (no count, or as many threads as the count), the phase is the number of earlier arrivals of the same
-//!   thread. Where fewer threads than use it make up a phase, the phases are free choices. Who has arrived without waiting
-//!   waits before it arrives again.
+//!   thread. Where fewer threads than use it make up a phase, or threads say different counts, the phases are free choices.
+//!   Who has arrived without waiting waits before it arrives again.
 //! - *Instance* barriers are those of the published suites: events with equal instance numbers and identifiers match;
 //!   nothing resets.
 //!
@@ -44,11 +44,15 @@ pub(super) struct BarrierEdges {
     pub(super) exits: Edges,
     /// Event of a phase to an arrival of the next one that waited until it was over: the base relation `nextbar`.
     pub(super) next: Edges,
-    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next.
+    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next; where phases are
+    /// chosen, also that of lanes that meet.
     pub(super) order: Edges,
     /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
     /// at that barrier in that phase: the base relation `divergence`.
     pub(super) divergence: Edges,
+    /// Arrivals at one barrier with different thread counts, in either order of their phases; to themselves, those that meet
+    /// such a one in their phase: the base relation `unlike-count`.
+    pub(super) unlike: Edges,
     /// Events of one barrier and phase, in either direction, for questions about progress.
     pub(super) partners: Edges,
     /// Conditions that every execution satisfies.
@@ -93,6 +97,10 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
     let (arrivals, waits) = (out.arrivals.clone(), out.waits.clone());
     let mut rules = Rules::new(program, out);
     let chosen = rules.choose(&mut result.constraints)?;
+    if chosen.phase.iter().any(Option::is_some) {
+        // Phases are chosen in the order in which threads come, and lanes that meet keep to one.
+        result.order.extend_from_slice(&rules.out.meets);
+    }
     for w in &waits {
         let passes = rules.passes_with(w, &chosen)?;
         if w.pass != Cond::TRUE {
@@ -136,7 +144,9 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
         }
     }
     for (i, a) in arrivals.iter().enumerate() {
+        rules.exits_to_arrive(i, a, &chosen, &mut result)?;
         for (j, b) in arrivals.iter().enumerate() {
+            rules.meets_unlike(i, a, j, b, &chosen, &mut result);
             let cond = rules.next_phase(i, a, j, b, &chosen)?;
             if cond != Cond::FALSE {
                 result.order.push((a.event, b.event, cond));

@@ -73,6 +73,7 @@ pub struct Skeleton {
     pub(crate) nextbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) meets: Vec<(EventId, EventId, Cond)>,
     pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
+    pub(crate) unlike_count: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
     pub(crate) call_order: Vec<(EventId, EventId, Cond)>,

@@ -15,7 +15,8 @@
 //! - Where values must not justify themselves (No-Thin-Air), the new pair takes the place of V → R → W → reader. If the value of W
 //!   depends on R, as that of an addition of 0 does, that is a chain of reads-from and dependencies. If it does not, as that of
 //!   an exchange, the chain was broken at R, and the new pair may close a cycle; but not if nothing depends on a reader, or if no
-//!   reader is left that has the value: those that read it go round themselves.
+//!   reader is left that has the value: those that read it go round themselves. Which values there are to read counts where they
+//!   are few numbers: a thread that goes on if it has read neither 0 nor 1 is none.
 //!
 //! # Invariants
 //! - It is assumed of every such instruction in a loop, and asked when the program is unrolled. Where it does not hold, the
@@ -30,6 +31,9 @@ use super::unrolled::Unrolled;
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
 use program::{BinOp, Expr, Program, ThreadId, Update};
+
+/// Where a location may hold more values than this, nothing is made of which they are.
+const MAX_VALUES: usize = 4;
 
 /// Instructions whose writes count whatever they write.
 pub(super) type Writing = FxHashSet<(ThreadId, usize)>;
@@ -100,7 +104,7 @@ fn holds(program: &Program, memory: &Memory, out: &mut Unrolled, k: &Kept, used:
     let value = out.events[k.write.index()].value.and_then(|v| out.pool.as_const(v));
     let accesses =
         out.events.iter().enumerate().filter(|(_, e)| (e.is_read() || e.is_write()) && e.thread.is_some());
-    let mut readers = Vec::new();
+    let (mut readers, mut values) = (Vec::new(), vec![Some(memory.cell(location).init)]);
     for (i, e) in accesses {
         match cell(&out.pool, e) {
             Some(other) if memory.cell(other).memory != memory.cell(location).memory => continue,
@@ -113,6 +117,9 @@ fn holds(program: &Program, memory: &Memory, out: &mut Unrolled, k: &Kept, used:
                 return false;
             }
         }
+        if e.is_write() {
+            values.push(e.value.and_then(|v| out.pool.as_const(v)).map(|v| e.ty.wrap(v)));
+        }
         if e.is_read() && used.contains(&EventId::new(i)) {
             readers.push(EventId::new(i));
         }
@@ -121,13 +128,40 @@ fn holds(program: &Program, memory: &Memory, out: &mut Unrolled, k: &Kept, used:
         return true;
     }
     let Some(value) = value else { return false };
+    let known = known(out, &readers, values);
     readers.into_iter().all(|r| {
         let event = &out.events[r.index()];
         let idle = event.thread.map_or(Cond::FALSE, |t| out.endings[usize::from(t.0)].idle);
+        let (guard, value) = (event.guard, event.ty.wrap(value));
         let stays = out.pool.not(idle);
-        let stays = out.pool.and(event.guard, stays);
-        never(&mut out.pool, stays, r, event.ty.wrap(value))
+        let stays = out.pool.and(guard, stays);
+        let stays = out.pool.and(known, stays);
+        never(&mut out.pool, stays, r, value)
     })
+}
+
+/// That reads of a location find one of the values that are written there, as far as these are few numbers.
+fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
+    let Some(mut values) = values.into_iter().collect::<Option<Vec<i64>>>() else { return Cond::TRUE };
+    values.sort_unstable();
+    values.dedup();
+    if values.len() > MAX_VALUES {
+        return Cond::TRUE;
+    }
+    let mut known = Cond::TRUE;
+    for &r in reads {
+        let ty = out.events[r.index()].ty;
+        let read = out.pool.read(r, ty);
+        let each: Vec<Cond> = (values.iter())
+            .map(|&v| {
+                let value = out.pool.constant(ty.wrap(v));
+                out.pool.cmp(program::CmpOp::Eq, ty, read, value)
+            })
+            .collect();
+        let one = out.pool.exactly(1, &each);
+        known = out.pool.and(known, one);
+    }
+    known
 }
 
 /// Whether two accesses are atomic, of one size, and include each other's thread in their scopes.

@@ -89,6 +89,11 @@ impl Skeleton {
                 if let Some(reason) = out.apart.take() {
                     return Err(reason);
                 }
+                // What was found while threads stood where lanes meet may not hold of all that come after that.
+                if known.len() < passing.len() {
+                    let what = "a barrier for part of the threads, to which more come once lanes have met";
+                    return Err(Reason::Unsupported(what.into()));
+                }
                 break (out, init);
             }
             passing = grown;
@@ -129,6 +134,7 @@ impl Skeleton {
             nextbar: barriers.next,
             meets: in_threads(std::mem::take(&mut out.meets)),
             divergence: barriers.divergence,
+            unlike_count: barriers.unlike,
             launch: launches.launch,
             launch_fine: launches.fine,
             call_order: launches.calls,

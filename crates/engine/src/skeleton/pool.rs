@@ -348,11 +348,21 @@ impl Pool {
         if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
             return Cond::constant(CmpOp::Eq.holds(ty, x, y));
         }
+        let ty = self.common(a, b).filter(|own| own.bits <= ty.bits).unwrap_or(ty);
         let atom = Atom::Eq(ty, a.min(b), a.max(b));
         if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.equal(ty, x, y)) {
             return c;
         }
         self.literal(atom)
+    }
+
+    /// The type that the values of two terms are of. They are equal in it just if they are in any type as wide: one condition,
+    /// whatever type the program compares them in.
+    fn common(&self, a: TermId, b: TermId) -> Option<Ty> {
+        let known = |t: TermId| self.types[t.0 as usize];
+        let own = known(a).or(known(b))?;
+        let is_of = |t| known(t) == Some(own) || self.as_const(t).is_some_and(|v| own.wrap(v) == v);
+        (is_of(a) && is_of(b)).then_some(own)
     }
 
     fn less(&mut self, ty: Ty, a: TermId, b: TermId) -> Cond {

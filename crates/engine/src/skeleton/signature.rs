@@ -25,7 +25,7 @@ use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
 use program::options::{OPTIONS, Setting};
 use program::tags::{SCOPE_TAGS, TAGS};
-use program::{ATTRIBUTES, Class, EVENT_SETS, EventKind, Program, Scope};
+use program::{ATTRIBUTES, Barrier, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program, Scope};
 
 /// A base set or relation.
 pub struct Row {
@@ -318,6 +318,20 @@ fn sets() -> Vec<Row> {
     rows
 }
 
+/// Whether its barriers may say different thread counts.
+fn may_say_unlike_counts(program: &Program) -> bool {
+    let count = |of: &Op| match of {
+        Op::Barrier(Barrier { naming: BarrierNaming::Counted { count, .. }, .. }) => {
+            Some(count.as_ref().map(|count| count.value(&|_| None)))
+        }
+        _ => None,
+    };
+    let mut counts: Vec<Option<Option<i64>>> = program.instrs().filter_map(|(_, _, i)| count(&i.op)).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts.len() > 1 || counts.contains(&Some(None))
+}
+
 /// Whether it has CTAs of clusters that start and exit in it.
 pub(super) fn has_launched_clusters(program: &Program) -> bool {
     program.threads.iter().any(|t| t.place.launched && t.place.cluster.is_some())
@@ -480,6 +494,10 @@ fn relations() -> Vec<Row> {
         None "divergence" = edges(|sk| &sk.divergence) =>
             "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
             "not all threads of the group come to the barrier of {a}", "all threads come to the barrier";
+        None "unlike-count" = edges(|sk| &sk.unlike_count), if |_, program: &Program| may_say_unlike_counts(program) =>
+            "arrivals at one barrier that say different thread counts; to itself one that meets such a one in its phase",
+            "{a} and {b} are for one barrier and say different thread counts",
+            "{a} and {b} are not for one barrier with different thread counts";
         None "exitbar" = edges(|sk| &sk.exitbar) =>
             "event of a thread to a wait that passes because the thread has ended",
             "{b} passes because the thread of {a} has ended",

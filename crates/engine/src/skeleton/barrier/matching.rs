@@ -89,8 +89,19 @@ impl Rules<'_> {
         Ok(counts)
     }
 
+    /// How many threads of the program there are for whom it is.
+    fn group_size(&self, to: Use) -> usize {
+        self.program.thread_ids().filter(|&t| self.same_group(to.group, to.thread, t)).count()
+    }
+
+    /// Whether two arrivals at one barrier say different thread counts. Without a count, it takes all threads of the group.
+    pub(super) fn unlike(&self, a: Use, b: Use) -> bool {
+        let count = |of| self.count(of).map(|c| c.or_else(|| Some(self.group_size(of))));
+        count(a) != count(b)
+    }
+
     /// Whether the program determines the phase of every arrival at this barrier: it is the number of earlier arrivals of its
-    /// thread, since no phase can complete before all have come that arrive as often.
+    /// thread, since no phase can complete before all have come that arrive as often, and all of these say one count.
     pub(super) fn is_determined(&mut self, to: Use) -> Result<bool, Reason> {
         let counts = self.counts(to)?;
         let users = self.users(to);
@@ -100,8 +111,7 @@ impl Rules<'_> {
             return Ok(true);
         }
         let matching = self.matching_arrivals(to);
-        let group = self.program.thread_ids().filter(|&t| self.same_group(to.group, to.thread, t)).count();
-        let mut mixed = false;
+        let all = self.group_size(to);
         for k in 0..matching.len() {
             let (mut threads, mut given) = (BTreeSet::new(), BTreeSet::new());
             for (_, a, m) in &matching {
@@ -111,24 +121,14 @@ impl Rules<'_> {
                 let here = pool.and(here, a.guard);
                 if pool.and(here, *m) != Cond::FALSE {
                     threads.insert(a.at.thread);
-                    given.insert(self.count(a.at)?);
+                    given.insert(self.count(a.at)?.unwrap_or(all));
                 }
             }
-            if given.iter().flatten().any(|&c| c < threads.len()) {
-                return match counts.as_slice() {
-                    [_] => Ok(false),
-                    _ => Err(Reason::Unsupported(
-                        "one barrier used with different thread counts, and by more threads than take part".into(),
-                    )),
-                };
+            if given.len() > 1 || given.iter().any(|&c| c < threads.len()) {
+                return Ok(false);
             }
-            // Without a count, it takes all threads of the group.
-            mixed |= given.len() > 1 && given != BTreeSet::from([None, Some(group)]);
         }
-        match mixed {
-            true => Err(Reason::Unsupported("one phase of a barrier with different thread counts".into())),
-            false => Ok(true),
-        }
+        Ok(true)
     }
 
     /// The threads that may arrive at this barrier.

@@ -52,7 +52,7 @@ impl Rules<'_> {
                 let mine = |r: &mut Self, k| r.waits_for(w, k, chosen);
                 let full = |r: &mut Self, k| {
                     let in_k = r.in_phase(to, k, chosen);
-                    r.is_full(w, &counts, &in_k)
+                    r.is_full(to, &counts, &in_k)
                 };
                 let mut passes = self.some_phase(0..matching.len(), mine, full);
                 if w.to_arrive() {
@@ -66,13 +66,14 @@ impl Rules<'_> {
         }
     }
 
-    /// When a phase is complete. Arrivals with and without a count can make one up together.
-    fn is_full(&mut self, w: &Wait, counts: &[Option<usize>], in_phase: &[(Use, Cond)]) -> Cond {
+    /// When a phase is complete. Arrivals with and without a count can make one up together; where their counts differ, the
+    /// program is undefined, and no wait is left that would hide it.
+    pub(super) fn is_full(&mut self, to: Use, counts: &[Option<usize>], in_phase: &[(Use, Cond)]) -> Cond {
         let mut full = Cond::TRUE;
         for &count in counts {
             let enough = match count {
                 Some(c) => self.pool().at_least(c, &conditions(in_phase)),
-                None => self.all_came(w, in_phase),
+                None => self.all_came(to, in_phase),
             };
             let mut given = Cond::TRUE;
             if counts.len() > 1 {
@@ -87,14 +88,18 @@ impl Rules<'_> {
             let enough = pool.implies(given, enough);
             full = pool.and(full, enough);
         }
+        if counts.len() > 1 {
+            let mixed = self.mixed(in_phase);
+            full = self.pool().or(full, mixed);
+        }
         full
     }
 
     /// When every thread of the group has arrived in a phase, or has ended.
-    fn all_came(&mut self, w: &Wait, in_phase: &[(Use, Cond)]) -> Cond {
+    fn all_came(&mut self, to: Use, in_phase: &[(Use, Cond)]) -> Cond {
         let mut all = Cond::TRUE;
         for t in self.program.thread_ids() {
-            if self.same_group(w.at.group, w.at.thread, t) {
+            if self.same_group(to.group, to.thread, t) {
                 let arrived = self.arrived(t, in_phase);
                 let ended = self.ended(t);
                 let came = self.pool().or(ended, arrived);
@@ -109,49 +114,77 @@ impl Rules<'_> {
         self.out.endings[thread.0 as usize].done
     }
 
-    /// The events that come before a wait because their thread has to end before it passes: those of threads of the
-    /// group that do not arrive in the phase waited for, if the barrier waits for all that have not ended.
+    /// The events that come before a wait because their thread has to end before it passes.
     pub(super) fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), Reason> {
-        let to = w.at;
-        if !matches!(w.at.naming, Naming::Counted { .. }) || !self.counts(to)?.contains(&None) {
-            return Ok(());
+        let mine = |r: &mut Self, k| r.waits_for(w, k, chosen);
+        for (id, cond) in self.ended_before(w.at, (w.event, w.reached), mine, chosen)? {
+            let edges = if w.to_arrive() { &mut result.next } else { &mut result.exits };
+            edges.push((id, w.event, cond));
+            result.order.push((id, w.event, cond));
+        }
+        Ok(())
+    }
+
+    /// The events that come before an arrival because their thread has to end before the phase before its own is over.
+    pub(super) fn exits_to_arrive(
+        &mut self,
+        i: usize,
+        a: &Arrival,
+        chosen: &Chosen,
+        result: &mut BarrierEdges,
+    ) -> Result<(), Reason> {
+        // Where nothing is chosen, its thread took part in the phase before, and waited.
+        if chosen.phase[i].is_some() {
+            let mine = |r: &mut Self, k| r.phase_is(i, a, k + 1, chosen);
+            for (id, cond) in self.ended_before(a.at, (a.event, a.guard), mine, chosen)? {
+                result.order.push((id, a.event, cond));
+            }
+        }
+        Ok(())
+    }
+
+    /// The events of threads of the group that do not arrive in the phase that has to be over before `event`, if the barrier
+    /// waits for all that have not ended.
+    fn ended_before(
+        &mut self,
+        to: Use,
+        (event, reached): (EventId, Cond),
+        mut over: impl FnMut(&mut Self, usize) -> Cond,
+        chosen: &Chosen,
+    ) -> Result<Vec<(EventId, Cond)>, Reason> {
+        let mut ended = Vec::new();
+        if !matches!(to.naming, Naming::Counted { .. }) || !self.counts(to)?.contains(&None) {
+            return Ok(ended);
         }
         for t in self.program.thread_ids() {
-            if t == w.at.thread || !self.same_group(w.at.group, w.at.thread, t) {
+            if t == to.thread || !self.same_group(to.group, to.thread, t) {
                 continue;
             }
-            let mine = |r: &mut Self, k| r.waits_for(w, k, chosen);
             let missing = |r: &mut Self, k| {
                 let in_k = r.in_phase(to, k, chosen);
-                // It is for all that have not ended if this thread came without a count.
-                let own: Vec<(Use, Cond)> =
-                    in_k.iter().filter(|(of, _)| r.count(*of) == Ok(None)).copied().collect();
-                let for_all = r.arrived(w.at.thread, &own);
+                let for_all = r.for_all(&in_k);
                 let arrived = r.arrived(t, &in_k);
                 let pool = r.pool();
                 let missing = pool.not(arrived);
                 pool.and(for_all, missing)
             };
-            let absent = self.some_phase(self.phases(), mine, missing);
+            let absent = self.some_phase(self.phases(), &mut over, missing);
             if absent == Cond::FALSE {
                 continue;
             }
             for i in 0..self.out.events.len() {
                 let (id, thread, guard) = (EventId::new(i), self.out.events[i].thread, self.out.events[i].guard);
-                if thread != Some(t) {
+                if thread != Some(t) || id == event {
                     continue;
                 }
                 let pool = self.pool();
-                let care = pool.and(guard, w.reached);
+                let care = pool.and(guard, reached);
                 if pool.and(care, absent) != Cond::FALSE {
-                    let cond = pool.restrict(absent, care);
-                    let edges = if w.to_arrive() { &mut result.next } else { &mut result.exits };
-                    edges.push((id, w.event, cond));
-                    result.order.push((id, w.event, cond));
+                    ended.push((id, pool.restrict(absent, care)));
                 }
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
     /// When arrival `i` is ordered before the wait, given that both execute.

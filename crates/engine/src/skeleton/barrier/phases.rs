@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Rules;
+use super::{BarrierEdges, Rules};
 use crate::skeleton::graph::MAX_PHASE_CHOICES;
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
@@ -38,7 +38,8 @@ impl Rules<'_> {
                         if all > MAX_PHASE_CHOICES {
                             return Err(Reason::TooManyPhases(MAX_PHASE_CHOICES));
                         }
-                        let phases: Vec<Cond> = (0..all).map(|_| self.pool().fresh_choice()).collect();
+                        let phases = self.most_phases(to, all)?;
+                        let phases: Vec<Cond> = (0..phases).map(|_| self.pool().fresh_choice()).collect();
                         let one = self.pool().exactly(1, &phases);
                         constraints.push(self.pool().implies(a.guard, one));
                         chosen.phase[i] = Some(phases);
@@ -62,6 +63,15 @@ impl Rules<'_> {
         self.constrain_phases(&arrivals, &chosen, constraints)?;
         self.constrain_members(&chosen, constraints)?;
         Ok(chosen)
+    }
+
+    /// How many phases so many arrivals at this barrier can be of: each but the last is full. One for all threads is when one has
+    /// come and the others have ended, and one of arrivals with different counts when two have.
+    fn most_phases(&mut self, to: Use, arrivals: usize) -> Result<usize, Reason> {
+        let counts = self.counts(to)?;
+        let least = counts.iter().map(|count| count.unwrap_or(1)).min().unwrap_or(1);
+        let least = if counts.len() > 1 { least.min(2) } else { least };
+        Ok((arrivals - 1) / least.max(1) + 1)
     }
 
     /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that arrive are chosen.
@@ -96,7 +106,8 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// No phase has more arrivals than make it up, and each but the first follows a full one.
+    /// No phase has more arrivals than make it up, and each but the first follows a full one, at which all arrived who come
+    /// to a later one, if it is for all. What a phase of arrivals with different counts is made of, nothing says.
     fn constrain_phases(
         &mut self,
         arrivals: &[Arrival],
@@ -106,19 +117,34 @@ impl Rules<'_> {
         for (i, a) in arrivals.iter().enumerate() {
             let Some(phases) = &chosen.phase[i] else { continue };
             let to = a.at;
-            let count = self.count(to)?.expect("only counted barriers have phase choices");
+            let counts = self.counts(to)?;
+            let count = self.count(to)?;
             for (k, &mine) in phases.iter().enumerate() {
-                let others = conditions(&self.in_phase(to, k, chosen));
-                let pool = self.pool();
-                let here = pool.and(a.guard, mine);
-                let too_many = pool.at_least(count + 1, &others);
-                let few = pool.not(too_many);
-                constraints.push(pool.implies(here, few));
-                if k > 0 {
-                    let before = conditions(&self.in_phase(to, k - 1, chosen));
+                let in_k = self.in_phase(to, k, chosen);
+                let here = self.pool().and(a.guard, mine);
+                if let Some(count) = count {
+                    let mixed = self.mixed(&in_k);
+                    let mut alike = in_k.clone();
+                    alike.retain(|of| self.count(of.0) == Ok(Some(count)));
                     let pool = self.pool();
-                    let full = pool.at_least(count, &before);
-                    constraints.push(pool.implies(here, full));
+                    let too_many = pool.at_least(count + 1, &conditions(&in_k));
+                    // Where others come, they came before these made up the phase.
+                    let made_up = pool.at_least(count.max(2), &conditions(&alike));
+                    let wrong = pool.ite_cond(mixed, made_up, too_many);
+                    let clash = pool.and(here, wrong);
+                    constraints.push(pool.not(clash));
+                }
+                if k > 0 {
+                    let before = self.in_phase(to, k - 1, chosen);
+                    let full = self.is_full(to, &counts, &before);
+                    let came = self.arrived(to.thread, &before);
+                    let for_all = self.for_all(&before);
+                    let pool = self.pool();
+                    let any = pool.at_least(1, &conditions(&before));
+                    let full = pool.and(full, any);
+                    let came = pool.implies(for_all, came);
+                    let follows = pool.and(full, came);
+                    constraints.push(pool.implies(here, follows));
                 }
             }
             // Phases of one thread grow.
@@ -153,6 +179,30 @@ impl Rules<'_> {
             list.push((a.at, pool.and(here, in_k)));
         }
         list
+    }
+
+    /// When their phase is for all threads of the group that have not ended: one of them came without a count, and none with
+    /// another one.
+    pub(super) fn for_all(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
+        let without = in_phase.iter().filter(|a| self.count(a.0) == Ok(None)).map(|a| a.1).collect::<Vec<_>>();
+        let mixed = self.mixed(in_phase);
+        let pool = self.pool();
+        let (without, alike) = (pool.at_least(1, &without), pool.not(mixed));
+        pool.and(without, alike)
+    }
+
+    /// When two of those say different thread counts.
+    pub(super) fn mixed(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
+        let mut mixed = Cond::FALSE;
+        for (n, &(a, here)) in in_phase.iter().enumerate() {
+            for &(b, there) in &in_phase[n + 1..] {
+                if self.unlike(a, b) {
+                    let both = self.pool().and(here, there);
+                    mixed = self.pool().or(mixed, both);
+                }
+            }
+        }
+        mixed
     }
 
     /// When a thread is among those.
@@ -245,6 +295,28 @@ impl Rules<'_> {
         }
         let same = self.same_phase(i, a, j, b, chosen);
         self.pool().and(m, same)
+    }
+
+    /// Notes arrivals at one barrier with different counts. Where the program determines the phases, none of them can meet.
+    pub(super) fn meets_unlike(
+        &mut self,
+        i: usize,
+        a: &Arrival,
+        j: usize,
+        b: &Arrival,
+        chosen: &Chosen,
+        result: &mut BarrierEdges,
+    ) {
+        let m = self.matches(a.at, b.at);
+        if chosen.phase[i].is_none() || m == Cond::FALSE || !self.unlike(a.at, b.at) {
+            return;
+        }
+        if i < j {
+            result.unlike.push((a.event, b.event, m));
+        }
+        let together = self.together(i, a, j, b, chosen);
+        let together = self.pool().and(together, b.guard);
+        result.unlike.push((a.event, a.event, together));
     }
 
     /// When arrival `a` is in the phase right before that of `b`.
