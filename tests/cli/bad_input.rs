@@ -356,7 +356,8 @@ fn lanes_that_may_not_meet() {
     let warp = |first: &str, second: &str| {
         let thread = |code: &str| format!("[[thread]]\ncta = 0\nwarp = 0\ncode = '''\n{code}\n'''\n");
         let head = "name = 't'\ncondition = 'P1:r1 == 5'\n[memory]\ni = { type = 'u32', init = 0 }\n";
-        format!("{head}{}{}", thread(first), thread(second))
+        let writer = "[[thread]]\ncta = 1\ncode = 'st.relaxed.gpu.u32 [i], 1;'\n";
+        format!("{head}{}{}{writer}", thread(first), thread(second))
     };
     let shuffle = "shfl.sync.idx.b32 r1, 5, 0, 31, -1;\n";
     let perhaps = format!("ld.relaxed.gpu.u32 r0, [i];\nsetp.eq.u32 p, r0, 1;\n@p {shuffle}");
@@ -388,7 +389,8 @@ fn work_items_that_may_not_meet() {
         let memory = "[memory]\nf = { type = 'atomic_int', space = 'local' }\n";
         format!("{head}{memory}{}{}", thread(first), thread(second))
     };
-    let read = "int r = atomic_load_explicit(f, memory_order_relaxed, memory_scope_work_group);";
+    let write = "atomic_store_explicit(f, 1, memory_order_relaxed, memory_scope_work_group);";
+    let read = &format!("{write} int r = atomic_load_explicit(f, memory_order_relaxed, memory_scope_work_group);");
     let some = format!("{read} if (r) {{ r = work_group_any(1); }}");
     let broadcast = |item: &str| format!("{read} r = work_group_broadcast(5, {item});");
     for (first, second, reason) in [

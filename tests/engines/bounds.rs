@@ -36,11 +36,11 @@ fn undecided(answer: &Answer) -> bool {
     matches!(answer.verdict.reason(), Some(Reason::LoopBound { .. }))
 }
 
-/// Stores 1 to n, which is 5.
-const FIVE: &str = "ld.relaxed.gpu r1, n; LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, r1, LOOP";
+/// Stores 1 to n, which is 5, and is written so that it does not count as known.
+const FIVE: &str =
+    "st.weak n, 5; ld.relaxed.gpu r1, n; LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, r1, LOOP";
 /// The same, with the test before the store.
-const BEFORE: &str =
-    "ld.relaxed.gpu r1, n; LOOP: bge r0, r1, END; add r0, r0, 1; st.relaxed.gpu x, r0; goto LOOP; END:";
+const BEFORE: &str = "st.weak n, 5; ld.relaxed.gpu r1, n; LOOP: bge r0, r1, END; add r0, r0, 1; st.relaxed.gpu x, r0; goto LOOP; END:";
 
 #[test]
 fn a_loop_longer_than_the_bound_is_undecided() {
@@ -101,6 +101,17 @@ fn a_loop_that_counts_needs_no_bound() {
     let answer = ask("P0:r0 == 7", &[left, "st.relaxed.gpu f, 1"], 1);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, None));
     assert_eq!(ask("P0:r0 == 6", &[left, "st.relaxed.gpu f, 1"], 1).verdict, Verdict::Allowed);
+}
+
+#[test]
+fn a_loop_up_to_an_input_needs_no_bound() {
+    for code in [FIVE, BEFORE] {
+        let code = code.strip_prefix("st.weak n, 5; ").expect("it begins so");
+        for (condition, verdict) in [("x == 9", Verdict::Forbidden), ("x == 5", Verdict::Allowed)] {
+            let answer = ask(condition, &[code], 1);
+            assert_eq!((answer.verdict, answer.bound), (verdict, None), "{code}");
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod bounds;
 mod bytewise;
 mod clike;
 mod device;
+mod fixed;
 mod interleaving;
 mod kept;
 mod liveness;

@@ -135,11 +135,19 @@ impl<'a> Task<'a> {
         }
         let of_model = model.options.iter().map(|&(option, value)| Setting { option, value });
         let settings = of_model.chain(test.options.iter().chain(set).copied());
-        let mut sk = Skeleton::build_for(purpose, test, Options::of(settings), bound, deadline)?;
+        let options = Options::of(settings);
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
-        let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
-        let domains = Domains::compute(&sk, &seeds, deadline)?;
+        let unrolled = |fold: bool| {
+            let sk = Skeleton::build_for(purpose, test, options, bound, fold, deadline)?;
+            let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
+            let domains = Domains::compute(&sk, &seeds, deadline)?;
+            Ok((sk, domains))
+        };
+        let (mut sk, mut domains) = unrolled(true)?;
+        if sk.fixed.is_hit(&sk, &domains) {
+            (sk, domains) = unrolled(false)?;
+        }
         let open_values = domains.open && !excluded;
         let (mut bases, mut open) = (FxHashMap::default(), Vec::new());
         for node in &model.nodes {

@@ -25,6 +25,7 @@ mod ndrange;
 pub mod options;
 mod parts;
 mod place;
+pub mod points;
 pub mod progress;
 pub mod proxy;
 pub mod strength;

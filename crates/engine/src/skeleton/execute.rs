@@ -325,9 +325,12 @@ impl Unroller<'_> {
         for part in 0..parts {
             let event = here.event(EventKind::Read, state.guard, &self.half(&access.tags)?, access.scope);
             let id = EventId::new(self.out.events.len());
-            let addr = Some(self.cell_address(*addr, ty, part));
+            let addr = self.cell_address(*addr, ty, part);
             let value = self.out.pool.read(id, ty);
-            pieces.push(value);
+            let known = self.out.pool.as_const(addr).filter(|_| all == 1);
+            let known = known.and_then(|a| self.fixed.value(self.program, self.memory, here.thread, (a, ty)));
+            pieces.push(known.map_or(value, |v| self.out.pool.constant(v)));
+            let addr = Some(addr);
             let (part, parts) = (before + part, all);
             self.push(Event { addr, value: Some(value), ty, part, parts, ..event }, state, here.at)?;
             self.depend(id, on, true);

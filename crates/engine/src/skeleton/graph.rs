@@ -9,6 +9,7 @@ use program::options::Options;
 use program::{EventKind, Program, ThreadId, Ty};
 
 use super::event::Event;
+use super::fixed::Fixed;
 use super::pool::{Cond, Pool, TermId};
 use super::progress::Progress;
 
@@ -39,6 +40,8 @@ pub struct Skeleton {
     pub pool: Pool,
     /// The address map.
     pub memory: Memory,
+    /// What nobody writes.
+    pub fixed: Fixed,
     /// All events.
     pub events: Vec<Event>,
     /// The cell of each initial write, by event index.

@@ -27,6 +27,7 @@ mod deps;
 pub mod domain;
 pub mod event;
 mod execute;
+pub mod fixed;
 mod graph;
 pub mod images;
 mod kept;
@@ -44,6 +45,7 @@ pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
 pub use pool::{Atom, Cond, Pool, Term, TermId};
 pub use progress::{Progress, Purpose};
 
+use fixed::Fixed;
 use returns::LongLoops;
 use unroll::Unroller;
 use unrolled::{Ending, Unrolled};
@@ -54,10 +56,10 @@ impl Skeleton {
     /// # Errors
     /// As [`Skeleton::build_for`].
     pub fn build(test: &LitmusTest, options: Options, bound: u32) -> Result<Skeleton, Reason> {
-        Skeleton::build_for(Purpose::Outcomes, test, options, bound, None)
+        Skeleton::build_for(Purpose::Outcomes, test, options, bound, true, None)
     }
 
-    /// Unrolls a test's program.
+    /// Unrolls a test's program; to `fold` is to take what nobody writes for what it is ([`fixed`]).
     ///
     /// # Errors
     /// If a limit is exceeded, `deadline` passes, or the program uses something that has no meaning under the options.
@@ -66,10 +68,12 @@ impl Skeleton {
         test: &LitmusTest,
         options: Options,
         bound: u32,
+        fold: bool,
         deadline: Option<Instant>,
     ) -> Result<Skeleton, Reason> {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
+        let fixed = if fold { Fixed::of(&program) } else { Fixed::default() };
         let observed = observed_registers(test);
         let (mut passing, mut long) = <(_, LongLoops)>::default();
         let (mut out, first_events) = loop {
@@ -77,7 +81,7 @@ impl Skeleton {
                 (&program, &memory),
                 options,
                 (bound, deadline),
-                (&passing, &mut long),
+                (&passing, &mut long, &fixed),
                 &observed,
                 purpose,
             )?;
@@ -115,6 +119,7 @@ impl Skeleton {
             options,
             bound,
             memory,
+            fixed,
             init_cells: first_events,
             done: out.endings.iter().map(|e| e.done).collect(),
             complete: Cond::TRUE,
@@ -265,7 +270,7 @@ fn unroll(
     (program, memory): (&Program, &Memory),
     options: Options,
     (bound, deadline): (u32, Option<Instant>),
-    (passing, long): (&rustc_hash::FxHashSet<unrolled::WaitKey>, &mut LongLoops),
+    (passing, long, fixed): (&rustc_hash::FxHashSet<unrolled::WaitKey>, &mut LongLoops, &Fixed),
     observed: &[Vec<bool>],
     purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), Reason> {
@@ -273,8 +278,19 @@ fn unroll(
     loop {
         let endings = Default::default();
         let out = Unrolled { pool: Pool::watched(deadline), ..Unrolled::default() };
-        let mut unroller =
-            Unroller { program, memory, options, bound, passing, long, writing: &writing, purpose, out, endings };
+        let mut unroller = Unroller {
+            program,
+            memory,
+            options,
+            bound,
+            passing,
+            long,
+            fixed,
+            writing: &writing,
+            purpose,
+            out,
+            endings,
+        };
         let done = unroller.all(observed);
         let Unrolled { counted, long: found, .. } = &mut unroller.out;
         match done {

@@ -24,6 +24,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::execute::union;
+use super::fixed::Fixed;
 use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
 use super::kept::Writing;
 use super::loops::{Loops, Position, Step};
@@ -63,6 +64,8 @@ pub(super) struct Unroller<'a> {
     pub(super) passing: &'a FxHashSet<WaitKey>,
     /// Loops that are known to take too many iterations to be unrolled to their end.
     pub(super) long: &'a LongLoops,
+    /// What nobody writes.
+    pub(super) fixed: &'a Fixed,
     /// Read-modify-writes that are not waits even where they write what they read.
     pub(super) writing: &'a Writing,
     pub(super) purpose: Purpose,

@@ -11,17 +11,15 @@
 //! - Threads that were not written in PTX, such as those of the host, have types from the start: addresses are followed
 //!   through them, and they stay as they are.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::Lowered;
 use super::memory;
 use super::regs::is_half;
 use diag::{Sink, Span};
 use program::mbarrier;
-use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
-
-/// Objects by index.
-type Targets = BTreeSet<LocId>;
+use program::points::{Points, Targets, access_of};
+use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, Space, Ty, is_further};
 
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
 type Untyped = Option<Vec<usize>>;
@@ -138,101 +136,6 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[Lo
     }
 }
 
-/// The address and type of a memory access.
-fn access_of(op: &Op) -> Option<(&Expr, Ty)> {
-    Some((op.address()?, op.accesses().next()?.ty))
-}
-
-/// What can hold an address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Holder {
-    Reg(usize, RegId),
-    Object(LocId),
-}
-
-/// What registers and memory can hold.
-struct Points {
-    /// Of each location, its object.
-    objects: Vec<LocId>,
-    held: HashMap<Holder, Targets>,
-}
-
-impl Points {
-    fn compute(program: &Program) -> Points {
-        let all = || (0..program.locations.len() as u16).map(LocId);
-        let mut points = Points { objects: all().map(|l| program.object(l)).collect(), held: HashMap::new() };
-        for (loc, location) in all().zip(&program.locations) {
-            if let LocationKind::Object { init, .. } = &location.kind {
-                init.iter().for_each(|v| points.start(Holder::Object(loc), v));
-            }
-        }
-        for (t, thread) in program.threads.iter().enumerate() {
-            for (r, reg) in thread.regs.iter().enumerate() {
-                points.start(Holder::Reg(t, RegId(r as u16)), &reg.init);
-            }
-        }
-        let of = |t: usize| {
-            program.threads[t]
-                .code
-                .iter()
-                .enumerate()
-                .filter(move |(i, _)| !is_further(&program.threads[t].code, *i))
-        };
-        let code = || (0..program.threads.len()).flat_map(|t| of(t).map(move |(_, instr)| (t, instr)));
-        while code().fold(false, |grown, (t, instr)| points.step(t, &instr.op) || grown) {}
-        points
-    }
-
-    fn start(&mut self, holder: Holder, init: &Init) {
-        if let Init::Address { loc, .. } = init {
-            self.add(holder, Targets::from([self.objects[usize::from(loc.0)]]));
-        }
-    }
-
-    /// Whether that was new.
-    fn add(&mut self, holder: Holder, targets: Targets) -> bool {
-        if targets.is_empty() {
-            return false;
-        }
-        let held = self.held.entry(holder).or_default();
-        let before = held.len();
-        held.extend(targets);
-        held.len() > before
-    }
-
-    /// The objects that a value can point to.
-    fn of(&self, thread: usize, value: &Expr) -> Targets {
-        match value {
-            Expr::Address(loc) => Targets::from([self.objects[usize::from(loc.0)]]),
-            Expr::Reg(r) => self.held.get(&Holder::Reg(thread, *r)).cloned().unwrap_or_default(),
-            Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
-            Expr::Cast(ty, a) if ty.bits >= 32 => self.of(thread, a),
-            Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) => Targets::new(),
-        }
-    }
-
-    /// Follows what an instruction copies; whether that was new.
-    fn step(&mut self, t: usize, op: &Op) -> bool {
-        // Narrow accesses cannot hold an address.
-        let places = match access_of(op) {
-            Some((addr, ty)) if ty.bits == 64 => self.of(t, addr),
-            _ => Targets::new(),
-        };
-        let read = match op {
-            Op::Assign { value, .. } => self.of(t, value),
-            _ => places.iter().filter_map(|o| self.held.get(&Holder::Object(*o))).flatten().copied().collect(),
-        };
-        let mut grown = op.defines().is_some_and(|dst| self.add(Holder::Reg(t, dst), read));
-        // The last operand is what is written.
-        let written =
-            op.write().and_then(|_| op.operands().pop()).map_or(Targets::new(), |value| self.of(t, value));
-        for object in places {
-            grown |= self.add(Holder::Object(object), written.clone());
-        }
-        grown
-    }
-}
-
 /// One instruction under the result of the analysis.
 struct Pass<'a> {
     program: &'a Program,
@@ -293,16 +196,8 @@ impl Pass<'_> {
     /// Reports a non-coherent load of what some thread may write: the PTX memory model does not say what it reads (PTX ISA,
     /// *ld.global.nc*: memory that is read-only while the kernel runs). Of what nobody writes it is a weak load.
     fn never_written(&mut self, op: &Op) {
-        let of = |t: usize, op: &Op| match op.address() {
-            Some(addr) => self.points.of(t, addr),
-            None => Targets::new(),
-        };
-        let read = of(self.thread, op);
-        let writes = |(t, thread): (usize, &program::Thread)| {
-            let written = thread.code.iter().filter(|instr| instr.op.write().is_some());
-            written.flat_map(|instr| of(t, &instr.op)).find(|object| read.contains(object))
-        };
-        if let Some(object) = self.program.threads.iter().enumerate().find_map(writes) {
+        let read = op.address().map(|addr| self.points.of(self.thread, addr)).unwrap_or_default();
+        if let Some(object) = self.points.written(self.program).find(|object| read.contains(object)) {
             let name = &self.program.location(object).name;
             let message = format!("a non-coherent load of `{name}`, which is written");
             self.sink.error("unsupported-load", self.span, message, |d| {

@@ -1,0 +1,121 @@
+//! Which objects an address can be of: a flow-insensitive analysis over the whole program.
+//!
+//! # Invariants
+//! - What may hold the address of an object holds it, in whatever order threads run and whatever they read; narrow accesses hold
+//!   none. What threads hand each other ([`Op::Give`]) is not followed.
+//! - Arithmetic on an address stays inside of its object. An access that leads out of it is none of this module's: the engines
+//!   find it, by its address.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::{Expr, Init, LocId, LocationKind, Op, Program, RegId, Ty, is_further};
+
+/// Objects by index.
+pub type Targets = BTreeSet<LocId>;
+
+/// The address and type of a memory access.
+pub fn access_of(op: &Op) -> Option<(&Expr, Ty)> {
+    Some((op.address()?, op.accesses().next()?.ty))
+}
+
+/// What can hold an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Holder {
+    Reg(usize, RegId),
+    Object(LocId),
+}
+
+/// What registers and memory can hold.
+pub struct Points {
+    /// Of each location, its object.
+    objects: Vec<LocId>,
+    held: FxHashMap<Holder, Targets>,
+}
+
+impl Points {
+    /// Analyses a program.
+    pub fn compute(program: &Program) -> Points {
+        let all = || (0..program.locations.len() as u16).map(LocId);
+        let mut points =
+            Points { objects: all().map(|l| program.object(l)).collect(), held: FxHashMap::default() };
+        for (loc, location) in all().zip(&program.locations) {
+            if let LocationKind::Object { init, .. } = &location.kind {
+                init.iter().for_each(|v| points.start(Holder::Object(loc), v));
+            }
+        }
+        for (t, thread) in program.threads.iter().enumerate() {
+            for (r, reg) in thread.regs.iter().enumerate() {
+                points.start(Holder::Reg(t, RegId(r as u16)), &reg.init);
+            }
+        }
+        let of = |t: usize| {
+            program.threads[t]
+                .code
+                .iter()
+                .enumerate()
+                .filter(move |(i, _)| !is_further(&program.threads[t].code, *i))
+        };
+        let code = || (0..program.threads.len()).flat_map(|t| of(t).map(move |(_, instr)| (t, instr)));
+        while code().fold(false, |grown, (t, instr)| points.step(t, &instr.op) || grown) {}
+        points
+    }
+
+    fn start(&mut self, holder: Holder, init: &Init) {
+        if let Init::Address { loc, .. } = init {
+            self.add(holder, Targets::from([self.objects[usize::from(loc.0)]]));
+        }
+    }
+
+    /// Whether that was new.
+    fn add(&mut self, holder: Holder, targets: Targets) -> bool {
+        if targets.is_empty() {
+            return false;
+        }
+        let held = self.held.entry(holder).or_default();
+        let before = held.len();
+        held.extend(targets);
+        held.len() > before
+    }
+
+    /// The objects that a value can point to.
+    pub fn of(&self, thread: usize, value: &Expr) -> Targets {
+        match value {
+            Expr::Address(loc) => Targets::from([self.objects[usize::from(loc.0)]]),
+            Expr::Reg(r) => self.held.get(&Holder::Reg(thread, *r)).cloned().unwrap_or_default(),
+            Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
+            Expr::Cast(ty, a) if ty.bits >= 32 => self.of(thread, a),
+            Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) => Targets::new(),
+        }
+    }
+
+    /// Follows what an instruction copies; whether that was new.
+    fn step(&mut self, t: usize, op: &Op) -> bool {
+        // Narrow accesses cannot hold an address.
+        let places = match access_of(op) {
+            Some((addr, ty)) if ty.bits == 64 => self.of(t, addr),
+            _ => Targets::new(),
+        };
+        let read = match op {
+            Op::Assign { value, .. } => self.of(t, value),
+            _ => places.iter().filter_map(|o| self.held.get(&Holder::Object(*o))).flatten().copied().collect(),
+        };
+        let mut grown = op.defines().is_some_and(|dst| self.add(Holder::Reg(t, dst), read));
+        // The last operand is what is written.
+        let written =
+            op.write().and_then(|_| op.operands().pop()).map_or(Targets::new(), |value| self.of(t, value));
+        for object in places {
+            grown |= self.add(Holder::Object(object), written.clone());
+        }
+        grown
+    }
+
+    /// The objects that are written: some more than once.
+    pub fn written<'p>(&'p self, program: &'p Program) -> impl Iterator<Item = LocId> + 'p {
+        let addresses = program.threads.iter().enumerate().flat_map(|(t, thread)| {
+            thread.code.iter().filter(|instr| instr.op.write().is_some()).map(move |instr| (t, instr.op.address()))
+        });
+        addresses.flat_map(|(t, addr)| addr.map(|addr| self.of(t, addr)).unwrap_or_default())
+    }
+}

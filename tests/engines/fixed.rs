@@ -1,0 +1,119 @@
+//! Random programs that read memory which nobody writes: with a store to it on a way that nobody can go, it counts as written, and
+//! the outcomes are the same.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::litmus::parse;
+use fencepost::model::load_shipped;
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::State;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use testkit::suite::{number, programs};
+
+/// A program whose accesses depend on inputs; without and with a store to these that is never reached.
+fn generate(seed: u64) -> [String; 2] {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let rng = &mut rng;
+    let one = |rng: &mut Pcg64Mcg, words: &[&'static str]| *words.choose(rng).expect("there are some");
+    let mut threads = Vec::new();
+    for t in 0..rng.random_range(2..=3) {
+        let mut code = String::new();
+        for i in 0..rng.random_range(2..5) {
+            let how = one(rng, &["weak", "weak", "relaxed.gpu", "acquire.gpu"]);
+            // An input; what it selects; whether it is done at all.
+            code += &format!("ld.{how}.u32 k{i}, [in+{}]; ", 4 * rng.random_range(0..4));
+            let index = one(rng, &["and.b32 o, k, 1;", "shr.u32 o, k, 1;", "min.u32 o, k, 1;"])
+                .replace('k', &format!("k{i}"));
+            code += &format!("{index} mul.wide.u32 d, o, 4; mov.u64 a, x; add.u64 a, a, d; ");
+            let place = one(rng, &["[a]", "[a]", "[y]"]);
+            let access = match rng.random_range(0..6) {
+                0 | 1 => format!("st.{}.u32 {place}, k{i};", one(rng, &["weak", "relaxed.gpu", "release.gpu"])),
+                2 | 3 => format!("ld.{}.u32 r{i}, {place};", one(rng, &["weak", "relaxed.gpu", "acquire.gpu"])),
+                4 => format!("atom.relaxed.gpu.add.u32 r{i}, {place}, k{i};"),
+                _ => "fence.acq_rel.gpu;".to_owned(),
+            };
+            let test = one(rng, &["eq", "ne", "gt"]);
+            code += &match rng.random_range(0..3) {
+                0 => format!("setp.{test}.u32 p, k{i}, {}; @p bra S{i}; {access} S{i}: ", rng.random_range(0..3)),
+                // It can read what others write, too.
+                1 if rng.random_bool(0.5) => {
+                    format!("ld.relaxed.gpu.u32 v, [y]; setp.{test}.u32 p, v, k{i}; @p bra S{i}; {access} S{i}: ")
+                }
+                _ => format!("{access} "),
+            };
+        }
+        threads.push((t, rng.random_range(0..2), code));
+    }
+    let inputs: Vec<String> = (0..4).map(|_| rng.random_range(0..4).to_string()).collect();
+    let regs: Vec<String> = threads
+        .iter()
+        .flat_map(|(t, _, code)| {
+            (0..4).filter(|i| code.contains(&format!("u32 r{i},"))).map(move |i| format!("\"P{t}:r{i}\""))
+        })
+        .collect();
+    ["", "bra END; st.weak.u32 [in], 1; "].map(|never| {
+        let threads: Vec<String> = threads
+            .iter()
+            .map(|(_, cta, code)| format!("[[thread]]\ncta = {cta}\ncode = '''{code}{never}END: mov.u32 z, 0;'''\n"))
+            .collect();
+        format!(
+            "name = \"seed-{seed}\"\nobserve = [\"x[0]\", \"x[1]\", \"y\", {}]\n[memory]\nin = {{ init = [{}], type = \"u32\" }}\n\
+             x = {{ size = 2, type = \"u32\" }}\ny = {{ type = \"u32\" }}\n{}",
+            regs.join(", "),
+            inputs.join(", "),
+            threads.concat()
+        )
+    })
+}
+
+/// Outcomes, and whether one comes of a racy execution; `None` if it is not known.
+fn answers(text: &str, model: &str) -> Option<(BTreeSet<State>, bool)> {
+    let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+    let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
+    let limits =
+        Limits { bound: Some(2), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
+    let outcomes = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
+    assert_eq!(outcomes.defect, None, "{text}");
+    let races = outcomes.outcomes.iter().any(|o| o.racy);
+    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect();
+    outcomes.complete.then_some((allowed, races))
+}
+
+#[test]
+fn what_nobody_writes_is_what_it_was() {
+    let (count, first) = (programs(150), number("FENCEPOST_SEED", 1));
+    let (mut compared, mut several) = (0, 0);
+    for seed in first..first + count {
+        let [folded, open] = generate(seed);
+        for model in ["ptx", "sc"] {
+            let (Some(one), Some(all)) = (answers(&folded, model), answers(&open, model)) else { continue };
+            assert_eq!(one, all, "{model}: {folded}");
+            (compared, several) = (compared + 1, several + u64::from(one.0.len() > 1));
+        }
+    }
+    assert!(
+        compared > count && several > count / 4,
+        "{compared} compared, {several} of them with several outcomes"
+    );
+}
+
+/// An address that leads out of its object is one of what lies there.
+#[test]
+fn a_store_that_leads_out_of_its_object_writes_what_it_hits() {
+    let program = |never: &str| {
+        format!(
+            "name = \"astray\"\nobserve = [\"P0:k\"]\n[memory]\nx = {{ size = 1, type = \"u32\" }}\n\
+             in = {{ init = [3], type = \"u32\" }}\ny = {{ type = \"u32\" }}\n[[thread]]\ncta = 0\n\
+             code = '''ld.relaxed.gpu.u32 r, [y]; mul.wide.u32 d, r, 256; mov.u64 a, x; add.u64 a, a, d; st.weak.u32 [a], 7; \
+             ld.weak.u32 k, [in]; {never}END: mov.u32 z, 0;'''\n[[thread]]\ncta = 1\ncode = '''st.relaxed.gpu.u32 [y], 1;'''\n"
+        )
+    };
+    let (folded, open) =
+        (answers(&program(""), "ptx"), answers(&program("bra END; st.weak.u32 [in], 1; "), "ptx"));
+    assert_eq!(folded, open);
+    assert_eq!(folded.expect("decided").0.len(), 2);
+}
