@@ -119,7 +119,7 @@ impl Key {
 /// Whether an arrival at this barrier commutes with every step of other threads: who takes part in its phases does not
 /// depend on who comes first. One without a count may be for a barrier that others come to with one.
 pub(super) fn arrival_commutes(code: &Code, b: &Barrier) -> bool {
-    !b.says_count() && !(code.counts && matches!(b.naming, BarrierNaming::Counted { .. }))
+    !b.says_count() && (!code.counts || matches!(b.naming, BarrierNaming::Instance { .. }))
 }
 
 impl<C: Clone + Default> Barriers<C> {
