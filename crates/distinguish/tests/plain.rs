@@ -136,7 +136,7 @@ fn programs(language: &Language, size: usize) -> Vec<Program> {
     let mut threads: BTreeMap<usize, Vec<Vec<String>>> = BTreeMap::from([(0, vec![Vec::new()])]);
     for length in 1..=size {
         let longer = |t: &Vec<String>| {
-            instructions.iter().map(|i| [t.as_slice(), &[i.clone()]].concat()).collect::<Vec<_>>()
+            instructions.iter().map(|i| [t.as_slice(), std::slice::from_ref(i)].concat()).collect::<Vec<_>>()
         };
         let all = threads[&(length - 1)].iter().flat_map(longer).collect();
         threads.insert(length, all);
