@@ -154,6 +154,13 @@ fn the_rule_and_where_it_bites() {
         ("compare/Thin-air.LB.c", "c11,rc11", "differ", "thin air", &[14, 15, 20, 21]),
         ("compare/Gap.Z6.U.opencl", "opencl,ptx", "known gap", "mapping gap (leading fences)", &[15]),
         ("compare/Gap.own-read.sc.cuda", "cuda,ptx", "known gap", "mapping gap (SC read-modify-write)", &[14]),
+        (
+            "compare/Gap.leading-scope.cuda",
+            "cuda,ptx",
+            "known gap",
+            "mapping gap (scopes of leading fences)",
+            &[15],
+        ),
         ("compare/Gap.own-read.opencl", "opencl,ptx", "known gap", "mapping gap (SC read-modify-write)", &[14]),
         ("compare/Map.unused-result.red.ptx", "ptx,sc", "differ", "reduction", &[21]),
         ("compare/Scope.unequal.cuda", "cuda,ptx", "respected", "", &[]),
@@ -213,6 +220,7 @@ fn mappings_and_the_versions_they_fit() {
         ("compare/Map.Fig12.store.cuda", "cuda-17,ptx", "cuda-ptx-old-rmw", "respected"),
         ("compare/Map.Fig12.rmw.cuda", "cuda-17,ptx", "cuda-ptx", "respected"),
         ("compare/Gap.own-read.sc.cuda", "cuda,ptx", "cuda-ptx-old-rmw", "respected"),
+        ("compare/Gap.leading-scope.cuda", "cuda,ptx", "cuda-ptx-old-rmw", "known gap"),
         ("compare/Gap.own-read.opencl", "opencl,ptx", "opencl-ptx-old-rmw", "respected"),
     ] {
         assert_eq!(relation(test, models, mapping), expected, "{test} under {models} through {mapping}");
