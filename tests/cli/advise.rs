@@ -145,3 +145,14 @@ fn code_is_advised_in_its_own_language() {
     let own = "cuda::atomic_ref<int, cuda::thread_scope_device>(f).store(1, cuda::memory_order_release);";
     assert!(program.contains(own), "{program}");
 }
+
+/// A fence that the file has by a key of its instance cannot be changed in the text of all; another one may stand beside it.
+#[test]
+fn a_fence_that_cannot_be_changed_is_no_obstacle() {
+    let arguments = ["advise", "--format", "jsonl", "litmus/compiled/hazard-pointer.toml", "--repair"];
+    let said = fencepost(Path::new("."), &[&arguments[..], &["--filter", "name = hazard-pointer.weak"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let advice: Value = serde_json::from_str(said.out.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(advice["verdict"], "repaired", "{advice}");
+    assert!(advice["changes"].to_string().contains("fence.sc.gpu"), "{advice}");
+}

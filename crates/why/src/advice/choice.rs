@@ -132,11 +132,35 @@ impl Choice {
         }
         let Some(first) = self.spots.first().map(one) else { return (String::new(), 0, threads) };
         let span = self.texts.iter().flatten().fold(first.span, |all, splice| all.to(splice.span));
-        let own = whole(&[], span);
-        let own = own.trim_end_matches(';').trim_end();
-        let new = whole(&self.texts[option], span);
-        let new = new.trim_end_matches(';').trim_end();
-        let says = match new {
+        // What concerns several lines, such as a scope in a declaration, is said line by line.
+        let mut pieces = vec![span];
+        if text[span.range()].contains('\n') {
+            let line = |at: Span| {
+                let start = text[..at.start as usize].rfind('\n').map_or(0, |n| n + 1);
+                let end = text[at.end as usize..].find('\n').map_or(text.len(), |n| at.end as usize + n);
+                Span::new(start, end)
+            };
+            pieces =
+                self.texts.iter().flatten().map(|splice| line(splice.span)).chain([line(first.span)]).collect();
+            pieces.sort_unstable();
+            pieces.dedup();
+        }
+        let said = |option: usize, piece: &Span| {
+            let within = |splice: &&Splice| piece.start <= splice.span.start && splice.span.end <= piece.end;
+            let splices: Vec<Splice> = self.texts[option].iter().filter(within).cloned().collect();
+            whole(&splices, *piece).trim_end_matches(';').trim_end().to_owned()
+        };
+        let is_changed = |piece: &&Span| said(option, piece) != said(self.written, piece);
+        let shown: Vec<&Span> = match option == self.written {
+            true => pieces.iter().collect(),
+            false => pieces.iter().filter(is_changed).collect(),
+        };
+        let all = |option: usize| {
+            let pieces = shown.iter().map(|piece| said(option, piece)).filter(|said| !said.is_empty());
+            pieces.collect::<Vec<_>>().join("` and `")
+        };
+        let (own, new) = (all(self.written), all(option));
+        let says = match new.as_str() {
             _ if option == self.written => format!("`{own}`"),
             "" => format!("no `{own}`"),
             new => format!("`{new}` in place of `{own}`"),
@@ -303,11 +327,12 @@ fn without(
     texts.into_iter().find_map(taken_out)
 }
 
-/// A fence that is not there: none, or one of some texts; not beside another fence.
+/// A fence that is not there: none, or one of some texts; not beside a fence that is chosen itself.
 fn put_in(
     test: &LitmusTest,
     span: Span,
     texts: impl IntoIterator<Item = String>,
+    chosen: &[Spot],
     costs: &Costs,
 ) -> Option<Choice> {
     let mut at: Vec<Spot> = Vec::new();
@@ -321,10 +346,13 @@ fn put_in(
         let fences = added.iter().all(|spot| instr(&program, *spot).op.is_fence());
         let beside = |spot: &Spot| {
             let code = &program.thread(spot.0).code;
-            let before = code[..spot.1].iter().rev().find(|i| i.op.is_visible());
-            let after = code[spot.1 + 1..].iter().find(|i| i.op.is_visible());
-            let plain = |next: Option<&program::Instr>| next.is_some_and(|next| !next.op.is_fence());
-            !plain(before) || !plain(after)
+            let before = (0..spot.1).rev().find(|i| code[*i].op.is_visible());
+            let after = (spot.1 + 1..code.len()).find(|i| code[*i].op.is_visible());
+            let old = |i: usize| i - added.iter().filter(|new| new.0 == spot.0 && new.1 < i).count();
+            let stands = |next: Option<usize>| {
+                next.is_some_and(|i| !code[i].op.is_fence() || !chosen.contains(&(spot.0, old(i))))
+            };
+            !stands(before) || !stands(after)
         };
         if !fences || added.iter().any(beside) || !(at.is_empty() || at == added) {
             continue;
@@ -383,6 +411,7 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
         }
         choices.extend(Choice::new(at, options));
     }
+    let chosen: Vec<Spot> = choices.iter().flat_map(|choice| choice.spots.clone()).collect();
     // Fences in front of accesses.
     for at in sites_of(program, &|instr| instr.op.is_access()) {
         let span = Span::new(instr(program, at[0]).span.start as usize, instr(program, at[0]).span.start as usize);
@@ -392,7 +421,7 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
         let kinds = [Order::AcqRel, Order::SeqCst].into_iter();
         let fences = kinds.flat_map(|order| scopes.iter().map(move |scope| Fence::Memory(order, *scope)));
         let texts = fences.map(|fence| fence_text(program.dialect, fence) + &end);
-        choices.extend(put_in(test, span, texts, costs));
+        choices.extend(put_in(test, span, texts, &chosen, costs));
     }
     choices
 }
@@ -459,10 +488,11 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
         let options = option(test, Vec::new(), at, costs).into_iter().chain(gone(at));
         choices.extend(Choice::new(at.clone(), options.collect()));
     }
+    let chosen: Vec<Spot> = choices.iter().flat_map(|choice| choice.spots.clone()).collect();
     // A fence between two accesses is one fence, wherever between them it stands.
     let mut between: Vec<Vec<(ThreadId, usize)>> = Vec::new();
     for (span, texts) in source.put_in(scopes, Around::new(program).wide()) {
-        let Some(choice) = put_in(test, span, texts, costs) else { continue };
+        let Some(choice) = put_in(test, span, texts, &chosen, costs) else { continue };
         let place = |spot: &Spot| {
             let code = program.thread(spot.0).code.iter().take(spot.1);
             (spot.0, code.filter(|i| i.op.is_visible()).count())
