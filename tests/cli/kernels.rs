@@ -418,3 +418,70 @@ fn initial_values_are_bytes_of_the_elements_that_are_accessed() {
     let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
     assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}\n{text}", said.out, said.err);
 }
+
+/// Instructions, each with the version of PTX and the target that have it, and the ones before.
+const NEWER: [(&str, &str, u32, &str, u32); 28] = [
+    ("activemask.b32 r;", "6.2", 70, "6.1", 0),
+    ("nanosleep.u32 1;", "6.2", 70, "6.1", 0),
+    ("redux.sync.add.s32 r, r, -1;", "7.0", 80, "6.5", 75),
+    ("cp.async.ca.shared.global [s], [rd], 4;", "7.0", 80, "6.5", 75),
+    ("cp.async.wait_all;", "7.0", 80, "6.5", 75),
+    ("cp.async.bulk.commit_group;", "8.0", 90, "7.8", 86),
+    ("mbarrier.init.shared.b64 [s], 1;", "7.0", 80, "6.5", 75),
+    ("mbarrier.test_wait.parity.shared.b64 p, [s], 1;", "7.1", 80, "7.0", 75),
+    ("mbarrier.try_wait.shared.b64 p, [s], rd;", "7.8", 90, "7.7", 80),
+    ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [s], 4;", "8.0", 90, "7.8", 89),
+    ("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 4;", "8.0", 90, "7.8", 89),
+    ("mbarrier.arrive.release.cta.shared.b64 rd, [s];", "8.0", 80, "7.8", 75),
+    ("barrier.cluster.arrive;", "7.8", 90, "7.7", 80),
+    ("barrier.cta.sync 0;", "7.8", 70, "7.7", 0),
+    ("fence.mbarrier_init.release.cluster;", "8.0", 90, "7.8", 80),
+    ("fence.proxy.async;", "8.0", 90, "7.8", 80),
+    ("fence.proxy.alias;", "7.5", 70, "7.4", 0),
+    ("fence.acquire.gpu;", "8.6", 90, "8.5", 80),
+    ("fence.release.gpu;", "8.6", 90, "8.5", 80),
+    ("fence.acq_rel.cluster;", "7.8", 90, "7.7", 80),
+    ("mapa.u64 rd, rd, 0;", "7.8", 90, "7.7", 80),
+    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [r], r, [r];", "8.1", 90, "8.0", 80),
+    ("szext.wrap.s32 r, r, 1;", "7.6", 70, "7.5", 0),
+    ("bmsk.clamp.b32 r, r, 1;", "7.6", 70, "7.5", 0),
+    ("ld.shared::cluster.u32 r, [r];", "7.8", 90, "7.7", 80),
+    ("ld.shared::cta.u32 r, [s];", "7.8", 70, "7.7", 0),
+    ("mov.u32 r, %cluster_ctarank;", "7.8", 90, "7.7", 80),
+    ("mov.u32 r, %clusterid.x;", "7.8", 90, "7.7", 80),
+];
+
+#[test]
+fn instructions_newer_than_their_module_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listed = |code: &str, version: &str, target: u32| {
+        let module = format!(
+            ".version {version}\n.target sm_{target}\n.address_size 64\n.visible .entry k()\n{{\n.reg .b32 r;\n.reg .b64 rd;\n\
+             .reg .pred p;\n.shared .align 16 .b64 s[8];\n{code}\nret;\n}}\n"
+        );
+        fs::write(folder.path().join("k.ptx"), module).expect("writable");
+        fencepost(folder.path(), &["import", "k.ptx"]).out
+    };
+    for (code, version, target, older, lower) in NEWER {
+        let said = listed(code, version, target);
+        assert!(!said.contains("needs"), "{code}: {said}");
+        let said = listed(code, older, target);
+        assert!(
+            said.contains("refused: line 10: ") && said.contains(&format!("needs `.version {version}`")),
+            "{code}: {said}"
+        );
+        if lower != 0 {
+            let said = listed(code, version, lower);
+            assert!(said.contains(&format!("needs `.target sm_{target}`")), "{code}: {said}");
+        }
+    }
+    // Where it is imported, it is an error at its place.
+    let said = listed("cp.async.wait_all;", "6.5", 75);
+    assert!(said.contains("needs `.target sm_80`, and the module is for `sm_75`; `.version 7.0`"), "{said}");
+    let said = fencepost(folder.path(), &["import", "k.ptx", "--block", "1", "--ask", "true"]);
+    assert!(
+        said.code == Some(2) && said.err.contains("newer-instruction") && said.err.contains("k.ptx:10:1"),
+        "{}",
+        said.err
+    );
+}

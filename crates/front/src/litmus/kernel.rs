@@ -180,9 +180,8 @@ impl Source {
                 let _ = writeln!(out, "  {}", shown(variable));
             }
             let mut sink = Sink::new(&self.file);
-            let mut text = MappedText::new();
-            self.code(kernel).into_iter().for_each(|(part, start)| text.push_verbatim(part, start));
-            let _ = Unit::parse(text, &mut sink);
+            let unit = self.unit(kernel, &mut sink);
+            self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
             for d in sink.into_diagnostics().iter().filter(|d| d.severity == Severity::Error) {
                 let _ = writeln!(out, "  refused: line {}: {}", line(d.span.range().start), d.message);
             }
@@ -194,6 +193,13 @@ impl Source {
             let _ = writeln!(out, "{}", shown(variable));
         }
         out
+    }
+
+    /// A kernel with the functions that it calls, parsed.
+    fn unit(&self, kernel: &Kernel, sink: &mut Sink) -> Unit {
+        let mut text = MappedText::new();
+        self.code(kernel).into_iter().for_each(|(part, start)| text.push_verbatim(part, start));
+        Unit::parse(text, sink)
     }
 
     /// The kernel of that name; without one, the only one there is.
@@ -233,7 +239,11 @@ impl Source {
         launch: &Launch,
     ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
-        let mut errors = Vec::new();
+        // What cannot be read is told of the test.
+        let unit = self.unit(kernel, &mut Sink::new(&self.file));
+        let mut sink = Sink::new(&self.file);
+        self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
+        let mut errors = sink.into_diagnostics();
         let mut given: BTreeMap<&str, Binding> = BTreeMap::new();
         for text in &launch.args {
             let parsed =

@@ -40,6 +40,7 @@ mod mbarrier;
 mod memory;
 pub mod module;
 mod names;
+mod needs;
 mod operands;
 mod outside;
 #[cfg(test)]

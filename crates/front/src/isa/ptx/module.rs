@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use super::lex::{Kind, Token, lex};
+use super::needs::Made;
 use super::table::bits_named;
 use diag::{Sink, Span};
 use program::Ty;
@@ -20,6 +21,8 @@ use program::Ty;
 pub struct Module {
     /// What comes behind `.target`: `sm_90`.
     pub target: String,
+    /// What it says it is for, if it says so.
+    pub made: Option<Made>,
     /// Kernels, in order.
     pub kernels: Vec<Kernel>,
     /// Functions with a body, in order.
@@ -89,7 +92,7 @@ pub struct Variable {
 /// Reads a module; what is wrong with it goes to `sink`.
 pub fn parse(text: &str, sink: &mut Sink) -> Module {
     let tokens: Vec<Token> = lex(text).into_iter().filter(|t| t.kind != Kind::Newline).collect();
-    let mut reader = Reader { text, tokens, at: 0, sink, module: Module::default() };
+    let mut reader = Reader { text, tokens, at: 0, sink, module: Module::default(), version: None };
     while reader.peek() != Kind::End {
         if reader.item().is_err() {
             reader.skip();
@@ -107,6 +110,8 @@ struct Reader<'a> {
     at: usize,
     sink: &'a mut Sink,
     module: Module,
+    /// What comes behind `.version`.
+    version: Option<(u32, u32)>,
 }
 
 /// Spaces of variables.
@@ -210,8 +215,13 @@ impl Reader<'_> {
     fn item(&mut self) -> Result<(), Failed> {
         match self.word() {
             ".version" | ".address_size" | ".file" | ".loc" | ".pragma" => {
-                let bits = self.word() == ".address_size";
+                let (bits, version) = (self.word() == ".address_size", self.word() == ".version");
                 self.next();
+                if version {
+                    let line = self.text[self.range().start..].lines().next().unwrap_or_default();
+                    let number = line.split_whitespace().next().and_then(|word| word.split_once('.'));
+                    self.version = number.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                }
                 if bits && self.peek() != Kind::Int(64) {
                     self.skip_line();
                     return self.error(
@@ -228,7 +238,10 @@ impl Reader<'_> {
                 let name = self.word().to_owned();
                 let number = name.strip_prefix("sm_").map(|n| n.trim_end_matches(['a', 'f']).parse::<u32>());
                 match number {
-                    Some(Ok(n)) if n >= 70 => self.module.target = name,
+                    Some(Ok(target)) if target >= 70 => {
+                        self.module.target = name;
+                        self.module.made = self.version.map(|version| Made { version, target });
+                    }
                     _ => {
                         let message = format!("`{name}` is no target that the memory model covers");
                         let _ = self.error::<()>("unsupported-target", message, "expected `sm_70` or later");

@@ -1,0 +1,128 @@
+//! What instructions need of a module: the version of PTX that has them, and the target.
+//!
+//! A compiler or assembler refuses an instruction that is newer than its module says; what a module means that nobody takes is not
+//! known, so that it is refused here, too.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *PTX ISA Notes* and *Target ISA Notes* of each instruction. Each row is as ptxas 13.5 has it: it takes the instruction
+//!   with that version and target, and refuses it with the one before.
+
+use super::table::Matched;
+use super::{Item, Unit};
+use diag::Sink;
+
+/// What some instructions need.
+struct Need {
+    /// The opcode; empty: any.
+    opcode: &'static str,
+    /// Qualifiers that all stand there.
+    words: &'static [&'static str],
+    /// Qualifiers of which none stands there.
+    without: &'static [&'static str],
+    version: (u32, u32),
+    target: u32,
+}
+
+const fn need(opcode: &'static str, words: &'static [&'static str], version: (u32, u32), target: u32) -> Need {
+    Need { opcode, words, without: &[], version, target }
+}
+
+impl Need {
+    const fn without(self, without: &'static [&'static str]) -> Need {
+        Need { without, ..self }
+    }
+}
+
+/// Where several are of one instruction, it needs them all.
+const NEEDS: &[Need] = &[
+    need("activemask", &[], (6, 2), 70),
+    need("nanosleep", &[], (6, 2), 70),
+    need("redux", &[], (7, 0), 80),
+    need("cp", &["async"], (7, 0), 80),
+    need("cp", &["async", "bulk"], (8, 0), 90),
+    need("mbarrier", &[], (7, 0), 80),
+    need("mbarrier", &["test_wait", "parity"], (7, 1), 80),
+    need("mbarrier", &["try_wait"], (7, 8), 90),
+    need("mbarrier", &["expect_tx"], (8, 0), 90),
+    need("mbarrier", &["complete_tx"], (8, 0), 90),
+    need("mbarrier", &["arrive", "release"], (8, 0), 80),
+    need("barrier", &["cluster"], (7, 8), 90),
+    need("barrier", &["cta"], (7, 8), 70),
+    need("fence", &["mbarrier_init"], (8, 0), 90),
+    need("fence", &["proxy", "async"], (8, 0), 90),
+    need("fence", &["proxy", "alias"], (7, 5), 70),
+    need("fence", &["acquire"], (8, 6), 90).without(&["proxy"]),
+    need("fence", &["release"], (8, 6), 90).without(&["proxy", "mbarrier_init"]),
+    need("mapa", &[], (7, 8), 90),
+    need("st", &["async"], (8, 1), 90),
+    need("red", &["async"], (8, 1), 90),
+    need("griddepcontrol", &[], (7, 8), 90),
+    need("szext", &[], (7, 6), 70),
+    need("bmsk", &[], (7, 6), 70),
+    need("ld", &["b128"], (8, 3), 70),
+    need("st", &["b128"], (8, 3), 70),
+    need("atom", &["b128"], (8, 3), 90),
+    need("", &["cluster"], (7, 8), 90),
+    need("", &["shared::cluster"], (7, 8), 90),
+    need("", &["shared::cta"], (7, 8), 70),
+];
+
+/// Registers of clusters.
+const OF_CLUSTERS: [&str; 3] = ["%cluster", "%nclusterid", "%is_explicit_cluster"];
+
+/// What a module says it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// `.version`.
+    pub version: (u32, u32),
+    /// `.target`: the number.
+    pub target: u32,
+}
+
+impl Unit {
+    /// Reports instructions that are newer than a module of which they are.
+    pub fn newer(&self, made: Made, sink: &mut Sink) {
+        for item in &self.items {
+            let Item::Instr(m) = item else { continue };
+            let Some((version, target)) = self.needs(m) else { continue };
+            let (old, low) = (made.version < version, made.target < target);
+            if !old && !low {
+                continue;
+            }
+            let end = m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
+            let range = m.raw.opcode.start..end;
+            let what = &self.text.as_str()[range.clone()];
+            let mut lacks = Vec::new();
+            if low {
+                lacks.push(format!("`.target sm_{target}`, and the module is for `sm_{}`", made.target));
+            }
+            if old {
+                let ((a, b), (c, d)) = (version, made.version);
+                lacks.push(format!("`.version {a}.{b}`, and the module is of `{c}.{d}`"));
+            }
+            let message = format!("`{what}` needs {}", lacks.join("; "));
+            sink.error("newer-instruction", self.text.span(range), message, |d| {
+                d.label("newer than the module").help("compile for a target that has it, or leave it out")
+            });
+        }
+    }
+
+    /// The version and the target that an instruction needs.
+    fn needs(&self, m: &Matched) -> Option<((u32, u32), u32)> {
+        let text = self.text.as_str();
+        let opcode = &text[m.raw.opcode.clone()];
+        let written = |word: &&'static str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
+        let applies = |n: &&Need| {
+            (n.opcode.is_empty() || n.opcode == opcode)
+                && n.words.iter().all(written)
+                && !n.without.iter().any(written)
+        };
+        let rows = NEEDS.iter().filter(applies);
+        let of_clusters = m.raw.operands.iter().any(|o| {
+            let name = text[o.range.clone()].trim_start();
+            OF_CLUSTERS.iter().any(|r| name.starts_with(r))
+        });
+        let rows = rows.map(|n| (n.version, n.target)).chain(of_clusters.then_some(((7, 8), 90)));
+        rows.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+    }
+}
