@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use crate::bounds::never_read;
 use crate::limits::Tried;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, Domains};
@@ -17,7 +18,7 @@ use crate::skeleton::signature::{self, Role};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
-use cat::rel::EventSet;
+use cat::rel::{EventSet, Rel};
 use program::Ty;
 use program::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::CellId;
@@ -89,6 +90,33 @@ impl<'a> Task<'a> {
         thin_air: bool,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
+        let task = Task::build_without(purpose, test, model, set, (bound, thin_air), None, deadline)?;
+        if !task.open_values {
+            return Ok(task);
+        }
+        let never = never_read(&task, deadline).ok_or(Reason::Time)?;
+        if never.is_empty() {
+            return Ok(task);
+        }
+        let mut again = Task::build_without(purpose, test, model, set, (bound, thin_air), Some(&never), deadline)?;
+        if again.sk.len() != task.sk.len() {
+            return Ok(task);
+        }
+        // That they are never read rests on the axioms.
+        again.domains.open = true;
+        Ok(again)
+    }
+
+    /// As [`Task::build`], where nothing is read from writes that it is never read from, by write and read.
+    fn build_without(
+        purpose: Purpose,
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[Setting],
+        (bound, thin_air): (u32, bool),
+        never: Option<&Rel>,
+        deadline: Option<Instant>,
+    ) -> Result<Task<'a>, Reason> {
         if let Some(f) = model
             .free
             .iter()
@@ -141,7 +169,7 @@ impl<'a> Task<'a> {
         let unrolled = |fold: bool| {
             let sk = Skeleton::build_for(purpose, test, options, bound, fold, deadline)?;
             let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
-            let domains = Domains::compute(&sk, &seeds, deadline)?;
+            let domains = Domains::compute(&sk, &seeds, never, deadline)?;
             Ok((sk, domains))
         };
         let (mut sk, mut domains) = unrolled(true)?;

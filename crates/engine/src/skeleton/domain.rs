@@ -14,6 +14,7 @@ use std::time::Instant;
 use super::images::{Image, images};
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
+use cat::rel::Rel;
 use program::BinOp;
 use program::memory::CellId;
 use verdict::Reason;
@@ -40,18 +41,25 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere.
+    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `never`: pairs of
+    /// a write and a read that never returns what it wrote.
     ///
     /// # Errors
     /// If an address, or an operand of floating point, takes more than a thousand values, or `deadline` passes.
-    pub fn compute(sk: &Skeleton, seeds: &[i64], deadline: Option<Instant>) -> Result<Domains, Reason> {
+    pub fn compute(
+        sk: &Skeleton,
+        seeds: &[i64],
+        never: Option<&Rel>,
+        deadline: Option<Instant>,
+    ) -> Result<Domains, Reason> {
         let n = sk.len();
+        let may = |w: usize, r: usize| never.is_none_or(|never| never.universe_len() != n || !never.has(w, r));
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
         let mut of_read: Vec<Option<BTreeSet<i64>>> = vec![Some(BTreeSet::new()); n];
         let mut shifting = false;
         if !seeds.is_empty() {
-            let cycles = self_dependent(sk, &reads, &writes);
+            let cycles = self_dependent(sk, &may);
             for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
                 let values = of_read[r].as_mut().expect("as yet they are listed");
                 values.extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
@@ -79,7 +87,7 @@ impl Domains {
                 if d.may_fault[r] {
                     known.insert(0);
                 }
-                let sources = writes.iter().filter(|&&w| d.may_overlap(sk, r, w));
+                let sources = writes.iter().filter(|&&w| may(w, r) && d.may_overlap(sk, r, w));
                 let all = sources.map(|&w| d.of(sk.events[w].value.expect("writes have values")));
                 let listed = all.into_iter().all(|values| {
                     let ty = sk.events[r].ty;
@@ -140,7 +148,10 @@ impl Domains {
 }
 
 /// Groups of accesses whose values may depend on themselves through what other threads write.
-fn self_dependent(sk: &Skeleton, reads: &[usize], writes: &[usize]) -> Vec<Vec<usize>> {
+pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let accesses =
+        |kind: fn(&Event) -> bool| (0..sk.len()).filter(move |&i| kind(&sk.events[i])).collect::<Vec<_>>();
+    let (reads, writes) = (accesses(Event::is_read), accesses(Event::is_write));
     // Coarse on purpose: dynamic addresses may reach anything.
     let constant_cell = |e: &Event| {
         let cell = e.addr.and_then(|a| sk.pool.as_const(a)).and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
@@ -150,8 +161,8 @@ fn self_dependent(sk: &Skeleton, reads: &[usize], writes: &[usize]) -> Vec<Vec<u
     for &(r, w, _) in &sk.flow {
         graph.add_edge(r.index(), w.index(), ());
     }
-    for &w in writes {
-        for &r in reads {
+    for &w in &writes {
+        for &r in reads.iter().filter(|&&r| may(w, r)) {
             let (x, y) = (constant_cell(&sk.events[w]), constant_cell(&sk.events[r]));
             if x.is_none() || y.is_none() || x == y {
                 graph.add_edge(w, r, ());
