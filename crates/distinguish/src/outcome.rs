@@ -88,6 +88,11 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
         let later = (i + 1..slots.len()).filter(here).filter(|&j| slots[i].0 == slots[j].0);
         local[i] = later.fold(0, |row, j| row | 1 << j);
     }
+    if writes.is_empty() {
+        // What is left of a program without its only write of a location reads the initial value; no write is last.
+        let sources = reads.into_iter().map(|read| (read, None)).collect();
+        return vec![Local { sources, last: 0, orders: vec![[0; MOST_EVENTS]] }];
+    }
     // Each order: its last write, and by write what comes after it; in the end, what comes after the initial one.
     let orders: Vec<(u8, Vec<u32>)> = permutations(writes.len())
         .into_iter()
@@ -317,7 +322,16 @@ fn extend_order(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::shapes;
+    use crate::shape::{Kind, shapes};
+
+    #[test]
+    fn what_nothing_writes_holds_its_initial_value() {
+        let slot = |kind, l: u8| Slot { kind, location: Some(l) };
+        let threads = vec![vec![slot(Kind::Write, 0), slot(Kind::Read, 1)], vec![slot(Kind::Read, 0)]];
+        let all = outcomes(&Shape { threads });
+        let sources: Vec<_> = all.iter().map(|outcome| outcome.sources.clone()).collect();
+        assert_eq!(sources, [[None, None, None], [None, None, Some(0)]]);
+    }
 
     #[test]
     fn outcomes_are_counted() {
