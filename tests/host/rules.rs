@@ -68,6 +68,10 @@ const IN_PTX: &[(Rule, &str, &str)] = &[
     (Rule::LaunchEnd, "two-kernels", "C01-one-stream"),
 ];
 
+/// The same of rules that kernels in PTX alone rest on.
+const OF_PTX: &[(Rule, &str, &str)] =
+    &[(Rule::GridWait, "../../ptx-async/11-kernels/Dependent", "Dependent+wait")];
+
 /// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail launches is in
 /// `tests/host/device_enqueue.rs`.
 const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family, Rule::TailLaunch];
@@ -102,13 +106,14 @@ fn without(test: &LitmusTest, rule: Rule) -> LitmusTest {
 #[test]
 fn every_rule_has_a_test_that_rests_on_it() {
     for rule in Rule::ALL {
-        let listed = RESTS_ON.iter().any(|r| r.0 == *rule) || OF_CHILDREN.contains(rule);
+        let alone = OF_CHILDREN.contains(rule) || OF_PTX.iter().any(|r| r.0 == *rule);
+        let listed = RESTS_ON.iter().any(|r| r.0 == *rule) || alone;
         assert!(listed, "no test rests on {}", rule.id());
     }
     for (rule, name) in RESTS_ON {
         rests_on(&file(name), *rule);
     }
-    for (rule, name, instance) in IN_PTX {
+    for (rule, name, instance) in IN_PTX.iter().chain(OF_PTX) {
         rests_on(&in_ptx(name, instance), *rule);
     }
     let of_cuda = RESTS_ON.iter().filter(|r| r.1.starts_with("cuda/"));
@@ -159,6 +164,29 @@ fn children_start_as_their_flag_says_and_belong_to_their_parent() {
     let test = as_child(opencl(text), ChildStart::NoWait);
     assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree));
     assert_eq!(verdicts(&without(&test, Rule::Family)), (Verdict::Allowed, Verdict::Racy));
+}
+
+#[test]
+fn dependent_launches_are_of_kernels_in_ptx_in_a_stream_of_kernels() {
+    let dependent = |host: &str| cuda_text(host).replace("name = \"K\"", "name = \"K\"\nprogrammatic = true");
+    let edits =
+        [("\"cuda\"", "\"ptx\""), ("\"x = 1;\"", "\"st.weak [x], 1;\""), ("\"cudaDeviceSynchronize();\"", "\"\"")];
+    let ptx = |host: &str| edits.iter().fold(dependent(host), |text, (from, to)| text.replace(from, to));
+    let wrong = |host: &str| errors(ptx(host));
+    let launches = "K<<<1, 1, 0, s>>>();\nK<<<1, 1, 0, s>>>();\ncudaStreamSynchronize(s);";
+    assert_eq!(wrong(launches), ["nothing is wrong"]);
+    assert!(errors(dependent(launches))[0].contains("dependent launches of such kernels are not supported [K]"));
+    let message = "unsupported 1: a dependent launch in a default stream is not supported [K<<<1, 1>>>();]";
+    assert_eq!(wrong("K<<<1, 1>>>();"), [message]);
+    let message = "unsupported 2: `cudaEventRecord` in a stream with dependent launches is not supported \
+                   [cudaEventRecord(e, s);]";
+    assert_eq!(wrong("K<<<1, 1, 0, s>>>();\ncudaEventRecord(e, s);\nK<<<1, 1, 0, s>>>();"), [message]);
+    // Whether they end depends on when they start, of which only a part is said.
+    let test = parse("t.toml", ptx(launches).as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0);
+    let model = load_shipped("ptx", &signature()).unwrap().unwrap();
+    let setting = Setting::new(&test, &model);
+    let answer = Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(ProgressModel::Fair);
+    assert_eq!(answer.verdict.word(), "undecided");
 }
 
 /// A program of OpenCL around the code of one host thread.

@@ -143,6 +143,10 @@ impl<'a> Task<'a> {
             let what = format!("mbarrier objects (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
+        if let Some(instr) = objects("GDL").or(objects("GDW")) {
+            let what = format!("dependent launches (`{}`, line {})", instr.text, instr.line);
+            return Err(Reason::NotInModel(what));
+        }
         if let Some(instr) = objects("HALF") {
             let what = format!("proxy fences of one direction (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));

@@ -116,6 +116,10 @@ pub(super) enum Fence {
     Await(Await),
     /// `wgmma.fence`.
     Matrices,
+    /// `griddepcontrol.launch_dependents`.
+    Trigger,
+    /// `griddepcontrol.wait`.
+    GridWait,
 }
 
 /// One micro-op, ready to run: addresses are numbers.

@@ -250,8 +250,9 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
         let pending = pending.ok_or("not in this machine: a wait for groups without a number")?;
         return Ok(Fence::Await(Await { group: group_of(tags), pending, reads: tags.has("GR") }));
     }
-    if tags.has("WGF") {
-        return Ok(Fence::Matrices);
+    let alone = [("WGF", Fence::Matrices), ("GDL", Fence::Trigger), ("GDW", Fence::GridWait)];
+    if let Some((_, fence)) = alone.into_iter().find(|row| tags.has(row.0)) {
+        return Ok(fence);
     }
     if tags.has("HALF") {
         return Err("not in this machine: a proxy fence of one direction".to_owned());

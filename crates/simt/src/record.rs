@@ -2,6 +2,8 @@
 //!
 //! A log is told of every event as it is committed. Exploring without one costs nothing: [`Silent`] keeps nothing.
 
+use program::Scope;
+
 /// A write, by its thread and its number among the thread's writes (in the order in which they became visible).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
@@ -57,6 +59,8 @@ pub enum Event {
     Pass(Spot, u32),
     /// What a thread knows is known at the point of the host program of that number.
     Hand(Spot, u32),
+    /// What release fences of a thread have published, of this scope or the widest, is known at such a point.
+    HandReleased(Spot, u32, Scope),
     /// What is known at one point of the host program is known at another.
     Pour(u32, u32),
     /// A thread learns what is known at a point of the host program.

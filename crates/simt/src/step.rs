@@ -101,6 +101,7 @@ impl<B: Backend> Machine<'_, B> {
                                 .iter()
                                 .any(|act| act.read().is_some() && act.write().is_none())
                 }),
+                Act::Mark { mark: Fence::GridWait, .. } => state.host.may_pass(self.code, t),
                 _ => true,
             })
     }
@@ -261,6 +262,16 @@ impl<B: Backend> Machine<'_, B> {
                         of.age = (of.age + 1).min(MOST_GROUPS);
                     }
                 }
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            Act::Mark { mark: Fence::Trigger, .. } => {
+                self.trigger(state, cx.log, at, woken);
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            Act::Mark { mark: Fence::GridWait, .. } => {
+                self.passes_grid(state, cx.log, at);
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }
@@ -534,6 +545,8 @@ impl<B: Backend> Machine<'_, B> {
                 Act::Assign { .. } | Act::Branch { .. } | Act::Take { .. } => true,
                 Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
                 Act::Give { .. } => true,
+                // Of a CTA's, the first one counts.
+                Act::Mark { mark: Fence::Trigger, .. } => false,
                 Act::Mark { mark: fence, .. } => self.memory.fence_commutes(&state.memory, t, *fence),
                 Act::Barrier(b) => {
                     arrival_commutes(self.code, b) && self.memory.arrival_commutes(&state.memory, t)

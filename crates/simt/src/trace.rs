@@ -95,7 +95,7 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                 turn = (*thread, *active);
                 continue;
             }
-            Event::Hand(..) | Event::Pour(..) | Event::Tell(..) => continue,
+            Event::Hand(..) | Event::HandReleased(..) | Event::Pour(..) | Event::Tell(..) => continue,
             Event::Round => {
                 (way, turn) = (lines.len(), (0, None));
                 lines.push("  … and from here on again and again:".into());

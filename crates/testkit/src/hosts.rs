@@ -140,7 +140,16 @@ impl Maker<'_> {
         let waits = if self.cuda || callback { Vec::new() } else { self.events(mine) };
         let blocking = !callback && self.rng.random_bool(0.1);
         let name = format!("C{}", id.0);
-        let command = Command { name, kind, lane, waits, origin: Origin::Start, threads: Vec::new(), groups };
+        let command = Command {
+            name,
+            kind,
+            lane,
+            waits,
+            origin: Origin::Start,
+            threads: Vec::new(),
+            groups,
+            programmatic: false,
+        };
         self.commands.push((command, code));
         (HostOp::Enqueue { command: id, blocking }, id)
     }

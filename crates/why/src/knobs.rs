@@ -418,7 +418,7 @@ impl<'p> Around<'p> {
         }
         let word = |o: Order| row.order_word(o).to_owned();
         // No instruction, and what has one form.
-        if ["MISUSE", "ASY", "CG", "GW", "GR", "WGF", "HALF"].iter().any(|tag| op.has(tag))
+        if ["MISUSE", "ASY", "CG", "GW", "GR", "WGF", "GDL", "GDW", "HALF"].iter().any(|tag| op.has(tag))
             || op.has("MB") && op.has("WEAK")
         {
             return None;

@@ -27,6 +27,10 @@ pub(super) enum Ends {
 /// What launches alone say about the end of a program.
 pub(super) fn ends(program: &Program) -> Ends {
     let Some(host) = program.host.as_deref() else { return Ends::Open(Vec::new()) };
+    if host.commands.iter().any(|c| c.programmatic) {
+        let what = "whether kernels with programmatic stream serialization end";
+        return Ends::Undecided(Reason::Unsupported(what.to_owned()));
+    }
     let launches = match Launches::of(program) {
         Ok(launches) => launches,
         Err(error) => return Ends::Undecided(Reason::Calls(error.to_string())),

@@ -80,6 +80,7 @@ pub struct Skeleton {
     pub(crate) launch: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
     pub(crate) call_order: Vec<(EventId, EventId, Cond)>,
+    pub(crate) dependents: Vec<(EventId, EventId, Cond)>,
     pub(crate) addr: Vec<(EventId, EventId, Cond)>,
     pub(crate) data: Vec<(EventId, EventId, Cond)>,
     pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,

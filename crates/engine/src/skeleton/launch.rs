@@ -24,6 +24,8 @@ pub(super) struct LaunchEdges {
     pub(super) fine: Edges,
     /// The base relation `call-order`.
     pub(super) calls: Edges,
+    /// The base relation `dependents`.
+    pub(super) dependents: Edges,
     /// Exactly one way is taken, and answers are what they can be.
     pub(super) constraints: Vec<Cond>,
 }
@@ -62,6 +64,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges
     let mut launch = tables(&|way| way.ordered(&operations, false));
     let mut fine = tables(&|way| way.ordered(&operations, true));
     let mut calls = tables(&|way| way.called_before(&operations));
+    let dependents = tables(&|way| way.dependents(program, &operations));
     if !out.answers.is_empty() {
         for (w, way) in launches.ways.iter().enumerate() {
             let mut answers = Answers::new(program, out, way, (&of_threads, &operations));
@@ -72,7 +75,8 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges
             result.constraints.extend(all.into_iter().map(|c| out.pool.implies(ways[w], c)));
         }
     }
-    for (list, tables) in [(&mut result.launch, launch), (&mut result.fine, fine), (&mut result.calls, calls)] {
+    let lists = [&mut result.launch, &mut result.fine, &mut result.calls, &mut result.dependents];
+    for (list, tables) in lists.into_iter().zip([launch, fine, calls, dependents]) {
         for (a, &i) in of_threads.iter().enumerate() {
             for (b, &j) in of_threads.iter().enumerate() {
                 let mut conds = tables.iter().map(|table| table[a][b]);

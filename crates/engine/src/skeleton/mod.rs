@@ -143,6 +143,7 @@ impl Skeleton {
             launch: launches.launch,
             launch_fine: launches.fine,
             call_order: launches.calls,
+            dependents: launches.dependents,
             addr: always(&out.addr),
             data: always(&out.data),
             ctrl: always(&out.ctrl),

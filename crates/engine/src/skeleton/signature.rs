@@ -207,7 +207,9 @@ pub fn has_readings(model: &Model, option: &str) -> bool {
 pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
     let words =
         || model.nodes.iter().filter_map(|n| if let NodeOp::Base(id) = n.op { Some(row(id).name) } else { None });
-    words().any(|word| TAGS.iter().any(|t| t.0 == word)) && !words().any(|word| word == tag)
+    // These say something of launches, and nothing of accesses.
+    let of_access = |word: &&str| !["GDL", "GDW"].contains(word);
+    words().filter(of_access).any(|word| TAGS.iter().any(|t| t.0 == word)) && !words().any(|word| word == tag)
 }
 
 /// The words of models.
@@ -570,6 +572,9 @@ fn relations() -> Vec<Row> {
              queue or event; event before a query of CUDA that finds work incomplete to one after that work",
             "a call after {a} comes before one of another host thread on the same stream, queue or event, before {b}",
             "no call after {a} comes before one of another host thread on the same stream, queue or event, before {b}";
+        None "dependents" = edges(|sk| &sk.dependents) =>
+            "PTX: event of a kernel to those of a kernel that depends on it, launched with programmatic stream serialization",
+            "the kernel of {b} depends on that of {a}", "the kernel of {b} does not depend on that of {a}";
         Launch "ssw" = edges(|sk| &sk.launch) => "system-synchronises-with: the same as `launch`",
             "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";
         None "asw" = pairs(|_, a, b| a.kind == EventKind::Init && b.thread.is_some()) =>

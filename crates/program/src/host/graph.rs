@@ -30,7 +30,10 @@ use crate::{Instr, Op, Program, ThreadId};
 
 /// What an order of calls comes to: edges, what is never submitted, and what queries find.
 pub(super) type Effect =
-    (Vec<(Node, Node, Edge)>, Vec<CommandId>, Vec<(CallId, CallId)>, BTreeMap<QueryId, Vec<View>>);
+    (Vec<(Node, Node, Edge)>, Vec<CommandId>, Vec<(CallId, CallId)>, BTreeMap<QueryId, Vec<View>>, Depends);
+
+/// The kernel on which each kernel depends that is launched with programmatic stream serialization.
+type Depends = BTreeMap<CommandId, CommandId>;
 
 /// A point in the life of a command or of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +50,8 @@ pub enum Node {
     Leave(ThreadId),
     /// A command starts.
     Start(CommandId),
+    /// A thread may return from `griddepcontrol.wait`.
+    GridWait(ThreadId),
     /// A work-group of it ends.
     GroupEnd(CommandId, u32),
     /// All of it has ended.
@@ -121,10 +126,13 @@ pub struct LaunchGraph {
     pub unsubmitted: Vec<CommandId>,
     /// Calls of different threads on one lane or event, the first one first, sorted.
     pub(super) first: Vec<(CallId, CallId)>,
+    depends: Depends,
     /// What each query finds, by when it is asked.
     pub(super) asked: BTreeMap<QueryId, Vec<View>>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
+    /// Every `griddepcontrol.wait`: no point between what a thread does, as there are ways around it.
+    grid_waits: HashSet<(ThreadId, usize)>,
     /// Whether it has edges from each call to the next one of the order.
     pub(super) is_timed: bool,
 }
@@ -156,8 +164,10 @@ impl LaunchGraph {
             order: order.to_vec(),
             unsubmitted: Vec::new(),
             first: Vec::new(),
+            depends: Depends::new(),
             asked: BTreeMap::new(),
             points: vec![Vec::new(); program.threads.len()],
+            grid_waits: HashSet::new(),
             is_timed: false,
         };
         let mut out = Builder { program, g: &mut g };
@@ -184,6 +194,7 @@ impl LaunchGraph {
             open.iter().for_each(|q| out.looks(&lanes, *q, at + 1));
         }
         out.views();
+        out.depends(lanes.depends);
         for id in host.call_ids() {
             out.handles(id, &host.call(id).op);
             if let HostOp::SetUser(h) = &host.call(id).op {
@@ -200,7 +211,10 @@ impl LaunchGraph {
     pub(super) fn around(&self, (thread, instr): (ThreadId, usize)) -> (Node, Node) {
         let points = &self.points[usize::from(thread.0)];
         let after = points.iter().find(|p| p.0 > instr).map_or(Node::Leave(thread), |p| p.1);
-        let before = points.iter().rev().find(|p| p.0 < instr).map_or(Node::Enter(thread), |p| p.2);
+        let before = match self.grid_waits.contains(&(thread, instr)) {
+            true => Node::GridWait(thread),
+            false => points.iter().rev().find(|p| p.0 < instr).map_or(Node::Enter(thread), |p| p.2),
+        };
         (before, after)
     }
 
@@ -239,6 +253,15 @@ impl LaunchGraph {
             found.insert(self.graph[n]);
         }
         found
+    }
+
+    /// For each pair of operations, whether the second is of a kernel that depends on that of the first: a table as that of
+    /// [`LaunchGraph::ordered`].
+    pub fn dependents(&self, program: &Program, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
+        let command = |o: &(ThreadId, usize)| program.host.as_deref()?.command_of(o.0);
+        let before = |o: &(ThreadId, usize)| self.depends.get(&command(o)?).copied();
+        let row = |a| operations.iter().map(|b| command(a).is_some() && command(a) == before(b)).collect();
+        operations.iter().map(row).collect()
     }
 
     /// For each pair of operations of different threads, whether the first comes before the second: a table by the
@@ -300,6 +323,18 @@ impl Builder<'_> {
     fn looks(&mut self, lanes: &Lanes, id: QueryId, issued: usize) {
         let host = self.program.host.as_deref().expect("a host program");
         self.g.looks(id, lanes.asked(host, host.query(id)), issued);
+    }
+
+    /// What kernels depend on: they start behind it, and may wait until it is complete.
+    fn depends(&mut self, depends: Depends) {
+        let host = self.program.host.as_deref().expect("a host program");
+        for (&id, &before) in &depends {
+            self.time(Node::Start(before), Node::Start(id));
+            for &thread in &host.command(id).threads {
+                self.edge(Node::Done(before), Node::GridWait(thread), Rule::GridWait, Mask::All);
+            }
+        }
+        self.g.depends = depends;
     }
 
     /// The points at which what queries ask about is complete.
@@ -393,6 +428,10 @@ impl Builder<'_> {
             last = after;
         }
         self.edge(last, Node::Leave(thread), Rule::HostOrder, Mask::All);
+        for (at, _) in self.program.thread(thread).code.iter().enumerate().filter(|(_, i)| i.op.has("GDW")) {
+            self.edge(Node::Enter(thread), Node::GridWait(thread), Rule::HostOrder, Mask::All);
+            self.g.grid_waits.insert((thread, at));
+        }
         self.g.points[usize::from(thread.0)] = points;
     }
 }
@@ -404,6 +443,6 @@ impl LaunchGraph {
         let all = self.graph.edge_indices().map(|e| (self.graph[ends(e).0], self.graph[ends(e).1], self.graph[e]));
         let mut edges: Vec<_> = all.filter(|(_, _, edge)| edge.mask != Mask::Time).collect();
         edges.sort_unstable();
-        (edges, self.unsubmitted.clone(), self.first.clone(), self.asked.clone())
+        (edges, self.unsubmitted.clone(), self.first.clone(), self.asked.clone(), self.depends.clone())
     }
 }

@@ -6,6 +6,9 @@
 //! streams besides its own, and they have its. As lanes are first in, first out, the last command stands for those
 //! before it.
 //!
+//! A kernel that is launched with programmatic stream serialization waits for none of its stream's gatekeepers: it depends on the
+//! kernel in front of it, of which it may wait for the end. It keeps the gate beside those that were there.
+//!
 //! # Invariants
 //! - Calls are issued in an order that respects each host thread's own.
 //! - A command's needs are known when it is enqueued, and never change.
@@ -14,7 +17,7 @@
 //! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord, cudaStreamWaitEvent: a wait
 //!   is for the work captured by the latest record before it, and an event that was never recorded is empty.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
@@ -58,6 +61,8 @@ pub struct Lanes {
     lanes: Vec<LaneState>,
     /// What each recorded event stands for.
     captured: Vec<BTreeSet<On>>,
+    /// Of kernels with programmatic stream serialization so far: the kernel on which each depends.
+    pub(super) depends: BTreeMap<CommandId, CommandId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -74,6 +79,7 @@ impl Lanes {
         Lanes {
             lanes: vec![LaneState::default(); host.lanes.len()],
             captured: vec![BTreeSet::new(); host.handles.len()],
+            depends: BTreeMap::new(),
         }
     }
 
@@ -168,7 +174,13 @@ impl Lanes {
             }
         }
         let Some(lane) = command.lane else { return needs.into_iter().collect() };
-        needs.extend(self.gatekeepers(host, lane));
+        let before = self.enqueued(lane).last().copied().filter(|_| command.programmatic);
+        let mut gates = self.gatekeepers(host, lane);
+        if let Some(before) = before {
+            gates = &gates - &self.state(lane).gates;
+            self.depends.insert(id, before);
+        }
+        needs.extend(gates);
         if command.kind == CommandKind::Kernel {
             let device = host.lane(lane).device;
             for (i, other) in host.commands.iter().enumerate() {
@@ -191,7 +203,12 @@ impl Lanes {
         }
         match (kind, command.kind) {
             (LaneKind::InOrder, _) => state.gates = BTreeSet::from([done(Rule::InOrder)]),
-            (LaneKind::Stream { .. } | LaneKind::Null, _) => state.gates = BTreeSet::from([done(Rule::Stream)]),
+            (LaneKind::Stream { .. } | LaneKind::Null, _) => {
+                if before.is_none() {
+                    state.gates.clear();
+                }
+                state.gates.insert(done(Rule::Stream));
+            }
             // Several barriers gather: one with a wait list need not wait for those before it.
             (_, CommandKind::Barrier) => {
                 state.gates.insert(done(if listed { Rule::BarrierList } else { Rule::BarrierBefore }));

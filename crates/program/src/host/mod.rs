@@ -255,6 +255,9 @@ pub struct Command {
     pub threads: Vec<ThreadId>,
     /// The work-group of each thread, counted from 0.
     pub groups: Vec<u32>,
+    /// CUDA: a kernel launched with programmatic stream serialization. It may start before the kernel in front of it in its
+    /// stream has ended, on which it *depends*.
+    pub programmatic: bool,
 }
 
 impl Command {

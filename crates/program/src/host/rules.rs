@@ -80,6 +80,8 @@ rules! {
         "CUDA Programming Guide, CUDA Dynamic Parallelism: tail launch stream";
     EventQuery "S13" "captured work precedes a cudaEventQuery that returns cudaSuccess" "CUDA runtime API, cudaEventQuery";
     StreamQuery "S14" "earlier work of a stream precedes a cudaStreamQuery that returns cudaSuccess" "CUDA runtime API, cudaStreamQuery";
+    GridWait "S15" "the completion of the kernel on which its own depends precedes the return from griddepcontrol.wait"
+        "PTX ISA, griddepcontrol; CUDA Programming Guide, Programmatic Dependent Launch";
     LaunchEnd "S11" "all that a kernel, copy or host function does precedes its end" "CUDA Programming Guide, Kernels";
 }
 

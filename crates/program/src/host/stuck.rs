@@ -81,6 +81,9 @@ impl Node {
             Node::Return(c) => format!("the return from {}", call(c)),
             Node::Enqueue(c) => format!("the call that enqueues {}", command(c)),
             Node::Enter(t) | Node::Leave(t) => format!("thread {}", program.thread(t).name),
+            Node::GridWait(t) => {
+                format!("a wait of thread {} for the kernel before its own", program.thread(t).name)
+            }
             Node::Start(c) => format!("the start of {}", command(c)),
             Node::GroupEnd(c, _) | Node::End(c) => format!("the end of {}", command(c)),
             Node::Done(c) => format!("the completion of {}", command(c)),

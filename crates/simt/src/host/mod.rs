@@ -27,6 +27,7 @@ use program::host::{
     Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
     LaneKind, Node, Origin, Query, Ref,
 };
+use program::{Scope, ThreadId};
 pub(super) use tell::{held, unmet};
 
 /// How far a command is.
@@ -57,6 +58,8 @@ pub(super) enum Cond {
     Set(HandleId),
     /// A point in a stream was reached.
     Passed(usize),
+    /// All work-groups of a command have let those start that depend on it, or have ended.
+    Triggered(CommandId),
 }
 
 /// Where something is known.
@@ -69,6 +72,8 @@ pub(super) enum Point {
     Done(CommandId),
     Set(HandleId),
     Passed(usize),
+    /// What those learn that depend on a command, as far as fences of this scope publish it.
+    Trigger(CommandId, Scope),
 }
 
 impl Point {
@@ -82,6 +87,7 @@ impl Point {
             Point::Set(h) => (4, h.0, 0),
             Point::Passed(i) => (5, i as u16, 0),
             Point::GroupEnd(c, group) => (6, c.0, group),
+            Point::Trigger(c, scope) => (7, c.0, scope as u32),
         };
         kind << 28 | (group & 0xfff) << 16 | u32::from(index)
     }
@@ -129,6 +135,10 @@ pub(super) struct HostState<C> {
     recorded: Vec<Option<usize>>,
     /// Threads in a call.
     calls: BTreeMap<usize, InCall>,
+    /// By command that depends on the one in front of it: which that is.
+    depends: BTreeMap<CommandId, CommandId>,
+    /// The work-groups of commands that have let those start that depend on them.
+    triggered: BTreeSet<(CommandId, u32)>,
     /// What is known where.
     pub(super) known: BTreeMap<Point, C>,
 }
@@ -148,6 +158,7 @@ impl<C: Default> HostState<C> {
 
     pub(super) fn hash_into(&self, hasher: &mut impl Hasher) {
         (&self.stages, &self.items, &self.made, &self.set, &self.recorded, &self.calls).hash(hasher);
+        (&self.depends, &self.triggered).hash(hasher);
         self.known.keys().for_each(|point| point.hash(hasher));
     }
 
@@ -183,7 +194,33 @@ impl<C: Default> HostState<C> {
             Cond::Made(h) => self.made[usize::from(h.0)],
             Cond::Set(h) => self.set[usize::from(h.0)],
             Cond::Passed(i) => self.items[i].passed,
+            Cond::Triggered(c) => {
+                let over = |group| members(host(code), c, group).all(|t| threads[t].is_over());
+                let lets = |group| self.triggered.contains(&(c, group)) || over(group);
+                self.stage(c) >= Stage::Running && (0..host(code).command(c).group_count()).all(lets)
+            }
         }
+    }
+
+    /// Whether a thread may go on behind a `griddepcontrol.wait`.
+    pub(super) fn may_pass(&self, code: &Code, thread: usize) -> bool {
+        self.depends_on(code, thread).is_none_or(|before| self.stage(before) == Stage::Complete)
+    }
+
+    /// The command on its stream on which one depends that is enqueued now.
+    fn in_front(&self, host: &HostProgram, id: CommandId) -> Option<CommandId> {
+        let command = host.command(id);
+        let here = |item: &&Item| item.lane == command.lane;
+        match self.items.iter().rev().find(here)?.what {
+            What::Command(before) if command.programmatic => Some(before),
+            _ => None,
+        }
+    }
+
+    /// The command on which that of a thread depends.
+    fn depends_on(&self, code: &Code, thread: usize) -> Option<CommandId> {
+        let command = code.program.host.as_deref()?.command_of(ThreadId(thread as u16))?;
+        self.depends.get(&command).copied()
     }
 
     /// Where what comes with a condition is known.
@@ -192,7 +229,7 @@ impl<C: Default> HostState<C> {
             Cond::Reached(c, Stage::Complete) => Some(Point::Done(c)),
             Cond::Reached(c, Stage::Ended) => Some(Point::End(c)),
             // That a command is on its way says nothing about memory.
-            Cond::Reached(..) | Cond::Made(_) => None,
+            Cond::Reached(..) | Cond::Made(_) | Cond::Triggered(_) => None,
             Cond::GroupEnded(c, group) => Some(Point::GroupEnd(c, group)),
             Cond::Set(h) => Some(Point::Set(h)),
             Cond::Passed(i) => Some(Point::Passed(i)),
@@ -218,9 +255,19 @@ impl<C: Default> HostState<C> {
 
     /// What an entry of a lane has to wait for because of what stands before it there. `all`: whatever the queue's kind.
     fn before(&self, host: &HostProgram, lane: LaneId, all: bool) -> BTreeSet<Cond> {
+        self.before_where(host, lane, all, &|_| true)
+    }
+
+    fn before_where(
+        &self,
+        host: &HostProgram,
+        lane: LaneId,
+        all: bool,
+        asked: &dyn Fn(&Item) -> bool,
+    ) -> BTreeSet<Cond> {
         let own = host.lane(lane);
         let counts = |item: &Item| {
-            let Some(of) = item.lane else { return false };
+            let Some(of) = item.lane.filter(|_| asked(item)) else { return false };
             let other = host.lane(of);
             match own.kind {
                 LaneKind::InOrder => of == lane,
@@ -278,6 +325,12 @@ impl<C: Default> HostState<C> {
             _ => {}
         }
         let Some(lane) = command.lane else { return needs };
+        if let Some(&before) = self.depends.get(&id) {
+            let others = |item: &Item| item.lane != Some(lane);
+            needs.extend(self.before_where(host, lane, false, &others));
+            needs.insert(Cond::Triggered(before));
+            return needs;
+        }
         let gathers =
             matches!(command.kind, CommandKind::Marker | CommandKind::Barrier) && command.waits.is_empty();
         needs.extend(self.before(host, lane, gathers));

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
 use crate::Result;
 use crate::memory::{At, Backend, Context};
-use crate::record::{Event, Log};
+use crate::record::{Event, Log, Spot};
 use crate::state::{State, Status};
 use crate::step::Machine;
 use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
+use program::{Scope, ThreadId};
 
 impl<B: Backend> Machine<'_, B> {
     /// Holds the threads of all commands, and enqueues what runs before everything else.
@@ -112,8 +113,38 @@ impl<B: Backend> Machine<'_, B> {
         complete
     }
 
+    /// A thread lets those start that depend on its command, and publishes what fences before say.
+    pub(crate) fn trigger(&self, state: &mut State<B>, log: &mut dyn Log, at: At, woken: &mut Vec<usize>) {
+        log.note(Event::Fence(at.spot()));
+        let Some(host) = self.code.program.host.as_deref() else { return };
+        let Some(id) = host.command_of(ThreadId(at.thread as u16)) else { return };
+        let command = host.command(id);
+        let group = command.threads.iter().position(|t| usize::from(t.0) == at.thread).map(|i| command.groups[i]);
+        if !state.host.triggered.insert((id, group.unwrap_or(0))) {
+            return;
+        }
+        for scope in [Scope::Gpu, Scope::Sys] {
+            let point = Point::Trigger(id, scope);
+            let carried = self.memory.hand_released(&state.memory, at.thread, scope);
+            B::join(state.host.known.entry(point).or_default(), &carried);
+            log.note(Event::HandReleased(at.spot(), point.number(), scope));
+        }
+        self.advance(state, log, woken);
+    }
+
+    /// A thread goes on behind a `griddepcontrol.wait`.
+    pub(crate) fn passes_grid(&self, state: &mut State<B>, log: &mut dyn Log, at: At) {
+        log.note(Event::Fence(at.spot()));
+        if let Some(before) = state.host.depends_on(self.code, at.thread) {
+            self.tell(state, log, at, Point::Done(before));
+        }
+    }
+
     fn enqueue(&self, state: &mut State<B>, id: CommandId) {
         let host = host(self.code);
+        if let Some(before) = state.host.in_front(host, id) {
+            state.host.depends.insert(id, before);
+        }
         let waits = state.host.needs(host, id);
         let lane = host.command(id).lane;
         state.host.items.push(Item { lane, what: What::Command(id), waits, passed: false });
@@ -184,6 +215,9 @@ impl<B: Backend> Machine<'_, B> {
                     let empty = self.code.threads[t].acts.is_empty();
                     state.threads[t].status = if empty { Status::Ended } else { Status::Running };
                     self.tell(state, log, At { thread: t, instr: 0, clock: 0 }, Point::Start(id));
+                    if let Some(before) = state.host.depends.get(&id).copied() {
+                        self.starts_behind(state, log, before, t);
+                    }
                     woken.push(t);
                 }
                 let State { layer, threads, .. } = state;
@@ -240,6 +274,16 @@ impl<B: Backend> Machine<'_, B> {
         B::join(state.host.known.entry(point).or_default(), &carried);
         cx.log.note(Event::Hand(at.spot(), point.number()));
         Ok(())
+    }
+
+    /// A thread starts that depends on a command: it learns what was published for it.
+    fn starts_behind(&self, state: &mut State<B>, log: &mut dyn Log, before: CommandId, thread: usize) {
+        let one_gpu = |t: &ThreadId| self.code.holds(usize::from(t.0), Scope::Gpu, thread);
+        let near = host(self.code).command(before).threads.first().is_some_and(one_gpu);
+        let point = Point::Trigger(before, if near { Scope::Gpu } else { Scope::Sys });
+        let Some(carried) = state.host.known.get(&point) else { return };
+        self.memory.learn(&mut state.memory, thread, carried);
+        log.note(Event::Tell(Spot { thread, instr: 0 }, point.number()));
     }
 
     /// What is known at a point is known at another.

@@ -58,6 +58,7 @@ fn text(code: &Code, cond: Cond) -> String {
         Cond::Made(h) => format!("`{}` to be made", host.handle(h).name),
         Cond::Set(h) => format!("`{}` to be set", host.handle(h).name),
         Cond::Passed(_) => "earlier work of the stream".to_owned(),
+        Cond::Triggered(c) => format!("{} to let it start", name(c)),
     }
 }
 
@@ -91,7 +92,7 @@ fn bringers<C: Default>(
             let waits = state.items[i].waits.clone();
             waits.into_iter().for_each(|c| bringers(code, state, threads, c, depth + 1, found));
         }
-        Cond::Reached(c, _) | Cond::GroupEnded(c, _) => match state.stage(c) {
+        Cond::Reached(c, _) | Cond::GroupEnded(c, _) | Cond::Triggered(c) => match state.stage(c) {
             Stage::Absent => match host.command(c).origin {
                 Origin::Call(call) => {
                     let (t, line) = call_site(code, call);

@@ -18,7 +18,7 @@ use super::code::{Access, Code, Fence, Place};
 use super::record::{Hazard, Log, Spot};
 use super::state::Thread;
 use super::{Halt, Result};
-use program::Barrier;
+use program::{Barrier, Scope};
 
 /// Where and when a step happens.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +155,14 @@ pub(super) trait Backend: Clone {
 
     /// All that a thread knows, for another to be told of.
     fn hand(&self, code: &Code, m: &mut Self::Memory, at: At) -> Self::Carried;
+
+    /// What release fences of a thread have published, of a scope or of the whole system.
+    fn hand_released(&self, _: &Self::Memory, _thread: usize, _: Scope) -> Self::Carried {
+        Self::Carried::default()
+    }
+
+    /// A thread learns what was published.
+    fn learn(&self, _: &mut Self::Memory, _thread: usize, _: &Self::Carried) {}
 
     /// A thread is told what others know: it comes after that.
     fn tell(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);

@@ -196,6 +196,12 @@ impl<'a> Order<'a> {
                 let into = self.points.entry(point).or_insert_with(|| vec![0; self.clocks.len()]);
                 join(into, &self.clocks[thread]);
             }
+            Event::HandReleased(Spot { thread, .. }, point, scope) => {
+                self.clocks[thread][thread] += 1;
+                let into = self.points.entry(point).or_insert_with(|| vec![0; self.clocks.len()]);
+                let wide = |h: &&Head| h.scope == scope || h.scope == Scope::Sys;
+                self.fences[thread].values().filter(wide).for_each(|h| join(into, &h.clock));
+            }
             Event::Pour(from, into) => {
                 if let Some(given) = self.points.get(&from).cloned() {
                     join(self.points.entry(into).or_insert_with(|| vec![0; given.len()]), &given);

@@ -1,11 +1,13 @@
-//! Barriers: of a CTA, of a warp, of a cluster.
+//! Barriers: of a CTA, of a warp, of a cluster; what kernels wait for that depend on others.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *bar / barrier*: sixteen resources per CTA; without a thread count, all threads of the CTA.
 //! - PTX ISA 9.4, *bar.warp.sync*; *barrier.cluster*: arrive is release and wait is acquire unless they say otherwise.
 //! - PTX ISA 9.4, *bar / barrier*: `.red` combines the predicates of all threads that come to the barrier.
+//! - PTX ISA 9.4, *griddepcontrol*.
 //! - The published suites' operands, if the test says so: a static instance, a run-time id, a quorum.
 
+use super::copies::mark;
 use super::lanes::{combine, named};
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
@@ -100,6 +102,24 @@ pub(super) const ROWS: &[Row] = &[
         |e, _| cluster(e, BarrierAction::Wait, "ACQ"),
     )
     .keyed(&["cluster", "wait"]),
+    Row::new(
+        "griddepcontrol",
+        "`griddepcontrol.launch_dependents`",
+        "lets kernels that depend on this one start, as soon as all CTAs have said so or ended",
+        &[],
+        &[],
+        |e, _| e.push(mark(&["GDL"], None)),
+    )
+    .keyed(&["launch_dependents"]),
+    Row::new(
+        "griddepcontrol",
+        "`griddepcontrol.wait`",
+        "waits until the kernel on which this one depends is complete, if there is one",
+        &[],
+        &[],
+        |e, _| e.push(mark(&["GDW"], None)),
+    )
+    .keyed(&["wait"]),
 ];
 
 /// A barrier with a reduction of predicates.

@@ -20,7 +20,6 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("warp election", &["elect"]),
     ("addresses in another CTA's shared memory", &["getctarank"]),
     ("address space queries", &["isspacep"]),
-    ("dependent launch", &["griddepcontrol"]),
     ("requests to the scheduler of clusters", &["clusterlaunchcontrol"]),
     ("the number of registers", &["setmaxnreg"]),
     ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),

@@ -353,8 +353,10 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     }
     let groups = [("BULK", "cp.async.bulk"), ("WGMMA", "wgmma")].into_iter().find(|row| tags.has(row.0));
     let groups = groups.map_or("cp.async", |row| row.1);
-    if tags.has("WGF") {
-        return Some("wgmma.fence".to_owned());
+    let alone =
+        [("WGF", "wgmma.fence"), ("GDL", "griddepcontrol.launch_dependents"), ("GDW", "griddepcontrol.wait")];
+    if let Some((_, text)) = alone.into_iter().find(|row| tags.has(row.0)) {
+        return Some(text.to_owned());
     }
     if tags.has("CG") {
         return Some(format!("{groups}.commit_group"));

@@ -112,7 +112,16 @@ impl<'a> Bodies<'a> {
                 let (threads, groups) = self.kernel(k, one, *device);
                 let kind = CommandKind::Initializer { device: *device };
                 let (name, origin) = (kernel.name.clone(), Origin::Start);
-                host.commands.push(Command { name, kind, lane: None, waits: Vec::new(), origin, threads, groups });
+                host.commands.push(Command {
+                    name,
+                    kind,
+                    lane: None,
+                    waits: Vec::new(),
+                    origin,
+                    threads,
+                    groups,
+                    programmatic: false,
+                });
             }
         }
     }

@@ -163,7 +163,16 @@ impl Part<'_, '_> {
             return None;
         }
         let origin = Origin::Device { parent: caller.command, thread: caller.thread, flag };
-        self.host.commands.push(Command { name, kind, lane: Some(lane), waits, origin, threads, groups });
+        self.host.commands.push(Command {
+            name,
+            kind,
+            lane: Some(lane),
+            waits,
+            origin,
+            threads,
+            groups,
+            programmatic: false,
+        });
         Some(())
     }
 

@@ -67,7 +67,8 @@ impl Part<'_, '_> {
         }
         let lane = request.lane.filter(|_| !matches!(kind, CommandKind::Callback { .. }));
         let origin = Origin::Call(at);
-        self.host.commands.push(Command { name, kind, lane, waits, origin, threads, groups });
+        let programmatic = request.kernel.is_some_and(|k| self.declared.kernels[k].programmatic);
+        self.host.commands.push(Command { name, kind, lane, waits, origin, threads, groups, programmatic });
         Some(HostOp::Enqueue { command: id, blocking })
     }
 

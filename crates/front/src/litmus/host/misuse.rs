@@ -46,6 +46,7 @@ pub(super) fn report(declared: &Declared, requests: &[Vec<Request>], symbols: &S
             _ => {}
         }
     }
+    misuse.dependent(declared, requests);
     misuse.set_twice(requests);
     misuse.mappings(requests);
 }
@@ -57,6 +58,38 @@ struct Misuse<'a> {
 }
 
 impl Misuse<'_> {
+    /// Kernels that depend on the one in front of them in their stream: what else there is in it, nobody says.
+    fn dependent(&mut self, declared: &Declared, requests: &[Vec<Request>]) {
+        let kernel = |r: &Request| r.kernel.map(|k| &declared.kernels[k]);
+        let all = || requests.iter().flatten();
+        for launch in all().filter(|r| kernel(r).is_some_and(|k| k.programmatic)) {
+            let Some(lane) = launch.lane else { continue };
+            if declared.lanes[usize::from(lane.0)].kind == LaneKind::Null {
+                self.error(
+                    "unsupported",
+                    launch.span,
+                    "a dependent launch in a default stream is not supported".into(),
+                    |d| d.label("expected a stream of this test"),
+                );
+                return;
+            }
+            let passes = [Does::Finish, Does::Status, Does::Release];
+            let other = |r: &&Request| r.lane == Some(lane) && r.does != Does::Launch && !passes.contains(&r.does);
+            if let Some(other) = all().find(other) {
+                let (message, first) = (
+                    format!("`{}` in a stream with dependent launches is not supported", other.name),
+                    launch.span,
+                );
+                self.error("unsupported", other.span, message, |d| {
+                    d.label("expected kernels alone in this stream")
+                        .also(first, "a launch that depends on the kernel in front of it")
+                        .note("what such a launch depends on where no kernel is in front of it, CUDA does not say")
+                });
+                return;
+            }
+        }
+    }
+
     fn kind(&self, memory: LocId) -> MemoryKind {
         self.symbols.object(memory).1.kind
     }

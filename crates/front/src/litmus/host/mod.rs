@@ -40,6 +40,8 @@ pub(super) struct Code {
     pub(super) initializer: bool,
     /// OpenCL: built with `-cl-uniform-work-group-size`.
     pub(super) uniform: bool,
+    /// CUDA: launched with programmatic stream serialization.
+    pub(super) programmatic: bool,
 }
 
 /// What is written in a kernel or a function.

@@ -274,7 +274,7 @@ impl Backend for Weak {
                 let cta = code.cta[at.thread] as u16;
                 tags::cross_async(&mut m.threads[at.thread].known, (cta, code.local_fences), covers);
             }
-            Fence::Matrices | Fence::Commit(_) | Fence::Await(_) => {}
+            Fence::Matrices | Fence::Commit(_) | Fence::Await(_) | Fence::Trigger | Fence::GridWait => {}
             proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
         }
         cx.log.note(Event::Fence(at.spot()));
@@ -314,6 +314,18 @@ impl Backend for Weak {
             tags::leave(&mut view, code.cta[at.thread] as u16);
         }
         view
+    }
+
+    fn hand_released(&self, m: &Contents, thread: usize, scope: Scope) -> View {
+        let mut view = View::default();
+        let wide = |of: &&Scope| **of == scope || **of == Scope::Sys;
+        let fences = &m.threads[thread].release_fences;
+        fences.iter().filter(|(of, _)| wide(of)).for_each(|(_, v)| view.join(v));
+        view
+    }
+
+    fn learn(&self, m: &mut Contents, thread: usize, carried: &View) {
+        m.threads[thread].known.join(carried);
     }
 
     fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &View) {
