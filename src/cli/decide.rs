@@ -12,7 +12,8 @@ use cat::model::ir::Model;
 use diag::nearest;
 use engine::liveness::{Liveness, Setting};
 use program::litmus::Expectation;
-use report::{self, Known, Line, Table};
+use program::options::Setting as Value;
+use report::{self, Known, Line, Reading, Table};
 use verdict::{Answer, Definedness, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop};
 use why::Session;
 
@@ -81,6 +82,8 @@ fn lines(
             let about = question.property.to_string();
             decided.defects.push(defect::record(&unit.test, &unit.model, &about, text, settings));
         }
+        let of_condition = expectation.filter(|_| question.property == Property::Reachability);
+        let (expected, reading) = readings(unit, settings, (question.expected, &answer), of_condition);
         decided.results.push(Line {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
@@ -89,7 +92,8 @@ fn lines(
             property: question.property.clone(),
             quantifier: question.quantifier,
             proposition: question.proposition.clone(),
-            expected: question.expected,
+            expected,
+            reading,
             mapping: unit.mapping.map(|m| m.name()),
             values: Vec::new(),
             known: None,
@@ -107,6 +111,38 @@ fn lines(
     decided.failed = decided.results.iter().filter(|l| l.status().fails()).count() + decided.defects.len();
     decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
     decided
+}
+
+/// What is expected under the readings that were chosen; and one of the others under which the answer is not what is
+/// expected of it.
+fn readings(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    (expected, answer): (Option<&'static str>, &Answer),
+    of_condition: Option<&Expectation>,
+) -> (Option<&'static str>, Option<Reading>) {
+    let said = of_condition.map_or(&[][..], |expectation| &expectation.readings);
+    let word = |setting: Value| said.iter().find(|(of, _)| *of == setting).map(|(_, word)| word.word());
+    let chosen =
+        |option: usize| unit.test.options.iter().chain(&settings.set).rev().find(|s| s.option == option).copied();
+    let expected = said.iter().find_map(|(of, _)| word(chosen(of.option)?)).or(expected);
+    let mut open = said.iter().map(|(of, _)| *of).filter(|of| chosen(of.option).is_none());
+    let unmet = open.find_map(|of| {
+        let (name, _) = of.words();
+        let depends = answer.dependences.iter().find(|d| d.option == name);
+        of.row().values.iter().enumerate().find_map(|(value, text)| {
+            let other = depends.and_then(|d| d.verdicts.iter().find(|v| v.0 == *text));
+            let verdict = other.map_or(answer.verdict.word(), |v| v.1.as_str());
+            let expected = word(Value { value, ..of }).or(expected)?;
+            (report::is_met(Some(expected), verdict) != Some(true)).then(|| Reading {
+                under: format!("{name}={text}"),
+                expected: expected.to_owned(),
+                verdict: verdict.to_owned(),
+            })
+        })
+    });
+    let own = report::is_met(expected, answer.verdict.word());
+    (expected, unmet.filter(|_| own == Some(true)))
 }
 
 /// Notes which of the expectations of a model are known not to be met. Of several, some have to fail: once all of them are

@@ -19,7 +19,7 @@ use super::load;
 use super::partition::Partition;
 use super::terminal::Terminal;
 use diag::{Diagnostic, SourceFile, Span};
-use report::{Observations, PartOf, counted, is_met};
+use report::{Observations, PartOf, Reading, counted, is_met};
 
 /// How the last key of a line begins.
 const MARK: &str = ",\"part\":{";
@@ -49,6 +49,7 @@ struct Answer {
     defect: Option<String>,
     #[serde(default)]
     known: Option<String>,
+    reading: Option<Reading>,
     part: PartOf,
 }
 
@@ -65,8 +66,8 @@ impl Answer {
         if let Some(verdict) = &self.verdict {
             events.undecided |= verdict == "undecided";
             // Of a known failure, the reason is there: it fails once the expectation is met.
-            events.unmet |=
-                is_met(self.expected.as_deref(), verdict).is_some_and(|met| met == self.known.is_some());
+            events.unmet |= is_met(self.expected.as_deref(), verdict)
+                .is_some_and(|met| (met && self.reading.is_none()) == self.known.is_some());
         } else {
             events.undecided |= self.reason.is_some() || self.observed.iter().any(|o| o.allowed.is_none());
             events.unmet |= self.observed.iter().any(|o| o.allowed == Some(false));

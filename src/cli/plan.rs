@@ -277,11 +277,7 @@ pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
         ask: Ask::Reachability { prop: test.condition.clone(), negate: quantifier == Quantifier::ForAll },
         quantifier: quantifier.name(),
         proposition: test.condition_text.trim().to_owned(),
-        expected: expected.map(|reachability| match reachability {
-            Reachability::Allowed => "allowed",
-            Reachability::Forbidden => "forbidden",
-            Reachability::Required => "required",
-        }),
+        expected: expected.map(Reachability::word),
         axiom: expectation.and_then(|e| e.axiom.clone()),
     }
 }

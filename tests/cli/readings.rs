@@ -65,3 +65,38 @@ fn a_reading_that_was_chosen_is_the_only_one() {
         assert!(out.contains("allowed") && !out.contains("depends"), "{out}");
     }
 }
+
+#[test]
+fn expectations_name_readings() {
+    let expect = |values: &str| {
+        format!(
+            "[expect]\nptx = {{ reachability = \"forbidden\", readings = {{ async-fence = {{ {values} }} }} }}\n"
+        )
+    };
+    let fence = "fence.proxy.async";
+    let right = expect("thread = \"allowed\", letter = \"allowed\"");
+    for arguments in [&["check"][..], &["check", "--set", "async-fence=thread"]] {
+        assert_eq!(said(fence, &right, arguments).code, Some(0), "{arguments:?}");
+    }
+    // Under a value that is not named, it is as expected.
+    let short = expect("thread = \"allowed\"");
+    let out = said(fence, &short, &["check"]);
+    assert!(out.out.contains("expected forbidden under `async-fence=letter`, got allowed"), "{}", out.out);
+    assert_eq!(out.code, Some(1));
+    let line: Value =
+        serde_json::from_str(&said(fence, &short, &["check", "--format", "jsonl"]).out).expect("a line of JSON");
+    let reading = json!({ "under": "async-fence=letter", "expected": "forbidden", "verdict": "allowed" });
+    assert_eq!(line["reading"], reading);
+    // The answer that is asked for is the other one.
+    let chosen = said(fence, &short, &["check", "--set", "async-fence=letter"]);
+    assert!(chosen.code == Some(1) && chosen.out.contains("expected forbidden, got allowed"), "{}", chosen.out);
+    // One that depends on nothing is not what was said of it.
+    let none = said(
+        "",
+        &right
+            .replace("reachability = \"forbidden\"", "reachability = \"allowed\"")
+            .replace("letter = \"allowed\"", "letter = \"forbidden\""),
+        &["check"],
+    );
+    assert!(none.out.contains("expected forbidden under `async-fence=letter`, got allowed"), "{}", none.out);
+}

@@ -173,6 +173,10 @@ fn decide(test: &LitmusTest, model: &Model, engine: Engine, expectation: &Expect
             Reachability::Forbidden | Reachability::Required => Verdict::Forbidden,
         };
         compare(&answer, &verdict)?;
+        // One engine is enough for answers that all have.
+        if engine == Engine::Sat {
+            readings(test, model, engine, (expectation, negate))?;
+        }
         if let (Some(axiom), Verdict::Forbidden) = (&expectation.axiom, &verdict)
             && !answer.axioms.contains(axiom)
         {
@@ -197,6 +201,47 @@ fn decide(test: &LitmusTest, model: &Model, engine: Engine, expectation: &Expect
             let why = why.message().unwrap_or_default();
             Failed::from(format!("{progress}: {why}"))
         })?;
+    }
+    Ok(())
+}
+
+/// Decides what a test expects under readings of the source; where an answer depends on one, the test has to say so.
+fn readings(
+    test: &LitmusTest,
+    model: &Model,
+    engine: Engine,
+    (expectation, negate): (&Expectation, bool),
+) -> Result<(), Failed> {
+    let ask = |session: &mut Session<'_>| Some(session.reachability(None, negate));
+    let mut session = Session::new(test, model, engine, limits(), &[]);
+    let answer = session.reachability(None, negate);
+    let depends = session.dependences(&answer.verdict, ask);
+    let named = |option: &str| expectation.readings.iter().any(|(setting, _)| setting.words().0 == option);
+    // A test that has chosen a reading of one point is about that.
+    let is_about_one = test.options.iter().any(|setting| setting.row().reading.is_some());
+    if let Some(silent) = depends.iter().find(|d| !named(&d.option) && !is_about_one) {
+        return Err(format!("{}, and the test does not say so under `readings`", silent.text()).into());
+    }
+    for (setting, expected) in &expectation.readings {
+        let (name, value) = setting.words();
+        let under =
+            depends.iter().find(|d| d.option == name).and_then(|d| d.verdicts.iter().find(|v| v.0 == value));
+        let verdict = under.map_or(answer.verdict.word(), |v| &v.1);
+        let expected = if *expected == Reachability::Required { "forbidden" } else { expected.word() };
+        if verdict != expected {
+            return Err(format!("expected {expected} under {name} = {value}, got {verdict}").into());
+        }
+    }
+    // Under values that are not named, it is as expected.
+    for depends in depends.iter().filter(|d| named(&d.option)) {
+        for (value, word) in &depends.verdicts {
+            let said = expectation.readings.iter().any(|(s, _)| s.words() == (&depends.option, value));
+            if !said && word != answer.verdict.word() {
+                return Err(
+                    format!("{word} under {} = {value}, which the test does not say", depends.option).into()
+                );
+            }
+        }
     }
     Ok(())
 }

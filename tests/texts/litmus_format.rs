@@ -371,6 +371,54 @@ fn options_and_their_values_are_known() {
 }
 
 #[test]
+fn readings_are_options_that_choose_one() {
+    let expect =
+        |text: &str| format!("name = 't'\ncondition = 'true'\n[[thread]]\ncode = ''\n[expect.ptx]\n{text}\n");
+    let grid = |text: &str| {
+        let axis = "[[axis]]\nname = 'a'\nvalue = [{ name = 'x' }]";
+        format!(
+            "name = 't+${{a}}'\ncondition = 'true'\n{axis}\n[[thread]]\ncode = ''\n[[matrix]]\nmodel = 'ptx'\nrows = 'a'\n{text}\n"
+        )
+    };
+    let asked = "reachability = 'allowed'";
+    for (text, id, part) in [
+        (expect("readings.async-fence.path = 'allowed'"), "conflicting-keys", "expected `reachability` beside it"),
+        (expect(&format!("{asked}\nreadings.asyncfence.path = 'allowed'")), "unknown-option", "`async-fence`"),
+        (
+            expect(&format!("{asked}\nreadings.dep.value = 'allowed'")),
+            "unknown-option",
+            "`dep` chooses no reading",
+        ),
+        (expect(&format!("{asked}\nreadings.async-fence.cat = 'allowed'")), "unknown-option", "`cta`"),
+        (expect(&format!("{asked}\nreadings.async-fence.cta = 'racy'")), "unknown-word", "allowed"),
+        (grid("readings = 'async-fenc'\ntable = 'path\\nx A'"), "unknown-option", "`async-fence`"),
+        (
+            grid("readings = 'async-fence'\nproperty = 'race'\ntable = 'path\\nx racy'"),
+            "conflicting-keys",
+            "no `property`",
+        ),
+        (
+            grid("readings = 'async-fence'\ncolumns = 'a'\ntable = 'path\\nx A'"),
+            "conflicting-keys",
+            "no `columns`",
+        ),
+        (grid("readings = 'async-fence'\ntable = \"pth\\nx A\""), "unknown-value", "`path`"),
+    ] {
+        let said = messages("o.toml", text.as_bytes());
+        assert_eq!(
+            (said.matches("error[").count(), said.contains(id), said.contains(part)),
+            (1, true, true),
+            "{text}: {said}"
+        );
+    }
+    let test = one("o.toml", &grid("readings = 'async-fence'\ntable = \"path thread\\nx F A\""));
+    let expected = &test.expect["ptx"];
+    assert_eq!(expected.reachability.map(|r| r.word()), Some("forbidden"));
+    let said: Vec<_> = expected.readings.iter().map(|(s, r)| (s.words().1, r.word())).collect();
+    assert_eq!(said, [("path", "forbidden"), ("thread", "allowed")]);
+}
+
+#[test]
 fn messages_for_files_that_are_no_tests() {
     let mut all = String::new();
     for (name, bytes) in [
@@ -491,5 +539,5 @@ fn the_examples_in_the_guide_are_true() {
     let test = one("runs.toml", &format!("name = 'r'\n[[thread]]\ncode = ''\n{runs}"));
     assert_eq!(test.runs[0].ends, Some("livelock"));
     let memory = blocks.iter().find(|b| b.starts_with("[memory]")).expect("the example of memory");
-    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 7);
+    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 8);
 }

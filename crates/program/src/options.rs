@@ -203,6 +203,11 @@ impl Setting {
         (row.name, row.values[self.value])
     }
 
+    /// The option.
+    pub fn row(self) -> &'static Row {
+        &OPTIONS[self.option]
+    }
+
     /// Whether it has another value than the default.
     pub fn is_on(self) -> bool {
         self.value != 0

@@ -50,6 +50,7 @@ pub const TAGS: &[(&str, &str)] = &[
     ("SUR", "surface proxy"),
     ("TEX", "texture proxy"),
     ("ASYNC", "async proxy; `fence.proxy.async`"),
+    ("TMAP", "PTX: tensormap proxy: reads of tensor maps, and the halves of `fence.proxy.tensormap`"),
     ("OF_GLOBAL", "PTX: `fence.proxy.async.global`"),
     ("OF_CTA", "PTX: `fence.proxy.async.shared::cta`"),
     ("OF_CLUSTER", "PTX: `fence.proxy.async.shared::cluster`"),

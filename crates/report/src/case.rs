@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use super::line::{Known, Line, Site};
+use super::line::{Known, Line, Reading, Site};
 use super::status::Status;
 use super::{Comparison, Reporter, Summary, execution, explanation};
 use diag::{Diagnostic, Severity, visible};
@@ -168,6 +168,10 @@ fn message(line: &Line, status: Status) -> String {
         _ => None,
     };
     let also = undefined.as_ref().map_or(String::new(), |brief| format!("; {brief}"));
+    if let (Status::Unmet | Status::Known, Some(reading)) = (status, &line.reading) {
+        let Reading { under, expected, verdict } = reading;
+        return format!("expected {expected} under `{under}`, got {verdict}{also}");
+    }
     match (status, line.expected, &line.known) {
         (Status::Defect, ..) => {
             format!("a defect of Fencepost: {}", answer.defect.as_deref().unwrap_or_default())

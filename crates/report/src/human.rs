@@ -122,7 +122,11 @@ impl Human {
         let mut rest = Vec::new();
         match (line.expected, line.met()) {
             (Some(_), Some(true)) => rest.push("as expected".to_owned()),
-            (Some(expected), Some(false)) => rest.push(format!("{BAD}NOT MET{BAD:#}: expected {expected}")),
+            (Some(expected), Some(false)) => {
+                let under = line.reading.as_ref().map(|r| format!("{} under `{}`", r.expected, r.under));
+                let expected = under.as_deref().unwrap_or(expected);
+                rest.push(format!("{BAD}NOT MET{BAD:#}: expected {expected}"));
+            }
             (Some(expected), None) => rest.push(format!("expected {expected}")),
             (None, _) => {}
         }

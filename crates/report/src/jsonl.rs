@@ -9,8 +9,8 @@ use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
 use super::{
-    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, PartOf, Reporter, Summary,
-    Table,
+    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, PartOf, Reading, Reporter,
+    Summary, Table,
 };
 use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
 
@@ -106,6 +106,9 @@ struct AnswerObject<'a> {
     known: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends: Vec<DependenceObject<'a>>,
+    /// The reading under which the answer is not what is expected of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<&'a Reading>,
     /// Always the last one: `merge` takes it off.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<&'a PartOf>,
@@ -246,6 +249,7 @@ fn object(line: &Line) -> AnswerObject<'_> {
         explanation: answer.explanation.as_deref().map(explanation::object),
         known: line.known.as_ref().map(|known| known.reason.as_str()),
         depends: answer.dependences.iter().map(dependence).collect(),
+        reading: line.reading.as_ref(),
         part: line.part.as_ref(),
     }
 }

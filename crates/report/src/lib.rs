@@ -45,7 +45,7 @@ pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
 pub use junit::Junit;
-pub use line::{Known, Line, PartOf, Site, Table, is_met};
+pub use line::{Known, Line, PartOf, Reading, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
 pub use status::Status;
@@ -199,6 +199,7 @@ pub(crate) mod samples {
             mapping: None,
             values: Vec::new(),
             known: None,
+            reading: None,
             mentions_undefined: false,
             denies_undefined: false,
             notes: Vec::new(),

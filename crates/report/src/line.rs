@@ -56,6 +56,8 @@ pub struct Line {
     pub proposition: String,
     /// What the test expects: a verdict's word, or `required`.
     pub expected: Option<&'static str>,
+    /// A reading of the source under which the answer is not what the test expects of it.
+    pub reading: Option<Reading>,
     /// What came out.
     pub answer: Answer,
     /// The mapping through which the test was judged.
@@ -98,6 +100,17 @@ pub struct PartOf {
     pub whole: String,
 }
 
+/// An answer under a reading of the source that is not the expected one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The reading: `async-fence=thread`.
+    pub under: String,
+    /// What the test expects there.
+    pub expected: String,
+    /// The answer's word.
+    pub verdict: String,
+}
+
 /// An expectation that is known not to be met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
@@ -131,7 +144,7 @@ impl Line {
 
     /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
     pub fn met(&self) -> Option<bool> {
-        is_met(self.expected, self.answer.verdict.word())
+        is_met(self.expected, self.answer.verdict.word()).map(|met| met && self.reading.is_none())
     }
 
     /// What makes the program undefined, or race.

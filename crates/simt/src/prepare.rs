@@ -201,6 +201,9 @@ fn kin(program: &Program) -> Vec<usize> {
 }
 
 fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
+    if tags.has("TMAP") {
+        return Err("not in this machine: tensor maps".to_owned());
+    }
     // Asynchronous operations have a proxy of their own.
     if tags.has("ASYNC") {
         return Ok(Access { proxy: Proxy::Async, ..access(&tags.without(&["ASYNC"]), scope, ty)? });

@@ -19,6 +19,7 @@ pub fn line(path: &str, test: &LitmusTest, model: &str, property: Property, answ
         mapping: None,
         values: Vec::new(),
         known: None,
+        reading: None,
         mentions_undefined: false,
         denies_undefined: false,
         notes: Vec::new(),

@@ -52,16 +52,21 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Reads of an operation, and the writes that they feed: those of atomics, and what depends on a read.
+/// Reads of an operation, and the accesses that they feed: the writes of atomics, and what depends on a read.
 pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let inside = |&(a, b): &(usize, usize)| [a, b].iter().all(|&e| sk.events[e].is_asynchronous());
-    let fed = sk.data.iter().map(|&(a, b, _)| (a, b)).chain(sk.rmw.iter().copied());
+    let fed = sk.data.iter().chain(&sk.addr).map(|&(a, b, _)| (a, b)).chain(sk.rmw.iter().copied());
     let pairs = fed.map(|(a, b)| (a.index(), b.index())).filter(inside);
     BaseRel::fixed(Rel::from_pairs(sk.len(), pairs))
 }
 
 fn is_bulk(e: &Event) -> bool {
     e.tags.has("ASYNC")
+}
+
+/// Of a tensor copy that an mbarrier object tells of, what it reads of the tensor map is of a bulk group all the same.
+fn is_map(e: &Event) -> bool {
+    e.tags.has("TMAP")
 }
 
 /// Whose groups they are that an access belongs to, or that a mark makes or waits for: those of `cp.async` have no tag.
@@ -73,8 +78,8 @@ fn groups(e: &Event) -> &'static str {
 fn groups_of(sk: &Skeleton, i: usize) -> Option<&'static str> {
     let e = &sk.events[i];
     match groups(e) {
-        _ if !is_copy(e) || !told(sk, i).is_empty() => None,
-        "" if is_bulk(e) => Some("BULK"),
+        _ if !is_copy(e) || !is_map(e) && !told(sk, i).is_empty() => None,
+        "" if is_bulk(e) || is_map(e) => Some("BULK"),
         "" if !e.tags.has("WEAK") => None,
         own => Some(own),
     }
@@ -143,12 +148,12 @@ pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     rel
 }
 
-/// Fences of the async proxy, and accesses to memory of the state spaces that they name.
+/// Fences of the async proxy, or restricted to a state space, and accesses to memory of the state spaces that they name.
 pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
-        let Some(thread) = sk.events[i].thread.filter(|_| sk.events[i].tags.has("PF") && is_bulk(&sk.events[i]))
-        else {
+        let names = |e: &Event| e.tags.has("PF") && (is_bulk(e) || e.tags.has("HALF"));
+        let Some(thread) = sk.events[i].thread.filter(|_| names(&sk.events[i])) else {
             continue;
         };
         let within = |owner: Option<ThreadId>, scope: Scope| {

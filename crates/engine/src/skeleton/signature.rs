@@ -200,7 +200,9 @@ pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
 /// Whether a model says what each value of an option means.
 pub fn has_readings(model: &Model, option: &str) -> bool {
     let of = |name: &str| name.strip_prefix(option).is_some_and(|rest| rest.starts_with('.'));
-    model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
+    // What cells an access has is no matter of the model, which relates them.
+    let cells = option == "b128" && speaks_of(model, Role::Whole);
+    cells || model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
 }
 
 /// Whether a model tells accesses apart by their tags, but does not speak of this one.
@@ -533,9 +535,9 @@ fn relations() -> Vec<Row> {
             "{a} comes before the start of the asynchronous operation of {b}",
             "{a} does not come before the start of an asynchronous operation of {b}";
         Asynchronous "inop" = relation(copies::inop) =>
-            "PTX: read of an asynchronous operation to the write that it feeds",
-            "{b} writes what the asynchronous operation reads in {a}",
-            "{b} does not write what an asynchronous operation reads in {a}";
+            "PTX: read of an asynchronous operation to what it feeds: the write of what was read, accesses to where it points",
+            "{b} uses what the asynchronous operation reads in {a}",
+            "{b} does not use what an asynchronous operation reads in {a}";
         Asynchronous "carries" = relation(copies::carries) =>
             "PTX: event of an asynchronous copy to the arrival that is made when it is complete",
             "{b} is made when the copy of {a} is complete", "{b} does not tell that the copy of {a} is complete";
@@ -546,7 +548,7 @@ fn relations() -> Vec<Row> {
             "PTX: read of an asynchronous copy to a wait until its group has been read",
             "{b} waits until the copy of {a} has read", "{b} does not wait until the copy of {a} has read";
         None "covers" = relation(copies::covers) =>
-            "PTX: `fence.proxy.async` to an access to memory of the state space that it names, if it names one",
+            "PTX: `fence.proxy.async`, or a fence that is restricted to a state space, to an access to memory of the state space that it names, if it names one",
             "{b} is to memory of the state space that the fence {a} names",
             "{b} is not to memory of the state space that the fence {a} names";
         None "one-memory" = relation(copies::one_memory), if |_, program: &Program| program.asynchronous().is_some() =>

@@ -4,7 +4,7 @@
 //! - Every alias leads to an object in finitely many steps: the aliased name exists before the alias does.
 //! - An object's type is fixed by its declaration, or by the first access that names a type, or is [`Ty::WORD`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::clike::Record;
 use diag::{Diagnostic, Sink, Span};
@@ -15,6 +15,7 @@ use program::{Class, Init, Layout, LocId, Location, LocationKind, MemoryKind, Op
 pub struct Symbols {
     index: HashMap<String, LocId>,
     list: Vec<Symbol>,
+    multimem: HashSet<LocId>,
 }
 
 /// One name.
@@ -133,6 +134,16 @@ impl Symbols {
         self.index.insert(name.to_string(), LocId(index));
         self.list.push(Symbol { name: name.to_string(), span, kind });
         Some(LocId(index))
+    }
+
+    /// Whether an alias has a multimem address.
+    pub fn is_multimem(&self, id: LocId) -> bool {
+        self.multimem.contains(&id)
+    }
+
+    /// Gives an alias a multimem address.
+    pub fn set_multimem(&mut self, id: LocId) {
+        self.multimem.insert(id);
     }
 
     /// Sets the initial values of an object, one per element; of an alias, nothing.

@@ -218,6 +218,11 @@ pub(super) const LOCATION: &[Key] = &[
         Shape::List(&Shape::Word(REGIONS)),
         "OpenCL, as the published suites read it: one object in all of these regions, fine-grained, scopes as written",
     ),
+    key(
+        "multimem",
+        Shape::Bool,
+        "PTX: an alias of an array with an element for each device is the multimem address of these",
+    ),
     key("alias", Shape::Text, "another name for the memory of this location, declared before"),
     key("proxy", Shape::Word(PROXIES), "the proxy an alias goes through; generic (a second address) if absent"),
 ];
@@ -354,6 +359,12 @@ pub(super) const QUEUE: &[Key] = &[
 /// What one model is expected to say.
 pub(super) const EXPECT: &[Key] = &[
     key("reachability", Shape::Word(REACHABILITY), "of the condition; required: every execution satisfies it"),
+    key(
+        "readings",
+        Shape::Open(&[], &Shape::Open(&[], &Shape::Word(REACHABILITY))),
+        "of the condition, where the answer depends on how a source is read: by option and value, as in \
+         `{ async-fence = { thread = \"allowed\" } }`; under values that are not there, it is as expected",
+    ),
     key("race", Shape::Word(RACE), "whether some execution has a data race"),
     key("undefined", Shape::Word(UNDEFINED), "whether some execution is undefined"),
     key("liveness", Shape::Table(LIVENESS_KEYS), "whether it ends, by progress model"),
@@ -429,6 +440,11 @@ pub(super) const MATRIX: &[Key] = &[
     key("property", Shape::Word(PROPERTIES), "what the answers are about; reachability if absent"),
     required("rows", Shape::Text, "the axis whose values name the rows"),
     key("columns", Shape::Text, "the axis whose values head the columns; if absent, each row has one answer"),
+    key(
+        "readings",
+        Shape::Text,
+        "an option that chooses how a source is read: its values head the columns, and each row has an answer for each, of one test",
+    ),
     key("letters", Shape::Open(&[], &Shape::Text), "what the cells mean; A, F and R if absent"),
     required("table", Shape::Text, "the grid: white space between cells, `-` for no expectation"),
     key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),

@@ -173,6 +173,8 @@ pub enum Observable {
 pub struct Expectation {
     /// Reachability of the condition.
     pub reachability: Option<Reachability>,
+    /// The same under readings of the source that make a difference.
+    pub readings: Vec<(Setting, Reachability)>,
     /// `racy` (true) or `race-free`.
     pub race: Option<bool>,
     /// `undefined` (true) or `defined`.
@@ -266,4 +268,15 @@ pub enum Reachability {
     Forbidden,
     /// Every execution satisfies it (quantifier `forall`).
     Required,
+}
+
+impl Reachability {
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reachability::Allowed => "allowed",
+            Reachability::Forbidden => "forbidden",
+            Reachability::Required => "required",
+        }
+    }
 }

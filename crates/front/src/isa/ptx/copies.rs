@@ -16,7 +16,11 @@
 //! - PTX ISA 9.4, *cp.reduce.async.bulk*: the source is read by weak accesses, the destination changed by atomics, `.relaxed.sys` unless
 //!   it says otherwise; sums of `.f32` flush subnormal numbers.
 //!
+//! - PTX ISA 9.4, *cp.async.bulk.tensor*: the tensor map is read through the tensormap proxy, the tensor through the async proxy.
+//!
 //! # Where we differ
+//! - `cp.async.bulk.tensor [x], [m], bytes, [b]` is a short form: a tensor map is a location that holds an address, where PTX has 128
+//!   bytes with shape and strides, and the range is whole, where PTX has coordinates.
 //! - What an address in a register is of need not be known: the elements are then as wide as the narrowest ones of that state space,
 //!   and memory of others is refused once it is known. An address that is not aligned as the instruction asks is one of nothing.
 //! - Memory of bulk copies has no second address: of aliases, the text has no clause for the async proxy.
@@ -41,6 +45,7 @@ const BULK: Group = Group {
     kind: GroupKind::Ignored,
     words: &["shared::cta", "shared::cluster", "global", TRACKED, GROUPED, MULTICAST],
 };
+const DIMENSIONS: Group = Group { kind: GroupKind::Op, words: &["1d", "2d", "3d", "4d", "5d"] };
 const STRONG: Group = Group { kind: GroupKind::Sem, words: &["relaxed"] };
 const WIDE_TYPE: Group = Group { kind: GroupKind::Type, words: &[B128] };
 /// An mbarrier object tells of the operation.
@@ -133,6 +138,17 @@ pub(super) const ROWS: &[Row] = &[
     .optional(2),
     Row::new(
         "cp",
+        "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], [src], bytes`",
+        "begins to copy a range of memory through the async proxy, to shared memory, where an mbarrier object tells of it, or from it; `map` \
+         holds the address of the range in global memory, and is read through the tensormap proxy (short form)",
+        &[DIMENSIONS, BULK],
+        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
+        tensor,
+    )
+    .keyed(&["async", "bulk", "tensor"])
+    .optional(1),
+    Row::new(
+        "cp",
         "`cp.reduce.async.bulk.global.shared::cta.bulk_group{.relaxed.scope}.op.type [dst], [src], bytes`, or \
          `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
         "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) to each element of memory, through the async \
@@ -190,7 +206,7 @@ pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) 
 fn groups(tags: &Tags) -> (&'static str, &'static str) {
     match () {
         () if tags.has("WGMMA") => ("WGMMA", "wgmma"),
-        () if tags.has("BULK") || tags.has("ASYNC") => ("BULK", "cp.async.bulk"),
+        () if tags.has("BULK") || tags.has("ASYNC") || tags.has("TMAP") => ("BULK", "cp.async.bulk"),
         () => ("", "cp.async"),
     }
 }
@@ -229,9 +245,10 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
         let of = |access: &Access| access.tags.has("ASYNC") || access.tags.has("WEAK");
         code[*i].op.accesses().any(|a| a.tags.has("ASY") && of(a) && groups(&a.tags).0 == own)
     };
-    // Bulk operations that an mbarrier object tells of are in no group.
+    // Bulk operations that an mbarrier object tells of are in no group, but for what they read of tensor maps.
     let is_tracked = |i: &usize| {
-        (i + 1..code.len()).take_while(|&j| code[j].span == code[*i].span).any(|j| code[j].op.has("MB"))
+        !code[*i].op.has("TMAP")
+            && (i + 1..code.len()).take_while(|&j| code[j].span == code[*i].span).any(|j| code[j].op.has("MB"))
     };
     let makes =
         |i: &Instr| i.op.mark(EventKind::Fence).is_some_and(|m| m.tags.has("CG") && groups(&m.tags).0 == own);
@@ -424,6 +441,72 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
             mbarrier::complete(e, c, 3, object, bytes);
         }
     }
+}
+
+fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
+    e.through_register = false;
+    let loads = c.given(3).is_some();
+    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let (shared, written): (_, &[&[&str]]) = match loads {
+        true => {
+            (0, &[&["shared::cta", "global", TRACKED], &["shared::cluster", "global", TRACKED], &[TRACKED], &[]])
+        }
+        false => (1, &[&["global", "shared::cta", GROUPED], &[GROUPED], &[]]),
+    };
+    if !written.contains(&words.as_slice()) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a tensor copy", |d| {
+            d.label(format!("expected {}", c.row.syntax))
+        });
+        return;
+    }
+    let map = 1 - shared;
+    if tensor_map(e, c, map).is_none() {
+        return;
+    }
+    let Some(bytes) = of_units(e, c) else { return };
+    let Some(range) = end(e, c, shared, Space::Shared, (bytes, UNIT)) else { return };
+    let there = unknown(e, Space::Global);
+    let (Some(()), Some(())) = (one_address(e, c, range), one_address(e, c, there)) else { return };
+    let Some(ty) = one_type(e, c, range, there) else { return };
+    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else { return };
+    let mut access = Accesses::weak("TMAP").source(Ty::U64);
+    access.tags.insert("ASY");
+    e.push(Op::Load { dst: at, addr: c.expr(map), access });
+    let (there, here) = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(shared), UNIT));
+    let (to, from) = if loads { (here, there) } else { (there, here) };
+    if elements(e, c, &Accesses::weak("ASYNC"), ty, (to, from, bytes)).is_some() && loads {
+        mbarrier::complete(e, c, 3, c.expr(3), bytes);
+    }
+}
+
+/// Reports an operand that is no tensor map.
+pub(super) fn tensor_map(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
+    let Expr::Address(loc) = c.expr(at) else {
+        e.error("unsupported-address", c.opcode.clone(), "a tensor map in a register is not supported", |d| {
+            d.label("expected the name of a location that holds an address")
+        });
+        return None;
+    };
+    is_ordinary(e, loc, &c.opcode)?;
+    one_address(e, c, End::Of(loc))?;
+    let space = e.symbols.object(loc).1.space;
+    let symbol = e.symbols.get(loc);
+    let (name, place) = (symbol.name.clone(), symbol.span);
+    if !matches!(space, Space::Global | Space::Constant) {
+        let message = format!("a tensor map is in global or constant memory, and `{name}` is not");
+        e.error("wrong-space", c.opcode.clone(), message, |d| {
+            d.label("expected a location there (PTX ISA, cp.async.bulk.tensor)").also(place, "declared here")
+        });
+        return None;
+    }
+    if e.symbols.ty(loc).bits != 64 {
+        let message = format!("`{name}` is no tensor map: it holds no address");
+        e.error("wrong-operand", c.opcode.clone(), message, |d| {
+            d.label("expected a location that holds one, as in `m = \"&x\"`").also(place, "declared here")
+        });
+        return None;
+    }
+    Some(())
 }
 
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {

@@ -6,12 +6,16 @@
 //! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders accesses to that alone.
 //! - PTX ISA 9.4, *membar / fence*: `.alias.release.sys` and `.alias.acquire.sys` are halves of a fence of aliases;
 //!   `.async::generic` has a release and an acquire half, each for shared memory alone, at cluster scope.
+//! - PTX ISA 9.4, *membar / fence*: with `.sync_restrict`, a release fence is one for shared memory of the CTA, and an acquire fence
+//!   one for that of the cluster, at cluster scope.
+//! - PTX ISA 9.4, *membar / fence*: `.tensormap::generic` has a release and an acquire half, of which the acquire names 128 bytes.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
+use super::copies::tensor_map;
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
-use program::{Op, Scope, Tags};
+use program::{EventKind, Expr, Mark, Op, Scope, Tags};
 
 const SEM: Group = Group { kind: GroupKind::Sem, words: &["sc", "acq_rel", "acquire", "release"] };
 const LEVELS: Group = Group { kind: GroupKind::Scope, words: &["cta", "gl", "sys"] };
@@ -21,16 +25,21 @@ const SPACES: Group =
 const HALVES: Group = Group { kind: GroupKind::Sem, words: &["acquire", "release"] };
 const RESTRICTIONS: Group =
     Group { kind: GroupKind::Space, words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[1].0, ASYNC_HALVES[2].0] };
+const RESTRICTED: Group = Group { kind: GroupKind::Space, words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[2].0] };
 const NO_OPERANDS: &[Role] = &[];
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "fence",
-        "`fence{.sc|.acq_rel|.acquire|.release}.scope`",
-        "orders this thread's accesses; acq_rel unless it says otherwise",
-        &[SEM, SCOPES],
+        "`fence{.sc|.acq_rel|.acquire|.release}.scope`, or `fence.release.sync_restrict::shared::cta.cluster|\
+         .acquire.sync_restrict::shared::cluster.cluster`",
+        "orders this thread's accesses, or, with a restriction, those to shared memory of the CTA or cluster; acq_rel unless it says otherwise",
+        &[SEM, RESTRICTED, SCOPES],
         NO_OPERANDS,
         |e, c| {
+            if c.quals.get(GroupKind::Space).is_some() {
+                return restricted(e, c);
+            }
             let order = match c.quals.get(GroupKind::Sem) {
                 Some("sc") => "SC",
                 Some("acquire") => "ACQ",
@@ -73,6 +82,17 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["proxy", "async::generic"]),
     Row::new(
+        "fence",
+        "`fence.proxy.tensormap::generic.release.scope`, or `.acquire.scope [map], 128`",
+        "a release in one thread and an acquire in another, with which tensor copies of its CTA see the tensor map as it was written; each is \
+         a fence of memory, too",
+        &[HALVES, SCOPES],
+        &[Role::Addr, Role::Loose],
+        map_half,
+    )
+    .keyed(&["proxy", "tensormap::generic"])
+    .optional(2),
+    Row::new(
         "membar",
         "`membar.proxy.alias|.async{.space}|.generic|.surface|.texture|.constant`",
         "the same as `fence.proxy`",
@@ -112,6 +132,56 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
     e.push(Op::fence(tags, None));
 }
 
+/// A release or an acquire fence for the shared memory of the CTA or cluster alone.
+fn restricted(e: &mut Emit<'_, '_>, c: &Call) {
+    let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
+    let row = ASYNC_HALVES.iter().find(|row| Some(row.0) == of && Some(row.1) == order);
+    match (row, c.quals.scope()) {
+        (Some((.., tags)), Some(Scope::Cluster)) => {
+            let mut all = Tags::of(&["PF", "HALF"]);
+            all.extend(tags);
+            e.push(Op::fence(all, Some(Scope::Cluster)));
+        }
+        _ => e.error("conflicting-qualifiers", c.opcode.clone(), "this fence has no such form", |d| {
+            d.label("expected one of two forms").note(
+                "fence.release.sync_restrict::shared::cta.cluster, fence.acquire.sync_restrict::shared::cluster.cluster",
+            )
+        }),
+    }
+}
+
+/// One of the two fences that let the tensormap proxy see what the generic one wrote.
+fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
+    let order = match (c.quals.get(GroupKind::Sem), c.quals.scope(), c.given(0)) {
+        (Some("release"), Some(_), None) => "REL",
+        (Some("acquire"), Some(_), Some(_)) => "ACQ",
+        (_, None, _) => {
+            e.error("missing-scope", c.opcode.clone(), "this proxy fence needs a scope", |d| {
+                d.label(format!("expected the form {}", c.row.syntax))
+            });
+            return;
+        }
+        _ => {
+            e.error("conflicting-qualifiers", c.opcode.clone(), "this proxy fence has no such form", |d| {
+                d.label(format!("expected {}", c.row.syntax))
+                    .note("the acquire names a tensor map, and the release does not")
+            });
+            return;
+        }
+    };
+    if order == "ACQ" && (c.given(1) != Some(Expr::Const(128)) || tensor_map(e, c, 0).is_none()) {
+        if c.given(1) != Some(Expr::Const(128)) {
+            e.error("wrong-operand", c.opcode.clone(), "a tensor map has 128 bytes", |d| {
+                d.label("expected `128` behind it (PTX ISA, membar / fence)")
+            });
+        }
+        return;
+    }
+    let tags = Tags::of(&[order, "GEN", "TMAP", "HALF"]);
+    let mark = Mark { kind: EventKind::Fence, tags, scope: c.quals.scope(), pending: None };
+    e.push(Op::Mark { addr: c.given(0), mark });
+}
+
 /// One of the two fences that order the generic proxy before the async proxy together.
 fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
     let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
@@ -138,6 +208,13 @@ fn half(e: &mut Emit<'_, '_>, c: &Call, order: Option<&str>, scope: Option<Scope
     match (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Space), order, scope) {
         (Some("alias"), None, Some(order), Some(Scope::Sys)) => {
             e.push(Op::fence(Tags::of(&[order, "GEN", "ALIAS", "HALF"]), scope));
+        }
+        (Some(other), ..) if other != "alias" => {
+            let message = format!("`fence.proxy.{other}` has no order and no scope");
+            e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
+                d.label("expected it without them: it orders both directions")
+                    .help("order memory by a fence of its own, such as `fence.acq_rel.gpu`")
+            });
         }
         _ => e.error(
             "conflicting-qualifiers",

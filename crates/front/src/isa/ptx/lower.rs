@@ -240,6 +240,13 @@ impl<'a> Emit<'a, '_> {
     /// Appends a micro-op of the current instruction.
     pub(super) fn push(&mut self, op: Op) {
         let (span, line, text) = self.current.clone();
+        let names = |e: &Expr| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc));
+        if op.operands().into_iter().any(|e| e.any(&names)) && !text.contains("multimem.") {
+            self.sink.error("multimem-access", span, "this names a multimem location", |d| {
+                d.label("expected an instruction that begins with `multimem`")
+                    .note("an ordinary access to a multimem address is undefined (PTX ISA, multimem)")
+            });
+        }
         if self.through_register && op.is_access() {
             self.untyped.push(self.code.len());
         }

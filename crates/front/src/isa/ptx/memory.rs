@@ -18,8 +18,8 @@ use super::operands::plus;
 use super::table::{B128, BARE, CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
 use program::{Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
-const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
-const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
+pub(super) const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
+pub(super) const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
 const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
 
 const NC_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak"] };
@@ -293,7 +293,7 @@ pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// Order, scope and proxy of a load or store.
-fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
+pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
     opaque(e, c);
     let (sem, scope, flag) = (c.quals.get(GroupKind::Sem), c.quals.scope(), c.quals.get(GroupKind::Flag));
     let mut tags = Tags::of(&[proxy.row().tag]);

@@ -39,6 +39,7 @@ mod lower;
 mod mbarrier;
 mod memory;
 pub mod module;
+mod multimem;
 mod names;
 mod needs;
 mod operands;

@@ -9,7 +9,6 @@
 /// Instructions without a row: what they are, and their names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("cache policies", &["applypriority", "createpolicy", "discard"]),
-    ("multimem addresses", &["multimem"]),
     ("matrix instructions", &["wmma", "mma", "ldmatrix", "stmatrix", "movmatrix"]),
     ("tensor memory, whose instructions have an order of their own beside causality order", &["tcgen05"]),
     ("tensor maps", &["tensormap"]),
@@ -77,13 +76,11 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("the parameter space", &["param::func"]),
     ("unified loads", &["unified"]),
     ("cache policies", &["L2::cache_hint"]),
-    ("the tensormap proxy", &["tensormap::generic"]),
-    ("tensor copies", &["tensor"]),
+    ("tensor copies but for `cp.async.bulk.tensor` of a range", &["tensor", "tile", "im2col"]),
     ("prefetches", &["prefetch"]),
     ("masks of bytes", &["cp_mask"]),
     ("counts that an arrival returns", &["pending_count"]),
     ("conditional phases of mbarrier objects", &["layout::v1", "conditional"]),
-    ("fences restricted to a state space", &["sync_restrict::shared::cta", "sync_restrict::shared::cluster"]),
     ("the upper half of a product", &["hi"]),
     ("saturation", &["sat"]),
     ("carry", &["cc"]),

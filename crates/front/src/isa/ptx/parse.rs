@@ -344,6 +344,11 @@ impl Parser<'_> {
                 }
                 let mut name = self.name(true)?;
                 name.brackets = true;
+                if self.peek() == Kind::Punct(',') {
+                    return self.fail(
+                        "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor [dst], [map], bytes, [a]` copies a range",
+                    );
+                }
                 if !self.eat(']') {
                     return self.fail("`]`");
                 }

@@ -358,6 +358,10 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     if let Some((_, text)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Some(text.to_owned());
     }
+    // What it names is no part of it.
+    if tags.has("TMAP") {
+        return None;
+    }
     if tags.has("CG") {
         return Some(format!("{groups}.commit_group"));
     }
@@ -371,7 +375,8 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     if let Some((of, order, _)) =
         ASYNC_HALVES.iter().rev().find(is_half).filter(|_| tags.has("PF") && tags.has("HALF"))
     {
-        return Some(format!("fence.proxy.async::generic.{order}.{of}.cluster"));
+        let proxies = if tags.has("ASYNC") { ".proxy.async::generic" } else { "" };
+        return Some(format!("fence{proxies}.{order}.{of}.cluster"));
     }
     if tags.has("PF") {
         let (kind, _) = PROXY_FENCES.iter().find(|kind| tags.has(kind.1))?;

@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
 use super::{
-    arith, asynchronous, atomics, barriers, bits, control, copies, fences, lanes, mbarrier, memory, outside,
+    arith, asynchronous, atomics, barriers, bits, control, copies, fences, lanes, mbarrier, memory, multimem,
+    outside,
 };
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
@@ -227,7 +228,7 @@ pub(super) const CACHE: Group = Group {
 
 /// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
 /// their rows. What is no event is worked out before.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 11] = [
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 12] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
@@ -235,6 +236,7 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 11] = [
     ("mbarrier objects", true, mbarrier::ROWS),
     ("asynchronous copies", true, copies::ROWS),
     ("asynchronous stores, reductions and matrix instructions", true, asynchronous::ROWS),
+    ("multimem addresses", true, multimem::ROWS),
     ("lanes of a warp", false, lanes::ROWS),
     ("control", false, control::ROWS),
     ("arithmetic and moves", false, arith::ROWS),

@@ -7,7 +7,9 @@ use super::Reader;
 use super::template::{Choice, tables};
 use crate::document::{entries, span_of};
 use crate::litmus::keys;
+use diag::Span;
 use program::litmus::{Expectation, Reachability};
+use program::options::{OPTIONS, Setting};
 
 impl Reader<'_, '_> {
     /// The expectations of the file, then those of the instance.
@@ -34,6 +36,8 @@ impl Reader<'_, '_> {
                     set(entry, property, word);
                 }
             }
+            let readings = self.readings(table, choice);
+            entry.readings.extend(readings);
             if let Some(liveness) = table.get("liveness").and_then(|v| v.get_ref().as_table()) {
                 for progress in keys::PROGRESS {
                     if let Some(word) = self.word(liveness, progress, keys::LIVENESS, choice) {
@@ -51,6 +55,57 @@ impl Reader<'_, '_> {
     }
 }
 
+impl Reader<'_, '_> {
+    /// What is expected under readings of the source: by option and value.
+    fn readings(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Setting, Reachability)> {
+        let mut all = Vec::new();
+        let Some(given) = table.get("readings") else { return all };
+        if !table.contains_key("reachability") {
+            self.sink.error("conflicting-keys", span_of(given), "`readings` says how an answer differs", |d| {
+                d.label("expected `reachability` beside it")
+            });
+        }
+        for (option, span, values) in given.get_ref().as_table().into_iter().flat_map(entries) {
+            let Some(values) = values.get_ref().as_table() else { continue };
+            for (value, place, _) in entries(values) {
+                let setting = Setting::read(option, value).ok();
+                let Some(setting) = setting.filter(|setting| setting.row().reading.is_some()) else {
+                    self.no_reading(option, span, value, place);
+                    continue;
+                };
+                if let Some(word) = self.word(values, value, words_of("reachability"), choice) {
+                    all.push((setting, reachability(word)));
+                }
+            }
+        }
+        all
+    }
+
+    fn no_reading(&mut self, option: &str, span: Span, value: &str, place: Span) {
+        let known = OPTIONS.iter().filter(|row| row.reading.is_some());
+        match known.clone().find(|row| row.name == option) {
+            None => self.sink.error("unknown-option", span, format!("`{option}` chooses no reading"), |d| {
+                d.label("expected an option that chooses one").did_you_mean(option, known.map(|row| row.name))
+            }),
+            Some(row) => {
+                self.sink.error("unknown-option", place, format!("`{option}` has no value `{value}`"), |d| {
+                    d.label(format!("expected one of {}", row.values.join(", ")))
+                        .did_you_mean(value, row.values.iter().copied())
+                });
+            }
+        }
+    }
+}
+
+/// The answer of that word.
+pub(super) fn reachability(word: &str) -> Reachability {
+    match word {
+        "allowed" => Reachability::Allowed,
+        "required" => Reachability::Required,
+        _ => Reachability::Forbidden,
+    }
+}
+
 /// The words in which a property is expected.
 pub(super) fn words_of(property: &str) -> &'static [&'static str] {
     match property {
@@ -65,11 +120,7 @@ pub(super) fn words_of(property: &str) -> &'static [&'static str] {
 pub(super) fn set(expectation: &mut Expectation, property: &str, word: &str) {
     match property {
         "reachability" => {
-            expectation.reachability = Some(match word {
-                "allowed" => Reachability::Allowed,
-                "required" => Reachability::Required,
-                _ => Reachability::Forbidden,
-            });
+            expectation.reachability = Some(reachability(word));
         }
         "race" => expectation.race = Some(word == "racy"),
         "undefined" => expectation.undefined = Some(word == "undefined"),

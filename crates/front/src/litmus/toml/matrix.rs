@@ -7,17 +7,19 @@
 //! rel   A     F
 //! '''
 //! ```
+//! With `readings`, the columns are the values of an option that chooses how a source is read, and a row is of one test.
 //! The first line heads the columns; every other line names a row. White space separates cells, `-` expects nothing.
 
 use ::toml::de::DeTable;
 use indexmap::IndexMap;
 
-use super::expect::{set, words_of};
+use super::expect::{reachability, set, words_of};
 use super::strings::map_string;
-use super::template::{Axis, Choice, Template, tables};
+use super::template::{Axis, AxisValue, Choice, Template, tables};
 use crate::document::{Value, entries, span_of};
 use diag::{MappedText, Sink, Span};
 use program::litmus::{Expectation, Reachability};
+use program::options::{OPTIONS, Setting};
 
 /// A grid with its meaning.
 pub(super) struct Matrix {
@@ -27,6 +29,8 @@ pub(super) struct Matrix {
     source: Option<String>,
     rows: usize,
     columns: Option<usize>,
+    /// The option whose values the columns are, where they are no axis.
+    readings: Option<usize>,
     /// Letter and word.
     letters: Vec<(String, String)>,
     /// Row value, column value (0 without columns), word, place.
@@ -37,8 +41,16 @@ impl Matrix {
     /// What the grid says of the test with that choice.
     fn cell(&self, choice: &Choice) -> Option<(&str, Span)> {
         let row = choice.values.get(self.rows)?;
+        // Of readings, the first one is the default.
         let column = self.columns.map_or(Some(&0), |c| choice.values.get(c))?;
         self.cells.iter().find(|c| c.0 == *row && c.1 == *column).map(|c| (c.2.as_str(), c.3))
+    }
+
+    /// What it says of the test under each reading.
+    fn readings(&self, choice: &Choice) -> Vec<(Setting, Reachability)> {
+        let Some((option, row)) = self.readings.zip(choice.values.get(self.rows)) else { return Vec::new() };
+        let cells = self.cells.iter().filter(|c| c.0 == *row);
+        cells.map(|c| (Setting { option, value: c.1 }, reachability(&c.2))).collect()
     }
 
     /// The edit that makes the grid say `word` of the test: a place and a letter. `None`: the grid does not speak of
@@ -70,6 +82,8 @@ impl Matrix {
         if self.property == "reachability" {
             let forbidden = entry.reachability == Some(Reachability::Forbidden);
             entry.axiom = self.axiom.clone().filter(|_| forbidden);
+            entry.readings.retain(|(setting, _)| Some(setting.option) != self.readings);
+            entry.readings.extend(self.readings(choice));
         }
         if self.source.is_some() {
             entry.source = self.source.clone();
@@ -102,11 +116,19 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
         false => None,
     };
     let property = text("property").unwrap_or("reachability".to_string());
+    let readings = match table.get("readings") {
+        Some(given) => Some(option(given, columns.is_some() || property != "reachability", sink)?),
+        None => None,
+    };
+    let of_option = readings.map(|option| {
+        let values = OPTIONS[option].values.iter().map(|value| AxisValue::named(value));
+        Axis { name: OPTIONS[option].name.to_owned(), values: values.collect() }
+    });
     let letters = letters(table, &property, sink);
     let grid = table.get("table")?;
     let grid = map_string(file, grid.span(), grid.get_ref().as_str()?);
     let cells = Grid { text: &grid, letters: &letters, property: &property, sink }
-        .read(&template.axes[rows], columns.map(|c| &template.axes[c]));
+        .read(&template.axes[rows], columns.map(|c| &template.axes[c]).or(of_option.as_ref()));
     Some(Matrix {
         model: text("model")?,
         property,
@@ -114,9 +136,32 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
         source: text("source"),
         rows,
         columns,
+        readings,
         letters,
         cells,
     })
+}
+
+/// The option whose values are the columns of a grid. `alone`: there must be none.
+fn option(given: &Value<'_>, alone: bool, sink: &mut Sink) -> Option<usize> {
+    let (name, span) = (given.get_ref().as_str()?, span_of(given));
+    if alone {
+        sink.error(
+            "conflicting-keys",
+            span,
+            "answers about readings are about the condition, and have no columns",
+            |d| d.label("expected no `columns`, and no `property`"),
+        );
+        return None;
+    }
+    let known = || OPTIONS.iter().filter(|row| row.reading.is_some()).map(|row| row.name);
+    let found = OPTIONS.iter().position(|row| row.name == name && row.reading.is_some());
+    if found.is_none() {
+        sink.error("unknown-option", span, format!("`{name}` chooses no reading"), |d| {
+            d.label("expected an option that chooses one").did_you_mean(name, known())
+        });
+    }
+    found
 }
 
 /// What the cells mean. Without `letters`: A, F and R, or the words themselves.

@@ -52,7 +52,11 @@ impl Reader<'_, '_> {
             if let SymbolKind::Object(object) = &mut kind {
                 object.init = vec![Init::Int(0); values.len().max(1)];
             }
+            let multimem = self.multimem(dialect, value);
             if let Some(id) = symbols.declare(name, span, kind, self.sink) {
+                if multimem {
+                    symbols.set_multimem(id);
+                }
                 starts.push((id, values));
             }
         }
@@ -62,6 +66,21 @@ impl Reader<'_, '_> {
             symbols.set_init(id, init);
         }
         symbols
+    }
+
+    /// Whether an alias has a multimem address.
+    fn multimem(&mut self, dialect: Dialect, value: &Value<'_>) -> bool {
+        let table = value.get_ref().as_table();
+        let Some((table, given)) = table.and_then(|table| Some((table, table.get("multimem")?))) else {
+            return false;
+        };
+        if !table.contains_key("alias") || table.contains_key("proxy") || dialect != Dialect::Ptx {
+            self.sink.error("conflicting-keys", span_of(given), "this has no multimem address", |d| {
+                d.label("expected an `alias` without `proxy`, in a test in PTX")
+            });
+            return false;
+        }
+        given.get_ref().as_bool().unwrap_or(false)
     }
 
     /// An alias; `None` with a diagnostic if what it names is not declared before it.

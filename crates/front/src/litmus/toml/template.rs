@@ -44,6 +44,13 @@ pub(super) struct AxisValue {
     bindings: Vec<(String, Span, MappedText)>,
 }
 
+impl AxisValue {
+    /// One that stands for itself.
+    pub(super) fn named(name: &str) -> AxisValue {
+        AxisValue { name: name.to_owned(), span: Span::default(), bindings: Vec::new() }
+    }
+}
+
 /// The choices a file offers.
 pub(super) struct Template {
     pub(super) axes: Vec<Axis>,

@@ -1,0 +1,146 @@
+//! Multimem addresses, each of which names a location on every device of a group.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *multimem.ld_reduce, multimem.st, multimem.red*: what they are unless they say otherwise; Memory Consistency Model,
+//!   *Multimem Addresses*: an operation on one is a vector of scalar operations, one for each location.
+//!
+//! # Where we differ
+//! - A multimem location is an alias of an array that has an element for each device (`multimem = true` in a test): the elements of
+//!   the array have the addresses of the single devices.
+
+use super::lower::{Call, Emit};
+use super::memory::{LOAD_SEM, STORE_SEM, access};
+use super::operands::plus;
+use super::table::{Group, GroupKind, Role, Row, SCOPES, TYPES};
+use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tags, Update};
+
+const RED_SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "release"] };
+const GLOBAL: Group = Group { kind: GroupKind::Space, words: &["global"] };
+const OPS: Group = Group { kind: GroupKind::Op, words: &["add", "min", "max", "and", "or", "xor"] };
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "multimem",
+        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op.type d, [a]`",
+        "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, `or`, `xor`)",
+        &[LOAD_SEM, SCOPES, GLOBAL, OPS, TYPES],
+        &[Role::Dst, Role::Addr],
+        load_reduce,
+    )
+    .keyed(&["ld_reduce"]),
+    Row::new(
+        "multimem",
+        "`multimem.st{.weak|.relaxed.scope|.release.scope}{.global}.type [a], b`",
+        "stores on every device",
+        &[STORE_SEM, SCOPES, GLOBAL, TYPES],
+        &[Role::Addr, Role::Val],
+        |e, c| {
+            let (Some(all), Some(access)) = (replicas(e, c, 0), access(e, c, Proxy::Generic)) else { return };
+            let value = e.fit(c.expr(1), c.ty);
+            let store = |addr| Op::Store { addr, value: value.clone(), access: access.clone() };
+            e.push_elements(all.into_iter().map(store).collect());
+        },
+    )
+    .keyed(&["st"]),
+    Row::new(
+        "multimem",
+        "`multimem.red{.relaxed|.release}{.scope}{.global}.op.type [a], b`",
+        "a reduction on every device, of system scope unless it says otherwise",
+        &[RED_SEM, SCOPES, GLOBAL, OPS, TYPES],
+        &[Role::Addr, Role::Val],
+        reduce,
+    )
+    .keyed(&["red"]),
+];
+
+/// The location of every device.
+fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
+    let Expr::Address(loc) = c.expr(at) else {
+        e.error(
+            "unsupported-address",
+            c.opcode.clone(),
+            "a multimem address in a register is not supported",
+            |d| d.label("expected the name of a location that is declared with `multimem = true`"),
+        );
+        return None;
+    };
+    let symbol = e.symbols.get(loc);
+    let (name, place) = (symbol.name.clone(), symbol.span);
+    if !e.symbols.is_multimem(loc) {
+        e.error("wrong-operand", c.opcode.clone(), format!("`{name}` is no multimem location"), |d| {
+            d.label("expected an alias of an array with an element for each device, with `multimem = true`")
+                .also(place, "declared here")
+                .note("such an operation on another address is undefined (PTX ISA, multimem)")
+        });
+        return None;
+    }
+    let devices = e.symbols.object(loc).1.init.len() as i64;
+    if !(2..=8).contains(&devices) || e.symbols.ty(loc).bits != c.ty.bits {
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            format!("`{name}` is of no 2 to 8 devices with that type"),
+            |d| {
+                d.label("expected an array with an element of the instruction's type for each device")
+                    .also(place, "declared here")
+            },
+        );
+        return None;
+    }
+    Some((0..devices).map(|k| plus(c.expr(at), k, c.ty)).collect())
+}
+
+/// The operation of a reduction.
+fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
+    let ops = [
+        ("add", BinOp::Add),
+        ("min", BinOp::Min),
+        ("max", BinOp::Max),
+        ("and", BinOp::And),
+        ("or", BinOp::Or),
+        ("xor", BinOp::Xor),
+    ];
+    let found = ops.into_iter().find(|op| Some(op.0) == c.quals.get(GroupKind::Op));
+    if found.is_none() {
+        e.error("missing-operation", c.opcode.clone(), "a reduction needs an operation", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+    }
+    Some(found?.1)
+}
+
+fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
+    let (Some(all), Some(access)) = (replicas(e, c, 1), access(e, c, Proxy::Generic)) else { return };
+    let Some(op) = operation(e, c) else { return };
+    let mut loads = Vec::new();
+    let mut value: Option<Expr> = None;
+    for (k, addr) in all.into_iter().enumerate() {
+        let Some(dst) = e.temporary(c, &format!("device {k}"), c.ty) else { return };
+        loads.push(Op::Load { dst, addr, access: access.clone() });
+        let read = Expr::Reg(dst);
+        value = Some(match value {
+            None => read,
+            Some(value) => Expr::Bin(op, c.ty, value.into(), read.into()),
+        });
+    }
+    e.push_elements(loads);
+    if let (Some(dst), Some(value)) = (c.dst(0), value) {
+        e.push(Op::Assign { dst, value });
+    }
+}
+
+fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+    let (Some(all), Some(op)) = (replicas(e, c, 0), operation(e, c)) else { return };
+    let operand = e.fit(c.expr(1), c.ty);
+    let scope = Some(c.quals.scope().unwrap_or(Scope::Sys));
+    let order = if c.quals.get(GroupKind::Sem) == Some("release") { "REL" } else { "RLX" };
+    let half = |order| Access { tags: Tags::of(&["GEN", "A", "RMW", "RED", order]), scope, ty: c.ty };
+    let red = |addr| Op::Rmw {
+        dst: None,
+        addr,
+        update: Update::Apply(op, operand.clone()),
+        read: half("RLX"),
+        write: half(order),
+    };
+    e.push_elements(all.into_iter().map(red).collect());
+}
