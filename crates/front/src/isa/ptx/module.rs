@@ -98,36 +98,8 @@ pub fn parse(text: &str, sink: &mut Sink) -> Module {
             reader.skip();
         }
     }
-    reader.needs();
     reader.module
 }
-
-/// The first target that has an instruction: how its name begins, what else is in it, the number. The first row that fits
-/// decides (PTX ISA, *Target ISA Notes* of each instruction).
-const NEEDS: &[(&str, &str, u32)] = &[
-    ("clusterlaunchcontrol.", "", 100),
-    ("tcgen05.", "", 100),
-    ("st.async", ".release", 100),
-    ("red.async", ".release", 100),
-    ("st.async", "", 90),
-    ("red.async", "", 90),
-    ("cp.async.bulk", "", 90),
-    ("cp.reduce.async", "", 90),
-    ("cp.async", "", 80),
-    ("mbarrier.try_wait", "", 90),
-    ("mbarrier.", "expect_tx", 90),
-    ("mbarrier.", ".cluster", 90),
-    ("mbarrier.", "", 80),
-    ("barrier.cluster", "", 90),
-    ("mapa", "", 90),
-    ("wgmma.", "", 90),
-    ("griddepcontrol.", "", 90),
-    ("multimem.", "", 90),
-    ("fence.proxy.async", "", 90),
-    ("fence.proxy.tensormap", "", 90),
-    ("fence.mbarrier_init", "", 90),
-    ("", ".cluster", 90),
-];
 
 /// Something was reported.
 struct Failed;
@@ -186,28 +158,6 @@ impl Reader<'_> {
             _ => format!("`{}`", &self.text[self.range()]),
         };
         self.error("syntax", format!("expected {expected}, found {found}"), &format!("expected {expected}"))
-    }
-
-    /// Reports instructions that the target does not have, the first one of each kind.
-    fn needs(&mut self) {
-        let number = |name: &str| name.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse::<u32>().ok();
-        let Some(target) = number(&self.module.target) else { return };
-        let mut said: Vec<&str> = Vec::new();
-        for token in self.tokens.iter().filter(|t| t.kind == Kind::Word) {
-            let word = &self.text[token.range.clone()];
-            let fits = |row: &&(&str, &str, u32)| word.starts_with(row.0) && word.contains(row.1);
-            let Some((begins, _, needed)) = NEEDS.iter().find(fits).filter(|_| !word.starts_with('.')) else {
-                continue;
-            };
-            if *needed > target && !said.contains(begins) {
-                said.push(begins);
-                let span = Span::new(token.range.start, token.range.end);
-                let message = format!("`sm_{target}` has no such instruction");
-                self.sink.error("unsupported-target", span, message, |d| {
-                    d.label(format!("expected `.target sm_{needed}` or later"))
-                });
-            }
-        }
     }
 
     fn expect(&mut self, c: char) -> Result<(), Failed> {
@@ -583,8 +533,6 @@ mod tests {
         );
         let module = read(&text).expect("well-formed");
         assert_eq!(module.target, "sm_90a");
-        read(".target sm_80\n.visible .entry k() { cp.async.wait_all; mbarrier.inval.b64 [%r1]; }")
-            .expect("all of sm_80");
         let [kernel] = module.kernels.as_slice() else { panic!("{:?}", module.kernels) };
         assert_eq!((kernel.name.as_str(), kernel.cluster), ("k", Some([2, 1, 1])));
         let params: Vec<_> = kernel.params.iter().map(|p| (p.name.as_str(), p.ty.as_str(), p.elements)).collect();
@@ -608,10 +556,6 @@ mod tests {
     fn what_cannot_be_read_is_reported() {
         for (text, id) in [
             (".target sm_60\n", "unsupported-target"),
-            (".target sm_70\n.visible .entry k() { cp.async.wait_all; cp.async.wait_all; }", "unsupported-target"),
-            (".target sm_80\n.visible .entry k() { cp.async.bulk.commit_group; }", "unsupported-target"),
-            (".target sm_80\n.visible .entry k() { ld.acquire.cluster.u32 %r1, [%r2]; }", "unsupported-target"),
-            (".target sm_90a\n.visible .entry k() { st.async.release.gpu.u32 [%r1], 1; }", "unsupported-target"),
             (".address_size 32\n", "unsupported-target"),
             (".visible .entry k( .param .u64 a { ret; }", "syntax"),
             (".visible .entry k() { ret;", "syntax"),
