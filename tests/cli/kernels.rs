@@ -420,7 +420,7 @@ fn initial_values_are_bytes_of_the_elements_that_are_accessed() {
 }
 
 /// Instructions, each with the version of PTX and the target that have it, and the ones before.
-const NEWER: [(&str, &str, u32, &str, u32); 28] = [
+const NEWER: [(&str, &str, u32, &str, u32); 33] = [
     ("activemask.b32 r;", "6.2", 70, "6.1", 0),
     ("nanosleep.u32 1;", "6.2", 70, "6.1", 0),
     ("redux.sync.add.s32 r, r, -1;", "7.0", 80, "6.5", 75),
@@ -438,6 +438,11 @@ const NEWER: [(&str, &str, u32, &str, u32); 28] = [
     ("fence.mbarrier_init.release.cluster;", "8.0", 90, "7.8", 80),
     ("fence.proxy.async;", "8.0", 90, "7.8", 80),
     ("fence.proxy.alias;", "7.5", 70, "7.4", 0),
+    ("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;", "8.6", 90, "8.5", 80),
+    ("fence.proxy.tensormap::generic.release.gpu;", "8.3", 90, "8.2", 80),
+    ("multimem.st.relaxed.sys.global.u32 [rd], r;", "8.1", 90, "8.0", 80),
+    ("wgmma.fence.sync.aligned;", "8.0", 90, "7.8", 80),
+    ("griddepcontrol.wait;", "7.8", 90, "7.7", 80),
     ("fence.acquire.gpu;", "8.6", 90, "8.5", 80),
     ("fence.release.gpu;", "8.6", 90, "8.5", 80),
     ("fence.acq_rel.cluster;", "7.8", 90, "7.7", 80),

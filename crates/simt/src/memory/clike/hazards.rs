@@ -11,7 +11,7 @@ use super::graph::{Contents, Kind};
 use super::language::Uniform;
 use crate::code::{Code, eval};
 use crate::record::{Hazard, HazardKind};
-use program::{Barrier, BarrierNaming, Expr, Scope};
+use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
 
 /// An execution of a barrier: who, where, and which phase.
 struct Call<'a> {
@@ -105,8 +105,12 @@ impl Clike {
             let other = met(w).iter().find(differs);
             found.extend(other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))));
         }
-        // Every barrier that is waited at is the last thing that its thread has done.
-        let blocked = |t: usize| m.of(t).next_back().is_some_and(|(_, e)| e.kind == Kind::Arrive);
+        // Every barrier that is waited at is the last thing that its thread has done; who only arrives goes on.
+        let waits_at = |t: usize, i: usize| {
+            code.threads[t].acts[i].barrier().is_some_and(|b| b.action != BarrierAction::Arrive)
+        };
+        let blocked =
+            |t: usize| m.of(t).next_back().is_some_and(|(_, e)| e.kind == Kind::Arrive && waits_at(t, e.instr));
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
             let came = |t: usize| met(a).iter().any(|b| b.thread == t);
