@@ -61,7 +61,8 @@ fn compare(test: &LitmusTest, ptx: &Model, sc: &Model, limits: Limits) -> Result
     assert!(shown.complete || mixed, "{:?}", shown.reason);
     let mut answers = Vec::new();
     for engine in [Engine::Sat, Engine::Enumerate] {
-        let undefined = Session::new(test, ptx, engine, limits, &[]).undefined().expect("a flag");
+        let mut session = Session::new(test, ptx, engine, limits, &[]);
+        let undefined = session.undefined().or_else(|| session.never_undefined()).expect("a flag");
         if let Some(defect) = undefined.defect {
             return Err(defect);
         }

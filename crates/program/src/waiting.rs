@@ -203,6 +203,8 @@ impl Scene<'_> {
         let (good, bad): (Vec<i64>, Vec<i64>) = values.into_iter().partition(|&v| leaves(v));
         let wanted = match (good.as_slice(), bad.as_slice()) {
             ([], _) => None,
+            // It goes on through instructions that are not of this loop alone.
+            (good, _) if good.contains(&seen) => None,
             ([_, _, ..], [only]) => Some(Wanted::AllBut(*only)),
             _ => Some(Wanted::These(good.clone())),
         };
