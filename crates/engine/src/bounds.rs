@@ -83,11 +83,10 @@ pub(super) fn never_read(task: &Task<'_>, deadline: Option<Instant>) -> Option<R
     let axioms = model.axioms.iter().map(|a| a.node);
     let (of_free, of_axioms) = (needed(model, free), needed(model, axioms));
     let open = vec![None; task.open.len()];
+    let may = EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE);
     for (w, r) in pairs {
-        let algebra = Bounds {
-            must: EventSet::from_fn(n, |e| [w, r].contains(&e.index()) || sk.event(e).guard == Cond::TRUE),
-            may: EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE),
-        };
+        let must = EventSet::from_fn(n, |e| [w, r].contains(&e.index()) || sk.event(e).guard == Cond::TRUE);
+        let algebra = Bounds { must, may: may.clone() };
         let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &[] };
         let fixed = interpret(model, &algebra, &leaves, &of_free, (&[], &[]), deadline)?;
         let bound = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();

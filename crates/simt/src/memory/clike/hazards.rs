@@ -73,12 +73,6 @@ fn invites(code: &Code, call: &Call<'_>, thread: usize) -> bool {
     thread != call.thread && group(thread) == group(call.thread) && !excludes(code, call.barrier, thread)
 }
 
-/// Whether a barrier asks for all threads of a group: one that says how many take part, as assembly in CUDA C++ can, asks nothing of
-/// the others, and nothing of where each of them comes to it.
-fn asks_all(b: &Barrier) -> bool {
-    !matches!(b.naming, BarrierNaming::Counted { count: Some(_), .. })
-}
-
 /// Whether the mask of a warp's barrier lacks a thread.
 fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
     mask(b).is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
@@ -114,8 +108,10 @@ impl Clike {
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
             let came = |t: usize| met(a).iter().any(|b| b.thread == t);
-            let absent =
-                || asks_all(a.barrier) && (0..m.threads.len()).any(|t| invites(code, a, t) && over(t) && !came(t));
+            // One that says how many take part, as assembly in CUDA C++ can, asks nothing of the others, and nothing of where each of
+            // them comes to it.
+            let asks_all = !a.barrier.says_count();
+            let absent = || asks_all && (0..m.threads.len()).any(|t| invites(code, a, t) && over(t) && !came(t));
             if excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, met(a), a) {
                 found.push(hazard(HazardKind::Divergence, place(a), None));
                 break;
