@@ -32,10 +32,10 @@ pub(crate) fn remedy(
     let written = session.written();
     let program = &written.program;
     let around = Around::unbounded(program);
-    // Scopes first: one that is too small is the likelier mistake. Then what is written where nothing is, a fence.
+    // Scopes and regions first: one that is too small is the likelier mistake. Then what is written where nothing is, a fence.
     let source = Source::new(written)?;
     let buffers = knobs::buffers(&around).into_iter().filter_map(Knob::up).collect();
-    let words = [source.scopes(Scope::Sys), source.orders(), source.flags(), buffers];
+    let words = [source.scopes(Scope::Sys), source.flags(), source.orders(), buffers];
     let kinds = words.into_iter().chain([source.fences(enough(program)), source.barriers()]);
     let knobs: Vec<Knob> = kinds.flatten().collect();
     let (ordered, orders) = (knobs.len(), program.instrs().any(|(_, _, i)| strength::order(&i.op).is_some()));
@@ -74,8 +74,9 @@ pub(crate) fn remedy(
         object = race.borrow().as_ref().and_then(|race| race.object.clone());
     }
     // Plain memory stays plain if it can, above all that of the first race: if the rest orders it, fewer changes are left.
+    // Of the rest, what is put in goes first, and scopes last.
     let lowered = found.and_then(|found| {
-        let order = (ordered..search.knobs.len()).chain(0..ordered);
+        let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
         found.map(|setting| search.lowered(setting, order)).transpose()
     });
     let version = lowered.as_ref().ok().and_then(|found| search.version(found.as_ref()?));
@@ -93,7 +94,7 @@ pub(crate) fn remedy(
                 .into(),
         ),
         Ok(None) if !orders => Remedy::None("the program has no atomic operation and no fence that could order them".into()),
-        Ok(None) => Remedy::None("they race even with every order seq_cst and every scope as wide as it can be".into()),
+        Ok(None) => Remedy::None("they race even with every order and every scope as strong as can be written there".into()),
         Err(GivenUp(reason)) => Remedy::Undecided(reason),
     };
     Some((remedy, version))

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use program::litmus::LitmusTest;
 use verdict::Reason;
 
-use crate::knobs::{Changes, Knob, Version};
+use crate::knobs::{Changes, Knob, Version, Written};
 
 /// By knob, its level.
 pub(crate) type Setting = Vec<usize>;
@@ -176,7 +176,19 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         let paired = &together[..together.len().min(PAIRED)];
         let pairs =
             paired.iter().enumerate().flat_map(|(n, &i)| paired[n + 1..].iter().map(move |&j| of(&[i, j])));
-        let ones = together.iter().map(|&i| of(&[i])).chain(alone);
+        // A wider scope need not help where a narrower one does: some models want equal ones.
+        let narrower = |&i: &usize| {
+            let levels = if self.knobs[i].kind() == Written::Scope { 1..top[i] } else { 0..0 };
+            let of = &of;
+            levels.rev().map(move |level| {
+                let mut setting = of(&[i]);
+                setting[i] = level;
+                setting
+            })
+        };
+        let ones: Vec<Setting> =
+            together.iter().flat_map(|i| std::iter::once(of(&[*i])).chain(narrower(i))).collect();
+        let ones = ones.into_iter().chain(alone);
         self.first_of(ones.chain(pairs).chain([all.clone()]))
     }
 

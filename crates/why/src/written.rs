@@ -167,8 +167,13 @@ impl<'t> Source<'t> {
     pub(crate) fn flags(&self) -> Vec<Knob> {
         let knob = |at: usize| {
             let alone = [self.before(at, 1), self.token(at + 1)].iter().all(|next| *next != "|");
-            let flag = self.row.regions && alone && ALL_FLAGS.split(" | ").any(|flag| flag == self.token(at));
-            flag.then(|| self.knob(Written::Flags, &self.tokens[at], [ALL_FLAGS.to_owned()])).flatten()
+            // No flags are written as a number: only the front end tells it from others.
+            let is_flag = |flag: &str| flag == self.token(at) || self.token(at) == "0";
+            if !self.row.regions || !alone || !ALL_FLAGS.split(" | ").any(is_flag) {
+                return None;
+            }
+            let knob = self.knob(Written::Flags, &self.tokens[at], [ALL_FLAGS.to_owned()])?;
+            knob.instr(&self.test.program).is_some_and(|i| strength::lacks_flags(&i.op)).then_some(knob)
         };
         let knobs = (0..self.tokens.len()).filter_map(knob);
         let is_fence = |knob: &Knob| knob.instr(&self.test.program).is_some_and(|i| i.op.is_fence());

@@ -99,6 +99,9 @@ const STRONGER: &[Rule] = &[
     },
 ];
 
+/// The tags of compare-exchanges that have another order on failure than what their order on success says.
+const ON_FAILURE: &[&str] = &["FAIL_RLX", "FAIL_ACQ", "FAIL_SC"];
+
 /// How many of [`STRONGER`] are about what an operation concerns, not about what it does.
 const NARROW: usize = 3;
 
@@ -190,7 +193,13 @@ impl Difference<'_> {
         let weaker = if matches!(self.asked, Asked::Race) { &[] } else { WEAKER };
         let narrow = || {
             let found = narrow.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true))?;
-            Some(self.lacking().filter(|lacking| lacking.rule == found.rule).unwrap_or(found))
+            // What locations are is no change of the code: it names the rule, and the explanation's changes are the places.
+            let of_code = found.places.iter().any(|place| place.line > 0);
+            Some(match self.lacking() {
+                Some(lacking) if lacking.rule == found.rule => lacking,
+                Some(lacking) if !of_code => Cause { rule: found.rule, ..lacking },
+                _ => found,
+            })
         };
         self.thin_air()
             .or_else(narrow)
@@ -462,7 +471,9 @@ fn turned(old: &Op, new: &Op) -> Vec<&'static str> {
         (strength::lacks_flags(old) && !strength::lacks_flags(new)).then_some("region"),
         (knobs::has_proxy(old) && !knobs::has_proxy(new)).then_some("proxy"),
         (old.has("RED") && !new.has("RED")).then_some("reduction"),
-        order,
+        order.or_else(|| {
+            ON_FAILURE.iter().any(|tag| old.has(tag) != new.has(tag)).then_some("release and acquire")
+        }),
     ];
     rules.into_iter().flatten().collect()
 }
