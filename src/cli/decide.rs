@@ -99,7 +99,7 @@ fn lines(
             known: None,
             mentions_undefined,
             denies_undefined: settings.deny_undefined,
-            notes: notes(&unit.model.model, question, &answer),
+            notes: notes(unit, expectation, question, &answer),
             answer,
             ms: settings.timings.then_some(ms),
             part: None,
@@ -189,6 +189,7 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
             answer.map(|mut answer| {
                 let again = |other: &mut Session<'_>| answered(other, question);
                 answer.dependences = session.dependences(&answer.verdict, again);
+                answer.vacuous = matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
                 answer
             })
         });
@@ -395,17 +396,28 @@ fn abandon<S>(session: &mut Option<S>) {
 }
 
 /// Remarks about an answer that is no failure, but not what its author had in mind.
-fn notes(model: &Model, question: &Question, answer: &Answer) -> Vec<String> {
-    let Some(axiom) = &question.axiom else { return Vec::new() };
+fn notes(unit: &Unit<'_>, expectation: Option<&Expectation>, question: &Question, answer: &Answer) -> Vec<String> {
+    let about_axiom = question.axiom.as_ref().and_then(|axiom| note_on_axiom(&unit.model.model, axiom, answer));
+    // Where a test says how its threads end, or what excludes it, its author knows.
+    let vacuous = answer.vacuous && question.axiom.is_none() && expectation.is_none_or(|e| e.liveness.is_empty());
+    let about_end = vacuous.then(|| match unit.test.filter {
+        Some(_) => "no execution that ends satisfies the filter, so that every outcome is forbidden".to_owned(),
+        None => "no execution runs to its end, so that every outcome is forbidden: `--property liveness` says who waits"
+            .to_owned(),
+    });
+    about_axiom.into_iter().chain(about_end).collect()
+}
+
+fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<String> {
     let names = || model.axioms.iter().map(|a| a.name.as_str());
     if !names().any(|name| name == axiom) {
         let hint = nearest(axiom, names()).map_or_else(String::new, |near| format!("; did you mean {near}?"));
-        return vec![format!("the test names the axiom {axiom}, which this model does not have{hint}")];
+        return Some(format!("the test names the axiom {axiom}, which this model does not have{hint}"));
     }
     if answer.axioms.is_empty() || answer.axioms.contains(axiom) {
-        return Vec::new();
+        return None;
     }
-    vec![format!("the test says that this rests on {axiom}, but {} do without it", answer.axioms.join(", "))]
+    Some(format!("the test says that this rests on {axiom}, but {} do without it", answer.axioms.join(", ")))
 }
 
 /// Wall time in milliseconds, to the microsecond.

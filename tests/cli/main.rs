@@ -14,6 +14,7 @@ mod readings;
 mod run;
 mod streams;
 mod undefined;
+mod vacuous;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

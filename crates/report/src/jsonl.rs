@@ -106,6 +106,9 @@ struct AnswerObject<'a> {
     known: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends: Vec<DependenceObject<'a>>,
+    /// Every outcome is forbidden, as no execution runs to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vacuous: Option<bool>,
     /// The reading under which the answer is not what is expected of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reading: Option<&'a Reading>,
@@ -249,6 +252,7 @@ fn object(line: &Line) -> AnswerObject<'_> {
         explanation: answer.explanation.as_deref().map(explanation::object),
         known: line.known.as_ref().map(|known| known.reason.as_str()),
         depends: answer.dependences.iter().map(dependence).collect(),
+        vacuous: answer.vacuous.then_some(true),
         reading: line.reading.as_ref(),
         part: line.part.as_ref(),
     }

@@ -130,6 +130,9 @@ pub struct Answer {
     pub explanation: Option<Box<Explanation>>,
     /// Where the source of the model can be read in several ways, and the answer is not the same under all of them.
     pub dependences: Vec<Dependence>,
+    /// For `forbidden`: no execution at all runs to its end, or none that the filter lets through does, so that every condition
+    /// is forbidden.
+    pub vacuous: bool,
 }
 
 /// An answer that depends on how a source is read.
@@ -176,6 +179,7 @@ impl Answer {
             definedness: None,
             explanation: None,
             dependences: Vec::new(),
+            vacuous: false,
         }
     }
 

@@ -11,8 +11,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use cat::model::ir::{Effect, Model};
-use engine::engines::Prepared;
-use engine::skeleton::signature;
+use engine::engines::{Prepared, Said};
+use engine::skeleton::{Cond, signature};
 use engine::{Engine, Limits};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Prop};
@@ -163,6 +163,22 @@ impl<'a> Session<'a> {
         }
         let answer = self.answer(&Question::reachability(Some(negate)));
         self.for_all_implementations(answer)
+    }
+
+    /// Whether an outcome is forbidden only because no execution that the filter lets through runs to its end; not where that
+    /// is not decided.
+    pub fn is_vacuous(&mut self, answer: &Answer) -> bool {
+        let bound = answer.bound.unwrap_or_else(|| self.limits.bounds(self.test)[0]);
+        let deadline = self.deadline();
+        let Ok(prepared) = self.prepare(bound, deadline) else { return false };
+        let task = prepared.task.clone();
+        let may_be = task.sk.complete != Cond::TRUE || self.test.filter.is_some();
+        // Where nothing is observed, that is what was asked.
+        if answer.verdict != Verdict::Forbidden || !may_be || task.observed.is_empty() {
+            return false;
+        }
+        let query = self.query(&task, &Question::reachability(None));
+        matches!(self.ask(bound, &query, deadline).0, Said::No)
     }
 
     /// Does some consistent execution race? `None` if the model has no race flag.

@@ -111,6 +111,7 @@ mod tests {
             fault: Some(Box::new(fault.clone())),
             definedness: Some(Definedness::Undefined(Box::new(fault))),
             explanation: Some(Box::new(Explanation { impossible: vec!["x".into()], ..Explanation::default() })),
+            vacuous: true,
             dependences: vec![Dependence {
                 option: "o".into(),
                 on: "p".into(),
