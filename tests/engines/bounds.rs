@@ -150,6 +150,14 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
     let code = "LOOP: atom.acquire.gpu.exch r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
     let answer = ask("P0:r0 != 0", &[code, code], 2);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, Some(1)));
+    // A first attempt before the loop decides who comes into it; but all that is written to the lock depends on the lock alone.
+    let first = format!("atom.acquire.gpu.exch r0, f, 1; beq r0, 0, IN; {}", code.replace("; st", "; IN: st"));
+    let answer = ask("P0:r0 != 0", &[&first, &first], 2);
+    assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, Some(1)));
+    // Not so where who comes into the loop decides what another one writes to it.
+    let first = format!("{first}; st.relaxed.gpu x, 1");
+    let depends = "ld.relaxed.gpu r1, x; beq r1, 0, END; atom.relaxed.gpu.exch r2, f, 1; END:";
+    assert!(undecided(&ask("P0:r0 != 0", &[&first, &first, depends], 2)));
     // The lock can be lost any number of times, so nothing is impossible for sure where that is seen.
     let counts = "LOOP: atom.acquire.gpu.add r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
     let narrow = "LOOP: atom.acquire.cta.exch r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";

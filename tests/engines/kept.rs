@@ -45,9 +45,11 @@ fn generate(seed: u64) -> (String, String) {
     }
     let compare = one(rng, &["eq", "ne", "ne"]);
     write!(iteration, " setp.{compare}.u32 p, r0, {ends};").expect("a string");
-    let looped = format!("TOP: {iteration} @p bra OUT; bra TOP; OUT:");
+    // A first attempt may stand before the loop.
+    let first = if rng.random_bool(0.4) { format!("{iteration} @p bra OUT; ") } else { String::new() };
+    let looped = format!("{first}TOP: {iteration} @p bra OUT; bra TOP; OUT:");
     let written_out =
-        format!("{iteration} @p bra OUT; ").repeat(WRITTEN_OUT as usize) + "mov.u32 r9, 1; bra END; OUT:";
+        first + &format!("{iteration} @p bra OUT; ").repeat(WRITTEN_OUT as usize) + "mov.u32 r9, 1; bra END; OUT:";
     let mut others = String::new();
     let accesses = |rng: &mut Pcg64Mcg, count: u32, name: &str| {
         let mut code: String = (0..3).map(|i| format!("mov.u32 {name}{i}, 7; ")).collect();
@@ -60,7 +62,17 @@ fn generate(seed: u64) -> (String, String) {
             code += &match rng.random_range(0..9) {
                 0..=2 => format!("ld.relaxed.gpu.u32 {r}, [{place}]; "),
                 3 => format!("ld.acquire.gpu.u32 {r}, [{place}]; "),
-                4 | 5 => format!("st.{}.gpu.u32 [{place}], {given}; ", one(rng, &["relaxed", "release"])),
+                4 | 5 => {
+                    let order = one(rng, &["relaxed", "release"]);
+                    match i > 0 && rng.random_bool(0.4) {
+                        // Whether it is written may justify itself, too.
+                        true => format!(
+                            "setp.ne.u32 q, {name}{}, 0; @q st.{order}.gpu.u32 [{place}], {value}; ",
+                            i - 1
+                        ),
+                        false => format!("st.{order}.gpu.u32 [{place}], {given}; "),
+                    }
+                }
                 6 => format!("atom.{}.exch.b32 {r}, [{place}], {given}; ", order(rng)),
                 7 => format!("atom.{}.add.u32 {r}, [{place}], {}; ", order(rng), value % 2),
                 _ if rng.random_bool(0.3) => format!("st.weak.u32 [{place}], {given}; "),

@@ -16,7 +16,10 @@
 //!   depends on R, as that of an addition of 0 does, that is a chain of reads-from and dependencies. If it does not, as that of
 //!   an exchange, the chain was broken at R, and the new pair may close a cycle; but not if nothing depends on a reader, or if no
 //!   reader is left that has the value: those that read it go round themselves. Which values there are to read counts where they
-//!   are few numbers: a thread that goes on if it has read neither 0 nor 1 is none.
+//!   are few numbers: a thread that goes on if it has read neither 0 nor 1 is none. Nor if every write to the location depends on
+//!   reads of the location alone, as in a lock: then the cycle goes from one to the next through such writes and reads only. Each
+//!   write but V stands behind a read that reads from the one before, or, the first of them, from W, so that each comes later in
+//!   coherence than the one before, and V later than W.
 //!
 //! # Invariants
 //! - It is assumed of every such instruction in a loop, and asked when the program is unrolled. Where it does not hold, the
@@ -26,7 +29,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::deps::Dependencies;
 use super::event::Event;
-use super::pool::{Atom, Cond, Pool, Term, TermId};
+use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
 use super::unrolled::Unrolled;
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
@@ -72,32 +75,41 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) ->
         return found;
     }
     let kept = std::mem::take(&mut out.kept);
-    let used = used(out);
+    let reads = reads(out);
+    let used: FxHashSet<EventId> = reads.iter().flatten().copied().collect();
     for k in &kept {
-        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, &used) {
+        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, (&used, &reads)) {
             found.insert((k.thread, k.instr));
         }
     }
     found
 }
 
-/// The reads on which something depends.
-fn used(out: &mut Unrolled) -> FxHashSet<EventId> {
+/// By event, the reads on which it depends.
+fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
     let decided = FxHashMap::default();
     let mut deps = Dependencies::new(&mut out.pool, &decided);
-    let mut used = FxHashSet::default();
-    for event in &out.events {
+    let of_event = |event: &Event| {
         let value = event.value.filter(|_| event.is_write());
-        for term in event.addr.into_iter().chain(value) {
-            used.extend(deps.of_term(term).into_keys());
-        }
-        used.extend(deps.of_cond(event.guard).into_keys());
+        let terms: FxHashSet<EventId> =
+            event.addr.into_iter().chain(value).flat_map(|term| deps.of_term(term).into_keys()).collect();
+        terms.into_iter().chain(deps.of_cond(event.guard).into_keys()).collect()
+    };
+    let mut reads: Vec<FxHashSet<EventId>> = out.events.iter().map(of_event).collect();
+    for &(read, event) in out.addr.iter().chain(&out.data).chain(&out.ctrl) {
+        reads[event.index()].insert(read);
     }
-    used
+    reads
 }
 
 /// Whether iterations in which an instruction keeps the value may be left out, as far as the instruction is concerned.
-fn holds(program: &Program, memory: &Memory, out: &mut Unrolled, k: &Kept, used: &FxHashSet<EventId>) -> bool {
+fn holds(
+    program: &Program,
+    memory: &Memory,
+    out: &mut Unrolled,
+    k: &Kept,
+    (used, reads): (&FxHashSet<EventId>, &[FxHashSet<EventId>]),
+) -> bool {
     let cell =
         |pool: &Pool, e: &Event| -> Option<CellId> { memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes()) };
     let Some(location) = cell(&out.pool, &out.events[k.read.index()]) else { return false };
@@ -105,6 +117,7 @@ fn holds(program: &Program, memory: &Memory, out: &mut Unrolled, k: &Kept, used:
     let accesses =
         out.events.iter().enumerate().filter(|(_, e)| (e.is_read() || e.is_write()) && e.thread.is_some());
     let (mut readers, mut values) = (Vec::new(), vec![Some(memory.cell(location).init)]);
+    let (mut of_location, mut writes) = (FxHashSet::default(), Vec::new());
     for (i, e) in accesses {
         match cell(&out.pool, e) {
             Some(other) if memory.cell(other).memory != memory.cell(location).memory => continue,
@@ -118,13 +131,23 @@ fn holds(program: &Program, memory: &Memory, out: &mut Unrolled, k: &Kept, used:
             }
         }
         if e.is_write() {
+            writes.push(EventId::new(i));
             values.push(e.value.and_then(|v| out.pool.as_const(v)).map(|v| e.ty.wrap(v)));
         }
-        if e.is_read() && used.contains(&EventId::new(i)) {
-            readers.push(EventId::new(i));
+        if e.is_read() {
+            of_location.insert(EventId::new(i));
+            if used.contains(&EventId::new(i)) {
+                readers.push(EventId::new(i));
+            }
         }
     }
-    if k.depends {
+    // What comes behind a wait at a barrier depends on more than is noted here.
+    let passes: Vec<AtomId> = out.waits.iter().flat_map(|wait| out.pool.support(wait.pass)).collect();
+    let by_location = writes.into_iter().all(|w| {
+        let guard = out.pool.support(out.events[w.index()].guard);
+        reads[w.index()].is_subset(&of_location) && !guard.iter().any(|atom| passes.contains(atom))
+    });
+    if k.depends || by_location {
         return true;
     }
     let Some(value) = value else { return false };
