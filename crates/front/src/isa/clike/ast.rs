@@ -132,6 +132,8 @@ pub(super) struct Qualifiers {
     pub(super) atomic: bool,
     /// OpenCL C: the address space.
     pub(super) space: Option<Space>,
+    /// The generic one is said, in which no object is.
+    pub(super) generic: bool,
 }
 
 /// The type that a declaration begins with.

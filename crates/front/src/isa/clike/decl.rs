@@ -186,7 +186,7 @@ impl Parser<'_, '_> {
             "_Atomic" if self.peek_at(1) != Tok::Punct("(") => all.atomic = true,
             word if PROMISES.contains(&word) => {}
             word => match self.region(word) {
-                Some(space) => all.space = space,
+                Some(space) => (all.space, all.generic) = (space, space.is_none()),
                 None => return false,
             },
         }
@@ -493,6 +493,7 @@ impl Parser<'_, '_> {
                 Some(first) => first,
                 None => self.declarator(true)?,
             };
+            self.has_a_place(&specifiers, &declarator)?;
             let word = self.str(&declarator.name);
             if is_type {
                 self.types.insert(word);
@@ -515,6 +516,17 @@ impl Parser<'_, '_> {
                 return Ok(Declaration { specifiers, all });
             }
         }
+    }
+
+    /// Only what pointers point to is in the generic address space (OpenCL C, Address Space Qualifiers).
+    fn has_a_place(&mut self, specifiers: &Specifiers, declarator: &Declarator) -> Parsed<()> {
+        if !declarator.pointers.last().unwrap_or(&specifiers.of_base).generic {
+            return Ok(());
+        }
+        let name = &declarator.name;
+        let range = if name.is_empty() { specifiers.range.clone() } else { name.clone() };
+        let message = format!("`{}` would be in the generic address space, in which nothing is", self.str(&range));
+        self.fail(range, message, "another address space, or a pointer to it: `generic int *p`")
     }
 
     /// Whether the declarator just read is that of a function: its parameters come next.
@@ -568,6 +580,7 @@ impl Parser<'_, '_> {
             if self.peek() == Tok::Punct("=") {
                 return self.refuse("default arguments are", "write the argument where the function is called");
             }
+            self.has_a_place(&specifiers, &declarator)?;
             params.push(TypeName { specifiers, declarator });
             if !self.eat(",") {
                 self.expect(")")?;

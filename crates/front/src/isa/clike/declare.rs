@@ -77,7 +77,7 @@ impl<'a> Lowering<'a, '_> {
                 }
             },
         };
-        let Qualifiers { constant, volatile, atomic, space } = specifiers.of_base;
+        let Qualifiers { constant, volatile, atomic, space, .. } = specifiers.of_base;
         let constant = constant || specifiers.has(Storage::Constexpr).is_some();
         let of = Qualified { ty, constant, volatile, atomic, space };
         // What a `typedef` says besides the type.
@@ -113,7 +113,7 @@ impl<'a> Lowering<'a, '_> {
     ) -> Option<Qualified> {
         let mut of = base;
         for pointer in pointers {
-            let Qualifiers { constant, volatile, atomic, space } = *pointer;
+            let Qualifiers { constant, volatile, atomic, space, .. } = *pointer;
             of = Qualified { ty: of.pointer(), constant, volatile, atomic, space };
         }
         for (size, range) in arrays.iter().rev() {

@@ -626,6 +626,9 @@ fn variables_of_address_spaces_stand_where_the_language_has_them() {
     for (code, part) in [
         ("if (*x) { local int t; t = 1; }", NESTED),
         ("{ local int t; }", NESTED),
+        ("generic int t = 1;", "in the generic address space, in which nothing is"),
+        ("int *__generic p = 0;", "in the generic address space, in which nothing is"),
+        ("int f(generic int n) { return n; } int r = f(1);", "in the generic address space, in which nothing is"),
         ("for (local int i = 0; ; ) ;", NESTED),
         ("void f() { local int t; t = 1; } f();", NESTED),
         ("kernel void k() { { constant int t = 1; } }", NESTED),
