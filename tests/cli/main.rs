@@ -5,6 +5,7 @@ mod bad_input;
 mod by_hand;
 mod ci;
 mod compare;
+mod compiled;
 mod compilers;
 mod distinguish;
 mod explain;

@@ -251,6 +251,30 @@ fn asynchronous_operations_show_what_the_models_allow() {
     }
 }
 
+/// The elements of a vector come in any order, beside what an asynchronous copy writes one by one.
+#[test]
+fn vectors_are_run_beside_asynchronous_operations() {
+    let seen = |code: &str| {
+        let text = format!(
+            "name = 'Copy'\ncondition = 'P0:a == 7 && P0:b == 8'\n\
+             memory = {{ x = {{ init = [0, 0], type = 'u32', space = 'shared' }}, g = {{ init = [7, 8], type = 'u32' }} }}\n\
+             [[thread]]\ncta = 0\ncode = '{code}'\n"
+        );
+        let seen = observe(&read(&text), &options(MachineMemory::Weak, Early::None), Schedule::Exhaustive);
+        let seen = seen.expect("it runs");
+        assert!(seen.complete, "{:?}", seen.reason);
+        seen.outcomes.iter().map(|o| o.state.clone()).collect::<BTreeSet<_>>()
+    };
+    let all = BTreeSet::from([vec![0, 0], vec![0, 8], vec![7, 0], vec![7, 8]]);
+    assert_eq!(seen("cp.async x, g, 8; ld.weak.v2.u32 {a, b}, [x];"), all);
+    let last = BTreeSet::from([vec![7, 8]]);
+    assert_eq!(seen("cp.async x, g, 8; cp.async.wait_all; ld.weak.v2.u32 {a, b}, [x];"), last);
+    // What comes before moves what is behind it; the copy begins in a branch.
+    let code = "ld.weak.v2.u32 {c, d}, [x]; setp.eq.u32 p, c, 1; @p bra Past; cp.async x, g, 8; cp.async.wait_all; \
+                Past: ld.weak.v2.u32 {a, b}, [x];";
+    assert_eq!(seen(code), last);
+}
+
 #[test]
 fn chance_waits_for_groups() {
     let text = "name = 'Copy'\ncondition = 'P0:a == 7'\nmemory = { x = { init = [0, 0], space = 'shared' }, g = [7, 8] }\n\

@@ -112,6 +112,9 @@ struct AnswerObject<'a> {
     /// The reading under which the answer is not what is expected of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reading: Option<&'a Reading>,
+    /// Beside the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: Option<usize>,
     /// Always the last one: `merge` takes it off.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<&'a PartOf>,
@@ -254,6 +257,7 @@ fn object(line: &Line) -> AnswerObject<'_> {
         depends: answer.dependences.iter().map(dependence).collect(),
         vacuous: answer.vacuous.then_some(true),
         reading: line.reading.as_ref(),
+        events: line.ms.and(answer.events),
         part: line.part.as_ref(),
     }
 }

@@ -13,6 +13,7 @@
 //! # Sources
 //! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*; *cp.async.mbarrier.arrive*.
 
+use super::elements;
 use program::litmus::LitmusTest;
 use program::{Element, Instr, Program, RegId, Tags, Thread, ThreadId};
 
@@ -62,16 +63,35 @@ pub(super) fn group_of(tags: &Tags) -> Group {
     }
 }
 
+/// The test as it is run, with agents for what is asynchronous and the order of elements as choices; `None` if it has neither.
+///
+/// # Errors
+/// What the machine cannot do.
+pub(super) fn taken_apart(test: &LitmusTest) -> Result<(Option<LitmusTest>, Vec<Agent>), String> {
+    let (apart, agents) = apart(test)?.unzip();
+    let mut agents = agents.unwrap_or_default();
+    let Some((mut ordered, moved)) = elements::in_any_order(apart.as_ref().unwrap_or(test))? else {
+        return Ok((apart, agents));
+    };
+    let threads = &mut ordered.program.threads;
+    let first = threads.len() - agents.len();
+    for (a, agent) in agents.iter_mut().enumerate() {
+        let places = &moved[agent.owner];
+        agent.instr = places[agent.instr.start]..places[agent.instr.end];
+        // It begins with a copy of its owner's registers.
+        threads[first + a].regs = threads[agent.owner].regs.clone();
+    }
+    Ok((Some(ordered), agents))
+}
+
 /// The test with agents, and these; `None` if it has nothing asynchronous.
 ///
 /// # Errors
 /// What agents cannot do.
-pub(super) fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> {
+fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> {
     let Some(first) = test.program.asynchronous() else { return Ok(None) };
-    let refused =
-        |what: &str| Err(format!("not in this machine: asynchronous operations {what}, `{}`", first.text));
     if test.program.host.is_some() {
-        return refused("in host programs");
+        return Err(format!("not in this machine: asynchronous operations in host programs, `{}`", first.text));
     }
     let mut new = test.clone();
     let mut agents = Vec::new();
@@ -81,14 +101,15 @@ pub(super) fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)
         while at < code.len() {
             let same = code[at..].iter().take_while(|i| i.span == code[at].span).count();
             match code[at..at + same].iter().position(|i| i.op.has("ASY")) {
-                Some(skip) => of_instruction(&mut new.program, &mut agents, t, at + skip..at + same)?,
-                None if code[at].element.of > 1 => return refused("beside vectors"),
+                Some(skip) => {
+                    of_instruction(&mut new.program, &mut agents, t, at + skip..at + same)?;
+                    for instr in &mut new.program.threads[usize::from(t.0)].code[at..at + same] {
+                        instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
+                    }
+                }
                 None => {}
             }
             at += same;
-        }
-        for instr in &mut new.program.threads[usize::from(t.0)].code {
-            instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
         }
     }
     Ok(Some((new, agents)))

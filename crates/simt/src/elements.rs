@@ -18,15 +18,16 @@ pub fn has_vectors(test: &LitmusTest) -> bool {
     test.program.instrs().any(|(_, _, instr)| instr.element.of > 1)
 }
 
-/// The test with the order of elements as choices; `None` if it has no vectors.
+/// The test with the order of elements as choices, and where its instructions are then, by thread; `None` if it has no vectors.
 ///
 /// # Errors
 /// If a thread runs out of registers.
-pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<LitmusTest>, String> {
+pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Vec<usize>>)>, String> {
     if !has_vectors(test) {
         return Ok(None);
     }
     let mut new = test.clone();
+    let mut moved = Vec::new();
     for thread in &mut new.program.threads {
         let code = std::mem::take(&mut thread.code);
         let mut out = Rewriting { thread, code: Vec::new() };
@@ -50,8 +51,9 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<LitmusTest>, Stri
             instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
         }
         thread.code = code;
+        moved.push(places);
     }
-    Ok(Some(new))
+    Ok(Some((new, moved)))
 }
 
 /// Marks what is put in while the code is being made: its branches have their final targets.

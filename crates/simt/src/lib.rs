@@ -208,9 +208,8 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     runnable(test, options)?;
     let regrouped = launch::regroup(test, options.launch.warp_size)?;
     let test = regrouped.as_ref().unwrap_or(test);
-    let (spread, agents) = agents::apart(test)?.unzip();
-    let ordered = elements::in_any_order(spread.as_ref().unwrap_or(test))?;
-    let code = Code::new(ordered.as_ref().or(spread.as_ref()).unwrap_or(test), agents.unwrap_or_default())?;
+    let (apart, agents) = agents::taken_apart(test)?;
+    let code = Code::new(apart.as_ref().unwrap_or(test), agents)?;
     let layer = match launch::fits(&code, &options.launch) {
         Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
         Err(why) => return Ok(Observation::launch_failed(why)),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::elements::in_any_order;
+use super::agents::taken_apart;
 use super::place::place;
 use super::record::{Event, Source};
 use program::ThreadId;
@@ -22,7 +22,7 @@ pub fn location_names(test: &LitmusTest) -> Vec<String> {
 /// The events of a run as lines: thread, instruction, what it did.
 pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     // Indices of instructions are those of the code that ran.
-    let ran = in_any_order(test).ok().flatten();
+    let ran = taken_apart(test).ok().and_then(|(apart, _)| apart);
     let program = &ran.as_ref().unwrap_or(test).program;
     let memory = Memory::new(program);
     let names = location_names(test);

@@ -133,6 +133,8 @@ pub struct Answer {
     /// For `forbidden`: no execution at all runs to its end, or none that the filter lets through does, so that every condition
     /// is forbidden.
     pub vacuous: bool,
+    /// How many events the program has at the loop bound that was asked about; `None`: it was not unrolled.
+    pub events: Option<usize>,
 }
 
 /// An answer that depends on how a source is read.
@@ -180,6 +182,7 @@ impl Answer {
             explanation: None,
             dependences: Vec::new(),
             vacuous: false,
+            events: None,
         }
     }
 

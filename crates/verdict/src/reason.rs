@@ -98,6 +98,11 @@ pub enum Reason {
     /// Runs that are too long to be put before the checkers.
     #[error("its {0} accesses are too many for the checkers; the runs were looked through for races alone")]
     TooManyAccesses(usize),
+    /// A program of which the outcomes that a model allows are not listed.
+    #[error(
+        "its {0} accesses are too many to list what the model allows; it was asked of each outcome that was observed"
+    )]
+    NotListed(usize),
     /// A search through changes of the program was given up.
     #[error("there are too many changes to try")]
     TooManyChanges,

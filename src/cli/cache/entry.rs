@@ -118,6 +118,7 @@ mod tests {
                 source: "s".into(),
                 verdicts: vec![("v".into(), "allowed".into())],
             }],
+            events: Some(7),
         }
     }
 

@@ -52,6 +52,7 @@ impl<'a> Session<'a> {
         answer: &mut Answer,
     ) -> Result<Tried, Halt> {
         let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
+        answer.events = Some(task.sk.len());
         if task.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
         }
