@@ -13,7 +13,8 @@
 
 use super::lower::{Call, Emit};
 use super::table::{
-    DATA, DATA_PRED, FLUSH, Group, GroupKind, PRED, ROUND, ResultTy, Role, Row, TYPES, TYPES_PRED, type_named,
+    DATA, DATA_PRED, FLUSH, Group, GroupKind, PRED, ROUND, ResultTy, Role, Row, TYPES, TYPES_PRED, bits_named,
+    type_named,
 };
 use program::{BinOp, CmpOp, Expr, FloatOp, Number, Op, Rounding, Ty};
 
@@ -43,6 +44,9 @@ const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
 const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
 const COMBINED: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Pred];
+const SET: &[Group] = &[COMPARISONS, FLUSH, CONVERSIONS];
+const SET_OPERANDS: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
+const SET_COMBINED: &[Role] = &[Role::Dst, Role::Loose, Role::Loose, Role::Pred];
 const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
 
 /// A row `op{.type} d, a, b`.
@@ -131,7 +135,18 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("min", "`min{.type} d, a, b`", "smaller one", EXACT, BINARY, |e, c| bin(e, c, BinOp::Min)),
     Row::new("max", "`max{.type} d, a, b`", "larger one", EXACT, BINARY, |e, c| bin(e, c, BinOp::Max)),
     Row::new("and", "`and{.type} d, a, b`", "bitwise and", LOGIC, BINARY, |e, c| bin(e, c, BinOp::And)),
-    Row::new("or", "`or{.type} d, a, b`", "bitwise or", LOGIC, BINARY, |e, c| bin(e, c, BinOp::Or)),
+    Row::new("or", "`or{.type} d, a, b`", "bitwise or", LOGIC, BINARY, |e, c| {
+        // A pointer from its halves, of which the upper one is 0.
+        if c.ty.bits == 64 {
+            e.ask();
+            for (half, other) in [(1, 2), (2, 1)] {
+                if c.expr(half) == Expr::Const(0) && c.expr(other).base().is_some() {
+                    return assign(e, c, c.expr(other));
+                }
+            }
+        }
+        bin(e, c, BinOp::Or);
+    }),
     Row::new("xor", "`xor{.type} d, a, b`", "bitwise exclusive or", LOGIC, BINARY, |e, c| bin(e, c, BinOp::Xor)),
     Row::new(
         "not",
@@ -182,6 +197,41 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .result(ResultTy::Pred),
+    Row::new(
+        "set",
+        "`set.cmp{.ftz}.type.type d, a, b`",
+        "compares: all ones where it holds, of the type `.f32` 1, else 0",
+        SET,
+        SET_OPERANDS,
+        |e, c| set(e, c, None),
+    ),
+    Row::new(
+        "set",
+        "`set.cmp.and{.ftz}.type.type d, a, b, p`",
+        "compares, and combines the result with `p`",
+        SET,
+        SET_COMBINED,
+        |e, c| set(e, c, Some(BinOp::And)),
+    )
+    .keyed(&["and"]),
+    Row::new(
+        "set",
+        "`set.cmp.or{.ftz}.type.type d, a, b, p`",
+        "compares, and combines the result with `p`",
+        SET,
+        SET_COMBINED,
+        |e, c| set(e, c, Some(BinOp::Or)),
+    )
+    .keyed(&["or"]),
+    Row::new(
+        "set",
+        "`set.cmp.xor{.ftz}.type.type d, a, b, p`",
+        "compares, and combines the result with `p`",
+        SET,
+        SET_COMBINED,
+        |e, c| set(e, c, Some(BinOp::Xor)),
+    )
+    .keyed(&["xor"]),
     Row::new(
         "setp",
         "`setp.cmp.and{.type} p, a, b, q`",
@@ -371,14 +421,16 @@ fn combined(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
 }
 
 fn comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
+    if suits(e, c) { comparison_in(e, c, c.ty, c.quals.is_float()) } else { None }
+}
+
+/// A comparison of numbers of a type.
+fn comparison_in(e: &mut Emit<'_, '_>, c: &Call, ty: Ty, float: bool) -> Option<Expr> {
     let word = c.quals.get(GroupKind::Op);
-    if !suits(e, c) {
-        return None;
-    }
     let (a, b) = (c.expr(1), c.expr(2));
-    if c.quals.is_float() {
+    if float {
         let (a, b) = (flushed(c, a), flushed(c, b));
-        let test = |kind, a: &Expr, b: &Expr| op(BinOp::Float(kind), c.ty, a.clone(), b.clone());
+        let test = |kind, a: &Expr, b: &Expr| op(BinOp::Float(kind), ty, a.clone(), b.clone());
         let not = |value| op(BinOp::Xor, PRED, value, Expr::Const(1));
         let (less, equal) = (FloatOp::Less, FloatOp::Equal);
         let at_most = FloatOp::LessEqual;
@@ -401,14 +453,14 @@ fn comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
             _ => return no_comparison(e, c),
         });
     }
-    let unsigned = Ty { signed: false, ..c.ty };
+    let unsigned = Ty { signed: false, ..ty };
     let (cmp, ty) = match word {
-        Some("eq") => (CmpOp::Eq, c.ty),
-        Some("ne") => (CmpOp::Ne, c.ty),
-        Some("lt") => (CmpOp::Lt, c.ty),
-        Some("le") => (CmpOp::Le, c.ty),
-        Some("gt") => (CmpOp::Gt, c.ty),
-        Some("ge") => (CmpOp::Ge, c.ty),
+        Some("eq") => (CmpOp::Eq, ty),
+        Some("ne") => (CmpOp::Ne, ty),
+        Some("lt") => (CmpOp::Lt, ty),
+        Some("le") => (CmpOp::Le, ty),
+        Some("gt") => (CmpOp::Gt, ty),
+        Some("ge") => (CmpOp::Ge, ty),
         Some("lo") => (CmpOp::Lt, unsigned),
         Some("ls") => (CmpOp::Le, unsigned),
         Some("hi") => (CmpOp::Gt, unsigned),
@@ -416,6 +468,31 @@ fn comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
         _ => return no_comparison(e, c),
     };
     Some(Expr::Cmp(cmp, ty, Box::new(a), Box::new(b)))
+}
+
+/// A comparison whose answer is a number: of integers all ones, of floating-point numbers 1.
+fn set(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
+    let typed = c.quals.conversion().and_then(|(to, of)| Some((to, of, bits_named(of)?)));
+    let Some((to, of, ty)) = typed.filter(|(to, ..)| ["u32", "s32", "f32"].contains(to)) else {
+        return e.error(
+            "missing-type",
+            c.opcode.clone(),
+            "`set` names the type of its result and of what it compares",
+            |d| d.label("expected `.u32`, `.s32` or `.f32`, and a type to compare"),
+        );
+    };
+    let float = of.starts_with('f');
+    if let Some(place) = c.quals.place(GroupKind::Flush).filter(|_| of != "f32") {
+        return e.error("conflicting-qualifiers", place, "`.ftz` does not go with this type", |d| {
+            d.label("`.ftz` is for numbers of the type `.f32`")
+        });
+    }
+    let Some(mut holds) = comparison_in(e, c, ty, float) else { return };
+    if let Some(combined) = combined {
+        holds = op(combined, PRED, holds, c.expr(3));
+    }
+    let yes = if to == "f32" { 0x3f80_0000 } else { c.ty.wrap(-1) };
+    assign(e, c, Expr::Select(holds.into(), Expr::Const(yes).into(), Expr::Const(0).into()));
 }
 
 fn no_comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {

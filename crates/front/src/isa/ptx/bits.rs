@@ -1,7 +1,7 @@
 //! Operations on bits: counts, fields, permutations, and the arithmetic that compilers print beside them.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `mul24`, `popc`, `clz`, `bfind`, `brev`, `bfe`, `bfi`,
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `mul24`, `popc`, `clz`, `bfind`, `brev`, `bfe`, `bfi`, `fns`,
 //!   `szext`, `bmsk`, `dp4a`), *Comparison and Selection Instructions* (`slct`), *Logic and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data Movement and Conversion Instructions* (`prmt`).
 //!
 //! What needs several steps takes them in its destination ([`crate::isa::bits`]).
@@ -17,6 +17,7 @@ const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
 const FIELD: &[Role] = &[Role::Dst, Role::Val, Role::Loose, Role::Loose];
 const INSERT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose, Role::Loose];
 const LOOKUP: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val, Role::Loose];
+const LOOKUP_ONE: &[Role] = &[Role::Dst, Role::Loose, Role::Loose, Role::Loose];
 const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose];
 const FIELD_END: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
 const B32: Group = Group { kind: GroupKind::Type, words: &["b32"] };
@@ -137,27 +138,32 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         "prmt",
         "`prmt{.type} d, a, b, selector`",
-        "bytes of two words, chosen by a constant",
+        "bytes of two words, or what their signs fill",
         &[TYPES],
         SHIFT,
         |e, c| {
-            let Expr::Const(selector) = c.expr(3) else { return constant(e, c, "the selector of `prmt`") };
+            let u64 = |op, a, b| bin(op, Ty::U64, a, b);
+            let [low, high] = [1, 2].map(|i| u64(BinOp::And, c.expr(i), int(0xffff_ffff)));
+            let words = u64(BinOp::Or, u64(BinOp::Shl, high, int(32)), low);
             let chosen = |n: i64| {
-                let from = selector >> (4 * n) & 15;
-                let word = if from & 4 == 0 { c.expr(1) } else { c.expr(2) };
-                let at = 8 * (from & 3);
-                let one = match from & 8 {
-                    0 => bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, word, int(at)), int(0xff)),
-                    _ => {
-                        let sign = bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, word, int(at + 7)), int(1));
-                        bin(BinOp::Mul, Ty::U32, sign, int(0xff))
-                    }
-                };
-                bin(BinOp::Shl, Ty::U32, one, int(8 * n))
+                let from = bin(BinOp::Shr, Ty::U32, c.expr(3), int(4 * n));
+                let at = bin(BinOp::Mul, Ty::U32, bin(BinOp::And, Ty::U32, from.clone(), int(7)), int(8));
+                let byte = u64(BinOp::And, u64(BinOp::Shr, words.clone(), at), int(0xff));
+                let signs = u64(BinOp::Mul, u64(BinOp::Shr, byte.clone(), int(7)), int(0xff));
+                let filled = bin(BinOp::And, Ty::U32, from, int(8));
+                bin(BinOp::Shl, Ty::U32, Expr::Select(filled.into(), signs.into(), byte.into()), int(8 * n))
             };
             let value = (0..4).map(chosen).reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b)).expect("four bytes");
             assign(e, c, value);
         },
+    ),
+    Row::new(
+        "fns",
+        "`fns.b32 d, mask, base, offset`",
+        "the place of a one: of those from `base` on, upwards or, where `offset` is negative, downwards, the one of that number",
+        &[B32],
+        LOOKUP_ONE,
+        find_one,
     ),
     Row::new(
         "shf",
@@ -374,8 +380,69 @@ fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
 }
 
 fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
+    if c.ty.bits == 64 {
+        return upper_half(c);
+    }
     let product = wide_product(e, c);
     Expr::Cast(c.ty, bin(BinOp::Shr, double(c.ty), product, int(i64::from(c.ty.bits))).into())
+}
+
+/// The upper half of a product of 128 bits, from those of halves, none of which has more than 64.
+fn upper_half(c: &Call) -> Expr {
+    let u64 = |op, a: &Expr, b: &Expr| bin(op, Ty::U64, a.clone(), b.clone());
+    let low = |a: &Expr| u64(BinOp::And, a, &int(0xffff_ffff));
+    let high = |a: &Expr| u64(BinOp::Shr, a, &int(32));
+    let (a, b) = (c.expr(1), c.expr(2));
+    let ([a_low, b_low], [a_high, b_high]) = ([&a, &b].map(low), [&a, &b].map(high));
+    let middle = u64(BinOp::Add, &u64(BinOp::Mul, &a_high, &b_low), &high(&u64(BinOp::Mul, &a_low, &b_low)));
+    let other = u64(BinOp::Add, &u64(BinOp::Mul, &a_low, &b_high), &low(&middle));
+    let carried = u64(BinOp::Add, &high(&middle), &high(&other));
+    let product = u64(BinOp::Add, &u64(BinOp::Mul, &a_high, &b_high), &carried);
+    if !c.ty.signed {
+        return product;
+    }
+    // A negative factor counted 2^64 too much.
+    let taken_off = |product: Expr, (factor, other): (&Expr, &Expr)| {
+        let negative = Expr::Cmp(CmpOp::Lt, c.ty, factor.clone().into(), int(0).into());
+        u64(BinOp::Sub, &product, &Expr::Select(negative.into(), other.clone().into(), int(0).into()))
+    };
+    Expr::Cast(c.ty, [(&a, &b), (&b, &a)].into_iter().fold(product, taken_off).into())
+}
+
+/// Looks for a one from a place on, bit by bit.
+fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
+    let (Expr::Const(base), Expr::Const(offset)) = (c.expr(2), c.expr(3)) else {
+        return constant(e, c, "where `fns` looks");
+    };
+    let offset = Ty::S32.wrap(offset);
+    if !(0..32).contains(&base) {
+        return e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            "`fns` looks from a place that a word does not have",
+            |d| d.label("expected a `base` from 0 to 31"),
+        );
+    }
+    let [Some(found), Some(count)] = ["found", "ones"].map(|name| e.temporary(c, name, Ty::U32)) else { return };
+    let none = int(0xffff_ffff);
+    e.push(Op::Assign { dst: found, value: none.clone() });
+    e.push(Op::Assign { dst: count, value: int(0) });
+    let places: Vec<i64> = match offset {
+        0 => vec![base],
+        1.. => (base..32).collect(),
+        _ => (0..=base).rev().collect(),
+    };
+    let wanted = int(offset.abs().max(1));
+    for place in places {
+        let one = bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, c.expr(1), int(place)), int(1));
+        e.push(Op::Assign { dst: count, value: bin(BinOp::Add, Ty::U32, Expr::Reg(count), one) });
+        let reached = Expr::Cmp(CmpOp::Eq, Ty::U32, Expr::Reg(count).into(), wanted.clone().into());
+        let open = Expr::Cmp(CmpOp::Eq, Ty::U32, Expr::Reg(found).into(), none.clone().into());
+        let here = bin(BinOp::And, Ty::U32, reached, open);
+        let value = Expr::Select(here.into(), int(place).into(), Expr::Reg(found).into());
+        e.push(Op::Assign { dst: found, value });
+    }
+    assign(e, c, Expr::Reg(found));
 }
 
 /// How far `shf` shifts: modulo 32, or up to 32.

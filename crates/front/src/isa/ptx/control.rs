@@ -25,6 +25,14 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         abort,
     ),
+    Row::new(
+        "brkpt",
+        "`brkpt`",
+        "stops for a debugger: as `trap`, nothing is said of executions that come to it",
+        &[],
+        &[],
+        abort,
+    ),
     Row::new("beq", "`beq a, b, label`", "jumps if equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
         compare(e, c, CmpOp::Eq);
     }),

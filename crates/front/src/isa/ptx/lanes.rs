@@ -1,10 +1,10 @@
-//! Values handed from lane to lane of a warp: shuffles, votes, matches, reductions.
+//! Values handed from lane to lane of a warp: shuffles, votes, matches, elections, reductions.
 //!
 //! All of them are one meeting of the lanes that the mask names: each brings a value, and computes with what the others
 //! brought. None orders accesses to memory.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *shfl.sync*, *vote.sync*, *match.sync*, *redux.sync*: the lanes of the mask wait for each other; which lane a
+//! - PTX ISA 9.4, *shfl.sync*, *vote.sync*, *match.sync*, *elect.sync*, *redux.sync*: the lanes of the mask wait for each other; which lane a
 //!   shuffle reads, by its `c` operand; what is undefined.
 //!
 //! # Where we differ
@@ -136,6 +136,16 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["sync", "all"])
+    .result(ResultTy::U32),
+    Row::new(
+        "elect",
+        "`elect.sync d{|p}, mask`",
+        "one of the lanes of a mask, some one of them, and always the same one of this mask; orders no accesses",
+        &[],
+        &[Role::DstAndPred, Role::Loose],
+        elect,
+    )
+    .keyed(&["sync"])
     .result(ResultTy::U32),
     Row::new(
         "redux",
@@ -432,6 +442,39 @@ fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
     let dst = e.temporary(c, &format!("lane {lane}"), ty)?;
     e.push(Op::Take { dst, lane: lane as u8 });
     Some(dst)
+}
+
+/// Elects a lane. Each brings whether it would be the one: the first of those that would, or the first of all, is. It stays so, for
+/// each mask in a register that the code cannot name.
+fn elect(e: &mut Emit<'_, '_>, c: &Call) {
+    let Expr::Const(mask) = c.expr(1) else {
+        return e.error("unsupported-mask", c.opcode.clone(), "the mask of an election is no constant", |d| {
+            d.label("only constants are supported here: of the same mask, the same lane is elected")
+        });
+    };
+    let Some(lanes) = named(e, c, 1) else { return };
+    let own = i64::from(lanes.seat.rank);
+    let [Some(elected), Some(would)] =
+        [format!("elected {:x}", mask as u32), "would".to_owned()].map(|name| e.temporary(c, &name, Ty::U32))
+    else {
+        return;
+    };
+    e.push(if lanes.possible().len() > 1 {
+        Op::Spurious { dst: would }
+    } else {
+        Op::Assign { dst: would, value: int(1) }
+    });
+    let Some(met) = meet(e, c, lanes, Expr::Reg(would), Ty::U32) else { return };
+    // Counted from 1; 0 is nobody yet.
+    let number = |lane: u32| int(i64::from(lane) + 1);
+    let first = met.taken.first().map_or(int(0), |(lane, _)| number(*lane));
+    let chosen = met.taken.iter().rev().fold(first, |later, (lane, would)| {
+        Expr::Select(would.clone().into(), number(*lane).into(), later.into())
+    });
+    let value = Expr::Select(Expr::Reg(elected).into(), Expr::Reg(elected).into(), chosen.into());
+    e.push(Op::Assign { dst: elected, value });
+    put(e, c, 0, bin(BinOp::Sub, Ty::U32, Expr::Reg(elected), int(1)));
+    put(e, c, 1, Expr::Cmp(CmpOp::Eq, Ty::U32, Expr::Reg(elected).into(), int(own + 1).into()));
 }
 
 fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&Brought) -> Expr) {

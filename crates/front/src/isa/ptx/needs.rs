@@ -38,6 +38,7 @@ const NEEDS: &[Need] = &[
     need("activemask", &[], (6, 2), 70),
     need("nanosleep", &[], (6, 2), 70),
     need("redux", &[], (7, 0), 80),
+    need("elect", &[], (8, 0), 90),
     need("cp", &["async"], (7, 0), 80),
     need("cp", &["async", "bulk"], (8, 0), 90),
     need("mbarrier", &[], (7, 0), 80),
@@ -70,6 +71,51 @@ const NEEDS: &[Need] = &[
     need("", &["shared::cluster"], (7, 8), 90),
     need("", &["shared::cta"], (7, 8), 70),
 ];
+
+/// What a row of the instruction table needs, and what further qualifiers of it do, for the book.
+#[cfg(test)]
+pub(super) fn of_row(row: &super::table::Row) -> String {
+    let can_have = |word: &str| row.groups.iter().any(|group| group.words.contains(&word));
+    let mut always: Option<((u32, u32), u32)> = None;
+    let mut further = Vec::new();
+    for n in NEEDS.iter().filter(|n| n.opcode == row.opcode && !n.without.iter().any(|w| row.keys.contains(w))) {
+        let rest: Vec<&str> = n.words.iter().copied().filter(|w| !row.keys.contains(w)).collect();
+        if rest.is_empty() {
+            let (version, target) = always.unwrap_or(((0, 0), 0));
+            always = Some((version.max(n.version), target.max(n.target)));
+        } else if rest.iter().all(|w| can_have(w)) {
+            further.push((rest, (n.version, n.target)));
+        }
+    }
+    // What the row needs anyway needs no mention.
+    further.retain(|(_, (version, target))| always.is_none_or(|all| all.0 < *version || all.1 < *target));
+    let further = further.into_iter().map(|(words, need)| format!("`.{}`: {}", words.join("."), in_words(need)));
+    always.map(in_words).into_iter().chain(further).collect::<Vec<_>>().join("; ")
+}
+
+/// What qualifiers of any instruction need, for the book.
+#[cfg(test)]
+pub(super) fn of_any() -> String {
+    let any = NEEDS.iter().filter(|n| n.opcode.is_empty());
+    any.map(|n| format!("`.{}` {}", n.words.join("."), in_words((n.version, n.target))))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// What some opcode needs, and none of these texts about its rows says.
+#[cfg(test)]
+pub(super) fn told_of_none(told: &[String]) -> Vec<String> {
+    let missing = |n: &&Need| {
+        let of = super::rows().zip(told).filter(|(row, _)| row.opcode == n.opcode);
+        !n.opcode.is_empty() && !of.into_iter().any(|(_, text)| text.contains(&in_words((n.version, n.target))))
+    };
+    NEEDS.iter().filter(missing).map(|n| format!("{} {:?}", n.opcode, n.words)).collect()
+}
+
+#[cfg(test)]
+fn in_words(((major, minor), target): ((u32, u32), u32)) -> String {
+    format!("{major}.{minor}, `sm_{target}`")
+}
 
 /// Registers of clusters.
 const OF_CLUSTERS: [&str; 3] = ["%cluster", "%nclusterid", "%is_explicit_cluster"];

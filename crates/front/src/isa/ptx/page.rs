@@ -4,6 +4,7 @@
 //! - The page is true: a test makes it again and compares. `BLESS=1 cargo test -p fencepost-front page` rewrites it.
 
 use super::expand::CALL;
+use super::needs;
 use super::outside::REFUSED;
 use super::table::FAMILIES;
 
@@ -14,7 +15,8 @@ const HEAD: &str = "\
 
 This page is made from the tables that read them (`BLESS=1 cargo test -p fencepost-front page` makes it again), so it is true. What is
 *modelled* makes events that models know. What is *folded* makes none: it is computed, or decides which code runs. What is refused is an
-error at its place, with the reason that stands here; nothing is passed over.
+error at its place, with the reason that stands here; nothing is passed over. An instruction *needs* that version of PTX and that target, where these are
+newer than PTX 6.0 and `sm_70`: in a module for older ones it is an error.
 ";
 
 fn page() -> String {
@@ -24,15 +26,16 @@ fn page() -> String {
         text += &line;
         text.push('\n');
     };
+    line(format!("\nWherever they stand, these need: {}; so do registers of clusters.", needs::of_any()));
     for (name, events, rows) in FAMILIES {
         line(format!(
-            "\n## {}: {name}\n\n| instruction | form | what it does |\n|---|---|---|",
+            "\n## {}: {name}\n\n| instruction | form | what it does | needs |\n|---|---|---|---|",
             if events { "Modelled" } else { "Folded" }
         ));
-        let rows = rows.iter().map(|row| (row.opcode, row.syntax, row.doc));
-        let call = [("call", CALL.0, CALL.1)].into_iter().filter(|_| name == "control");
-        for (opcode, syntax, doc) in rows.chain(call) {
-            line(format!("| `{opcode}` | {} | {} |", cell(syntax), cell(doc)));
+        let rows = rows.iter().map(|row| (row.opcode, row.syntax, row.doc, needs::of_row(row)));
+        let call = [("call", CALL.0, CALL.1, String::new())].into_iter().filter(|_| name == "control");
+        for (opcode, syntax, doc, needs) in rows.chain(call) {
+            line(format!("| `{opcode}` | {} | {} | {needs} |", cell(syntax), cell(doc)));
         }
     }
     for (title, table) in ["instructions", "qualifiers"].into_iter().zip(REFUSED) {
@@ -54,4 +57,11 @@ fn the_page_of_instructions_is_true() {
         let old = std::fs::read_to_string(PAGE).expect("the page");
         assert_eq!(old, new, "{PAGE} is made anew by BLESS=1");
     }
+}
+
+/// What an instruction needs is told of a row that it is of.
+#[test]
+fn what_instructions_need_is_told_of_rows() {
+    let told: Vec<String> = super::rows().map(needs::of_row).collect();
+    assert_eq!(needs::told_of_none(&told), [""; 0]);
 }

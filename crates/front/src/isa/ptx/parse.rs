@@ -361,21 +361,26 @@ impl Parser<'_> {
                 Ok(OperandKind::Name(name))
             }
             Kind::Word if self.str(&self.range()) == "_" => {
+                let range = self.range();
                 self.at += 1;
-                Ok(OperandKind::Discard)
+                self.perhaps_pair(Operand { range, kind: OperandKind::Discard })
             }
             Kind::Word => {
                 let name = self.name(true)?;
-                if self.eat('|') {
-                    let second = self.name(false)?;
-                    let second = Operand { range: second.name.clone(), kind: OperandKind::Name(second) };
-                    let first = Operand { range: name.name.clone(), kind: OperandKind::Name(name) };
-                    return Ok(OperandKind::Pair(vec![first, second]));
-                }
-                Ok(OperandKind::Name(name))
+                self.perhaps_pair(Operand { range: name.name.clone(), kind: OperandKind::Name(name) })
             }
             _ => self.fail("an operand"),
         }
+    }
+
+    /// An operand, and behind `|` perhaps a second one.
+    fn perhaps_pair(&mut self, first: Operand) -> Result<OperandKind, Malformed> {
+        if !self.eat('|') {
+            return Ok(first.kind);
+        }
+        let second = self.name(false)?;
+        let second = Operand { range: second.name.clone(), kind: OperandKind::Name(second) };
+        Ok(OperandKind::Pair(vec![first, second]))
     }
 
     /// `name`, `name[2]`, `name+4`.

@@ -382,6 +382,10 @@ fn lanes_meet_by_masks() {
     wrong("shfl.sync.b32 r1, r0, 0, 31, -1", "unknown-instruction");
     wrong("shfl.idx.b32 r1, r0, 0, 31", "unknown-instruction");
     wrong("redux.sync.add.u32 r1|p, r0, -1", "unsupported-operand");
+    ok("elect.sync r1|p, -1; elect.sync _|p, 0x3");
+    ok("mov.u32 r2, -1; elect.sync r1|p, r2");
+    wrong("ld.u32 r2, words; elect.sync r1|p, r2", "unsupported-mask");
+    wrong("elect.sync r1|p, 0x70", "unsupported-mask");
     ok("activemask.b32 r1");
     ok("L: mov.u32 r2, 1; bar.sync 0; activemask.b32 r1");
     wrong("L: activemask.b32 r1", "unsupported-mask");
@@ -596,7 +600,10 @@ fn mistakes_have_names() {
         ("mapa.u64 r, x, 0", "wrong-space"),
         ("mov.u64 p, b; mapa.u64 r, p, 1", "out-of-range"),
         ("ld.u64 p, x; mapa.u64 r, p, 0", "wrong-operand"),
-        ("set.eq.u32.u32 r0, r1, r2", "unsupported-instruction"),
+        ("pmevent 1", "unsupported-instruction"),
+        ("set.eq.u32 r0, r1, r2", "missing-type"),
+        ("set.eq.f64.u32 r0, r1, r2", "missing-type"),
+        ("set.eq.ftz.u32.u32 r0, r1, r2", "conflicting-qualifiers"),
         ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
         ("setp.equ.f16 p, 1, 1", "unsupported-qualifier"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
@@ -756,6 +763,49 @@ fn operations_on_bits_are_those_of_the_processor() {
                 u32::from_le_bytes(from.map(|n| all[n]))
             };
             assert_eq!(two("prmt.b32", ", 0x3216"), bytes([6, 1, 2, 3]));
+            // A selector that is not known beforehand.
+            let all = [a.to_le_bytes(), b.to_le_bytes()].concat();
+            let of = |nibble: u32| {
+                let byte = all[(nibble & 7) as usize];
+                if nibble & 8 == 0 { u32::from(byte) } else { u32::from(byte >> 7) * 0xff }
+            };
+            let by_b = (0..4).fold(0, |d, i| d | of(b >> (4 * i) & 15) << (8 * i));
+            assert_eq!(two("prmt.b32", ", q"), by_b, "{a:#x} {b:#x}");
+            for (cmp, holds) in [("eq", a == b), ("lt", a < b), ("hs", a >= b)] {
+                assert_eq!(two(&format!("set.{cmp}.u32.u32"), ""), if holds { u32::MAX } else { 0 });
+                assert_eq!(two(&format!("set.{cmp}.f32.u32"), ""), if holds { 0x3f80_0000 } else { 0 });
+                let other = format!(
+                    "setp.eq.u32 y, {a}, {a}\nmov.b32 p, {a}\nmov.b32 q, {b}\nset.{cmp}.xor.u32.u32 d, p, q, y"
+                );
+                assert_eq!(run(&other) as u32, if holds { 0 } else { u32::MAX });
+            }
+            assert_eq!(two("set.lt.s32.s32", ""), if (a as i32) < (b as i32) { u32::MAX } else { 0 });
+            for (base, offset) in [(0, 1), (3, 1), (3, -1), (2, -1), (5, 0), (31, -2), (0, 7), (30, 2)] {
+                // As the page says it.
+                let (mut found, mut place, mut left) = (u32::MAX, base, i32::abs(offset) - 1);
+                if offset == 0 && a >> base & 1 == 1 {
+                    found = base as u32;
+                }
+                while offset != 0 && (0..32).contains(&place) {
+                    if a >> place & 1 == 1 {
+                        if left == 0 {
+                            found = place as u32;
+                            break;
+                        }
+                        left -= 1;
+                    }
+                    place += offset.signum();
+                }
+                let of = format!("mov.b32 p, {a}\nfns.b32 d, p, {base}, {offset}");
+                assert_eq!(run(&of) as u32, found, "{a:#x} {base} {offset}");
+            }
+            for (x, y) in [(a, b), (b, a), (u32::MAX, a), (1, u32::MAX)] {
+                let (x, y) = (u64::from(x) << 32 | u64::from(y), u64::from(y) << 32 | u64::from(x ^ 0x8000_0001));
+                let wide = |op: &str| run(&format!("mov.b64 u, {x}\nmov.b64 v, {y}\n{op} d, u, v")) as u64;
+                assert_eq!(wide("mul.hi.u64"), ((u128::from(x) * u128::from(y)) >> 64) as u64, "{x:#x} {y:#x}");
+                let signed = (i128::from(x as i64) * i128::from(y as i64)) >> 64;
+                assert_eq!(wide("mul.hi.s64"), signed as u64, "{x:#x} {y:#x}");
+            }
             let sign =
                 |n: usize| if [a.to_le_bytes(), b.to_le_bytes()].concat()[n] & 0x80 == 0 { 0 } else { 0xffu32 };
             assert_eq!(
@@ -790,8 +840,8 @@ fn operations_on_bits_are_those_of_the_processor() {
         }
     }
     fails("ld.u32 w, [a]\nlop3.b32 d, w, w, w, w", "wrong-operand");
-    fails("ld.u32 w, [a]\nprmt.b32 d, w, w, w", "wrong-operand");
-    fails("mul.hi.u64 d, 1, 2", "unsupported-type");
+    fails("ld.u32 w, [a]\nfns.b32 d, 1, w, 1", "wrong-operand");
+    fails("fns.b32 d, 1, 32, 1", "out-of-range");
     fails("bmsk.b32 d, 1, 2", "missing-operation");
     fails("szext.wrap.s64 d, 1, 2", "unsupported-type");
     fails("mul24.lo.u64 d, 1, 2", "unsupported-type");
