@@ -789,6 +789,107 @@ fn index_spaces_that_there_are_not() {
 }
 
 #[test]
+fn objects_of_the_library_that_are_no_mbarrier_objects_have_no_counterpart_in_ptx() {
+    for (memory, code) in [
+        (
+            "b = { type = \"cuda::barrier<cuda::thread_scope_device>\", init = 1, space = \"shared\" }",
+            "b.arrive();",
+        ),
+        ("b = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 1 }", "b.arrive();"),
+        (
+            "b = { type = \"cuda::latch<cuda::thread_scope_block>\", init = 1, space = \"shared\" }",
+            "b.count_down();",
+        ),
+        (
+            "b = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 1, space = \"shared\" }\n\
+             d = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 1 }\nn = 1",
+            "auto *p = n ? &b : &d; p->arrive();",
+        ),
+    ] {
+        let folder = Folder::new(&[("t.toml", &c_like("cuda", memory, code))]);
+        let said = folder.run(&["ask", "t.toml", "--model", "ptx"]);
+        assert!(said.out.contains("barriers of block scope in shared memory"), "{code}: {}{}", said.out, said.err);
+    }
+}
+
+#[test]
+fn functions_that_are_instructions_in_forms_that_are_not_supported() {
+    let memory = "x = { init = [0, 0, 0, 0], type = \"int\", space = \"shared\" }\n\
+                  g = { init = [0, 0, 0, 0], type = \"int\" }\n\
+                  c = { init = [0, 0, 0, 0], type = \"char\", space = \"shared\" }\n\
+                  d = { init = [0, 0, 0, 0], type = \"char\" }\n\
+                  w = { type = \"u64\" }\nb = { type = \"u64\", space = \"shared\" }\n\
+                  n = 16\n\
+                  bar = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 1, space = \"shared\" }\n\
+                  far = { type = \"cuda::barrier<cuda::thread_scope_device>\", init = 1, space = \"shared\" }";
+    let bulk = |ends: &str| {
+        format!("cuda::ptx::cp_async_bulk(cuda::ptx::space_shared, cuda::ptx::space_global, {ends}, &b);")
+    };
+    for (code, words) in [
+        ("cuda::ptx::st_async(x, 1, &b);".to_owned(), "the instruction `cuda::ptx::st_async` is not supported"),
+        (
+            "cuda::ptx::mbarrier_arrive(cuda::ptx::sem_release, cuda::ptx::scope_cluster, cuda::ptx::space_cluster, &b);"
+                .to_owned(),
+            "this form of `cuda::ptx::mbarrier_arrive` is not supported",
+        ),
+        ("cuda::ptx::mbarrier_init(&g[0], 1);".to_owned(), "this is no address of a 64-bit word"),
+        ("cuda::ptx::mbarrier_init(&w, 1);".to_owned(), "`w` is not in shared memory"),
+        ("cuda::ptx::mbarrier_init(&b, 40000);".to_owned(), "an mbarrier object cannot count 40000 arrivals"),
+        (bulk("x, g, 12"), "a bulk operation has a multiple of 16 bytes"),
+        (bulk("x, g, n"), "this has to be a constant"),
+        (bulk("x, g, 32"), "bytes 0 to 31 of `g`, which has 16"),
+        (bulk("x, x, 16"), "`x` is not in global memory"),
+        (bulk("g, g, 16"), "`g` is not in shared memory"),
+        (bulk("n ? x : x, g, 16"), "what this points to cannot be told"),
+        (bulk("x, d, 16"), "a copy between elements of different sizes"),
+        ("cuda::device::memcpy_async_tx(x, g, 16, far);".to_owned(), "this is no barrier of block scope"),
+        ("cuda::device::barrier_native_handle(x);".to_owned(), "this is no barrier of block scope"),
+        ("cuda::memcpy_async(x, g, 6, bar);".to_owned(), "6 bytes that are aligned at 4 are no asynchronous copy here"),
+        ("cuda::memcpy_async(c, d, 4, bar);".to_owned(), "4 bytes that are aligned at 1 are no asynchronous copy here"),
+        ("cuda::memcpy_async(1, x, g, 16, bar);".to_owned(), "this form of `cuda::memcpy_async` is not supported"),
+        ("auto p = cuda::make_pipeline(1, 2);".to_owned(), "a pipeline of several threads is not supported"),
+        (
+            "cuda::pipeline<cuda::thread_scope_block> p;".to_owned(),
+            "pipelines of several threads are not supported",
+        ),
+        ("auto p = cuda::make_pipeline(); p.quit();".to_owned(), "`quit` of a pipeline is not supported"),
+        ("cuda::pipeline_consumer_wait_prior<1>(x);".to_owned(), "is not supported"),
+    ] {
+        Folder::new(&[("t.toml", &c_like("cuda", memory, &code))]).refused(&["t.toml"], &[words]);
+    }
+    let host = "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = { x = 0 }\n[[host]]\ncode = \"cudaGridDependencySynchronize();\"\n";
+    Folder::new(&[("t.toml", host)])
+        .refused(&["t.toml"], &["`cudaGridDependencySynchronize` is a function of the device"]);
+    // The language has no words for them; and what a pointer is to is known when the program is mapped.
+    for (model, code, words) in [
+        ("cuda", "cuda::memcpy_async(x, g, 16, bar);", "PTX in assembly or in a function of the library"),
+        (
+            "ptx",
+            "auto *p = n ? &b : &w; cuda::ptx::mbarrier_arrive(p);",
+            "an mbarrier object is a word of 64 bits in shared memory, and `w` is not",
+        ),
+    ] {
+        let folder = Folder::new(&[("t.toml", &c_like("cuda", memory, code))]);
+        let said = folder.run(&["ask", "t.toml", "--model", model]);
+        assert!(said.out.contains(words), "{code}: {}{}", said.out, said.err);
+    }
+}
+
+#[test]
+fn counts_and_arguments_that_barriers_of_the_library_do_not_have() {
+    for (code, words) in [
+        ("init(&b, 40000);", "expected a count between 0 and 32767"),
+        ("b.wait();", "one argument: what it waits for"),
+        ("b.wait_parity();", "one argument: what it waits for"),
+        ("b.try_wait_for(0);", "two arguments: what it waits for, and how long"),
+        ("b.try_wait_until(0, 0);", "`try_wait_until` of a barrier is not supported"),
+    ] {
+        let memory = "b = { type = \"cuda::barrier<cuda::thread_scope_block>\", space = \"shared\" }";
+        Folder::new(&[("t.toml", &c_like("cuda", memory, code))]).refused(&["t.toml"], &[words]);
+    }
+}
+
+#[test]
 fn what_has_no_counterpart_in_ptx_is_undecided_under_models_of_ptx() {
     let code = "int r = atomic_fetch_add_explicit(x, 1, memory_order_relaxed, memory_scope_device);";
     let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"u8\", atomic = true }", code))]);

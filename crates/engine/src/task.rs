@@ -129,7 +129,7 @@ impl<'a> Task<'a> {
             return Err(Reason::NotInModel("calls of the runtime by host threads".into()));
         }
         if let Some(instr) = test.program.assembly().filter(|_| signature::is_deaf_to(model, "GEN")) {
-            let why = "assembly, which means something under a model of PTX alone";
+            let why = "PTX in assembly or in a function of the library, which means something under a model of PTX alone";
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
         let objects = |tag: &'static str| {

@@ -35,6 +35,15 @@ pub fn is_further(code: &[Instr], at: usize) -> bool {
     before.any(|before| code[at].follows(before))
 }
 
+/// Whether a micro-op is a further one of its instruction, and what it computes is of what that found in memory: no address is.
+pub fn is_of_word(code: &[Instr], at: usize) -> bool {
+    let Op::Assign { value, .. } = &code[at].op else { return is_further(code, at) };
+    let found = |before: &Instr| before.op.defines().filter(|_| code[at].follows(before));
+    let words: Vec<RegId> =
+        code[..at].iter().rev().take_while(|b| b.span == code[at].span).filter_map(found).collect();
+    value.any(&|e| matches!(e, Expr::Reg(r) if words.contains(r)))
+}
+
 /// A vector instruction is one micro-op per element, one behind the other and in no order among themselves (PTX ISA, Memory
 /// Consistency Model, Vector Data-types). What is no vector has one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

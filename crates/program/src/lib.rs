@@ -39,7 +39,7 @@ pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use float::{FloatOp, Number, Rounding};
 pub use instr::{
-    Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update, is_further,
+    Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update, is_further, is_of_word,
 };
 pub use layout::{Field, Layout};
 pub use live::live_registers;

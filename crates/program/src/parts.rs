@@ -303,9 +303,10 @@ impl Op {
         self.tags().iter().any(|(_, tags)| tags.has(tag))
     }
 
-    /// Whether it is an access or a fence of PTX through the generic proxy, or a proxy fence.
+    /// Whether it is what PTX alone has: an access or a fence that names its proxy, an asynchronous operation, or what has to do with
+    /// groups of such operations, and with launches.
     pub fn is_ptx(&self) -> bool {
-        self.has("GEN") || self.has("PF")
+        ["GEN", "PF", "ASY", "CG", "GW", "GR", "GDL", "GDW"].iter().any(|tag| self.has(tag))
     }
 
     /// The mark that it leaves, if it is one of that kind.

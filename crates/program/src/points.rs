@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::{Expr, Init, LocId, LocationKind, Op, Program, RegId, Ty, is_further};
+use crate::{Expr, Init, LocId, LocationKind, Op, Program, RegId, Ty, is_of_word};
 
 /// Objects by index.
 pub type Targets = BTreeSet<LocId>;
@@ -55,7 +55,7 @@ impl Points {
                 .code
                 .iter()
                 .enumerate()
-                .filter(move |(i, _)| !is_further(&program.threads[t].code, *i))
+                .filter(move |(i, _)| !is_of_word(&program.threads[t].code, *i))
         };
         let code = || (0..program.threads.len()).flat_map(|t| of(t).map(move |(_, instr)| (t, instr)));
         while code().fold(false, |grown, (t, instr)| points.step(t, &instr.op) || grown) {}

@@ -73,6 +73,8 @@ const KEYS: &[Key] = &[
     rows("rmw", OTHERS),
     rows("cas", OTHERS),
     rows("fence", OTHERS),
+    rows("arrive", &[order("release")]),
+    rows("wait", &[order("acquire")]),
     key(
         "barrier",
         Shape::Table(&[
@@ -386,19 +388,21 @@ fn semantics_of(kind: Kind) -> &'static [Semantics] {
         Kind::Store => &[Weak, Volatile, Relaxed, Release],
         Kind::Rmw | Kind::Cas => &[Relaxed, Acquire, Release, AcqRel],
         Kind::Fence => &[Acquire, Release, AcqRel, Sc],
+        Kind::Arrive => &[Relaxed, Release],
+        Kind::Wait => &[Relaxed, Acquire],
     }
 }
 
 /// One step of a row for operations of a kind, or what was expected.
 fn step(kind: Kind, text: &str) -> Result<Step, String> {
-    let mut parts = text.split('.');
-    let opcode = parts.next().unwrap_or_default();
-    let kind = match opcode {
-        "fence" => Kind::Fence,
-        _ if opcode == kind.opcode() => kind,
-        _ if kind == Kind::Fence => return Err("expected `fence`".into()),
-        _ => return Err(format!("expected `{}` or `fence`", kind.opcode())),
+    let of_kind = |kind: Kind| Some((kind, text.strip_prefix(kind.opcode())?.strip_prefix('.')?));
+    let Some((kind, rest)) = of_kind(Kind::Fence).or_else(|| of_kind(kind)) else {
+        return Err(match kind {
+            Kind::Fence => "expected `fence` with an order".into(),
+            _ => format!("expected `{}` or `fence` with an order", kind.opcode()),
+        });
     };
+    let (opcode, mut parts) = (kind.opcode(), rest.split('.'));
     let allowed = semantics_of(kind);
     let word = parts.next().unwrap_or_default();
     let Some(semantics) = of(SEMANTICS, word).filter(|s| allowed.contains(s)) else {

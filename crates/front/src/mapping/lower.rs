@@ -13,18 +13,13 @@ const CLUSTER_BARRIER: i64 = -2;
 
 /// What the micro-op becomes, or the rule that it has no counterpart under.
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
-    if op.has("OBJECT") || op.has("MISUSE") {
-        let text = "object rows: no documented mapping covers barriers, latches, semaphores and votes of the library \
-                    (at block scope, PTX's counterparts are `mbarrier` and `bar.red`)";
-        return Err(text.into());
-    }
     let accesses = match (op.read(), op.write()) {
         (Some(read), Some(write)) => Some((kind_of_rmw(op), order_of_rmw(&read.tags, &write.tags))),
         (Some(read), None) => Some((Kind::Load, order_of(&read.tags, Kind::Load))),
         (None, Some(write)) => Some((Kind::Store, order_of(&write.tags, Kind::Store))),
         (None, None) => None,
     };
-    if op.is_ptx() {
+    if op.is_ptx() || op.has("MISUSE") {
         return Ok(vec![op.clone()]);
     }
     if let Op::Rmw { update, read, .. } = op {
@@ -71,7 +66,7 @@ pub(super) fn of_host(op: &Op) -> Op {
 }
 
 /// The sequence of a row: its fences, and what `access` makes of its other steps.
-fn steps(
+pub(super) fn steps(
     mapping: &Mapping,
     kind: Kind,
     order: Order,
@@ -109,7 +104,7 @@ fn fence(semantics: Semantics, scope: Option<Scope>) -> Op {
 }
 
 /// The tags of the read and the write half of an access.
-fn half(semantics: Semantics) -> (&'static str, &'static str) {
+pub(super) fn half(semantics: Semantics) -> (&'static str, &'static str) {
     match semantics {
         Semantics::Weak => ("WEAK", "WEAK"),
         Semantics::Volatile | Semantics::Relaxed => ("RLX", "RLX"),

@@ -5,6 +5,7 @@
 //! | `table` | what a mapping says; the shipped ones |
 //! | `file` | the files that say it, `models/mappings/*.toml` or the user's |
 //! | `lower` | one micro-op of the source to those of PTX |
+//! | `objects` | barriers of the library to mbarrier objects |
 //! | `atomicity` | which operations PTX would make more atomic than the source's model |
 //! | `spell` | what was lowered, as the text of PTX can say it |
 //! | `by_hand` | a target program that is given |
@@ -14,7 +15,7 @@
 //! - Threads, registers and locations keep their indices, so that a condition means the same before and after; where the target
 //!   is given, they keep their names.
 //! - Every micro-op of what was lowered points to the source instruction that it comes from.
-//! - Branches go to the first micro-op of what their target became.
+//! - Branches go to the first micro-op of what their target became; those that a mapping adds stay inside of what one became.
 //! - What is in PTX already, in assembly, stays as it is.
 
 mod atomicity;
@@ -22,6 +23,7 @@ mod by_hand;
 mod file;
 mod gaps;
 mod lower;
+mod objects;
 mod spell;
 mod table;
 #[cfg(test)]
@@ -31,8 +33,9 @@ pub use gaps::{Gap, Told};
 pub use table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SCOPES, SEMANTICS, Semantics, Step, shipped};
 
 use diag::Span;
+use objects::Objects;
 use program::litmus::LitmusTest;
-use program::{Dialect, Instr, LocationKind, Machine, MemoryKind, Program, ThreadId};
+use program::{Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, ThreadId};
 
 /// An operation that PTX has no counterpart of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,37 +102,45 @@ impl Mapping {
     ) -> Result<Program, Vec<Unmapped>> {
         let mut mapped = Program { dialect: self.to, machine: Machine::full(), ..program.clone() };
         let mut unmapped = Vec::new();
-        for (_, thread) in program.thread_ids().zip(&mut mapped.threads).filter(|(t, _)| maps(*t)) {
-            let host = thread.place.host && program.dialect.row().host_without_scopes;
-            match self.code(program, &thread.code, host) {
+        let objects = Objects::new(program);
+        for (t, thread) in program.thread_ids().zip(&mut mapped.threads).filter(|(t, _)| maps(*t)) {
+            match self.code(&objects, t, &mut thread.regs) {
                 Ok(code) => thread.code = code,
                 Err(errors) => unmapped.extend(errors),
             }
         }
         for location in &mut mapped.locations {
-            if let LocationKind::Object { opencl, kind, class, .. } = &mut location.kind {
+            if let LocationKind::Object { opencl, kind, class, space, .. } = &mut location.kind {
                 // What each device has of its own, it has there.
                 let of_program = *kind == MemoryKind::ProgramScope;
-                (*opencl, *kind, *class) = Default::default();
+                (*opencl, *kind, *class) =
+                    (Default::default(), Default::default(), objects::class(*class, *space));
                 if of_program {
                     *kind = MemoryKind::ProgramScope;
                 }
             }
         }
+        objects::mark(&mut mapped, &mut unmapped);
         if unmapped.is_empty() { Ok(mapped) } else { Err(unmapped) }
     }
 
-    /// One thread's code; `host`: atomic operations have no scopes, as they are those of the host's language.
-    fn code(&self, program: &Program, code: &[Instr], host: bool) -> Result<Vec<Instr>, Vec<Unmapped>> {
+    /// One thread's code.
+    fn code(&self, objects: &Objects, t: ThreadId, regs: &mut Vec<Register>) -> Result<Vec<Instr>, Vec<Unmapped>> {
+        let program = objects.program;
+        let thread = program.thread(t);
+        // Atomic operations have no scopes, as they are those of the host's language.
+        let host = thread.place.host && program.dialect.row().host_without_scopes;
+        let code = &thread.code;
         let mut out: Vec<Instr> = Vec::with_capacity(code.len());
         // By index in the source: where what it became begins. The end of the code is a target, too.
         let mut starts = Vec::with_capacity(code.len() + 1);
         let mut unmapped = Vec::new();
-        for instr in code {
+        for (at, instr) in code.iter().enumerate() {
             starts.push(out.len());
             let lowered = match atomicity::unmet(program, &instr.op).filter(|_| !instr.op.is_ptx()) {
                 Some(rule) => Err(rule),
                 None if host => lower::op(self, &lower::of_host(&instr.op)),
+                None if instr.op.has("OBJECT") => objects.op(self, t, at, regs),
                 None => lower::op(self, &instr.op),
             };
             match lowered {
@@ -138,9 +149,11 @@ impl Mapping {
             }
         }
         starts.push(out.len());
-        for instr in &mut out {
-            if let Some(target) = instr.op.target_mut() {
-                *target = starts[*target];
+        for (at, _) in code.iter().enumerate() {
+            let (start, end) = (starts[at], starts[at + 1]);
+            let added = !matches!(code[at].op, Op::Branch { .. });
+            for target in out[start..end].iter_mut().filter_map(|instr| instr.op.target_mut()) {
+                *target = if added { start + *target } else { starts[*target] };
             }
         }
         if unmapped.is_empty() { Ok(out) } else { Err(unmapped) }

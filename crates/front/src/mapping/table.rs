@@ -25,6 +25,10 @@ pub enum Kind {
     Cas,
     /// A fence.
     Fence,
+    /// An arrival at a barrier of the library in shared memory.
+    Arrive,
+    /// A wait at one.
+    Wait,
 }
 
 /// The kinds, as files of mappings name them.
@@ -34,6 +38,8 @@ pub const KINDS: &[(&str, Kind)] = &[
     ("rmw", Kind::Rmw),
     ("cas", Kind::Cas),
     ("fence", Kind::Fence),
+    ("arrive", Kind::Arrive),
+    ("wait", Kind::Wait),
 ];
 
 /// The order of an operation of the source language.
@@ -74,6 +80,8 @@ impl Kind {
             Kind::Load => &[Plain, Volatile, Relaxed, Acquire, SeqCst],
             Kind::Store => &[Plain, Volatile, Relaxed, Release, SeqCst],
             Kind::Rmw | Kind::Cas | Kind::Fence => &[Relaxed, Acquire, Release, AcqRel, SeqCst],
+            Kind::Arrive => &[Release],
+            Kind::Wait => &[Acquire],
         }
     }
 
@@ -84,6 +92,8 @@ impl Kind {
             Kind::Store => "st",
             Kind::Rmw | Kind::Cas => "atom",
             Kind::Fence => "fence",
+            Kind::Arrive => "mbarrier.arrive",
+            Kind::Wait => "mbarrier.try_wait",
         }
     }
 }

@@ -11,11 +11,6 @@ use program::{Class, Scope, Ty, mbarrier};
 
 /// The largest count of a semaphore whose type does not say one, and of a latch.
 const LARGEST: i64 = i32::MAX as i64;
-/// The largest number of arrivals that the word of a barrier holds.
-const MOST_ARRIVALS: i64 = 0xffff;
-
-/// What a barrier's word is when a phase begins in which that many are expected.
-pub(super) const EXPECTED_AND_MISSING: i64 = 0x1_0001;
 
 /// Names of classes, without their namespaces.
 const CLASSES: &[&str] = &["atomic", "atomic_flag", "barrier", "latch", "counting_semaphore", "binary_semaphore"];
@@ -110,10 +105,9 @@ pub fn initial(class: Class, count: i64) -> Result<i64, String> {
     let (most, word) = match class {
         Class::Atomic(_) => return Ok(count),
         Class::Flag => (1, count),
-        Class::Barrier(_) => (MOST_ARRIVALS, count.wrapping_mul(EXPECTED_AND_MISSING)),
         Class::Latch(_) => (LARGEST, count),
         Class::Semaphore(_, most) => (most, count),
-        Class::Mbarrier => (mbarrier::MOST_ARRIVALS, mbarrier::made(count)),
+        Class::Barrier(_) | Class::Mbarrier => (mbarrier::MOST_ARRIVALS, mbarrier::made(count)),
     };
     if (0..=most).contains(&count) { Ok(word) } else { Err(format!("expected a count between 0 and {most}")) }
 }
@@ -127,7 +121,7 @@ pub fn class_name(class: Class, element: &str, word: i64) -> (String, i64) {
     match class {
         Class::Atomic(s) => (format!("cuda::atomic<{element}, {}>", scope(s)), word),
         Class::Flag => ("cuda::atomic_flag".to_string(), word),
-        Class::Barrier(s) => (format!("cuda::barrier<{}>", scope(s)), word & MOST_ARRIVALS),
+        Class::Barrier(s) => (format!("cuda::barrier<{}>", scope(s)), mbarrier::count_of(word)),
         Class::Latch(s) => (format!("cuda::latch<{}>", scope(s)), word),
         Class::Semaphore(s, most) => (format!("cuda::counting_semaphore<{}, {most}>", scope(s)), word),
         Class::Mbarrier => ("mbarrier".to_string(), mbarrier::count_of(word)),

@@ -120,6 +120,9 @@ impl Lowering<'_, '_> {
         if let Some(group) = self.group_of(object) {
             return self.group_method(group, tree, name, args);
         }
+        if let Some(value) = self.pipeline_method(tree, object, name, args) {
+            return value;
+        }
         let mut rows = METHODS;
         let atomic = match &object.kind {
             _ if self.is_object(object) => match self.atomic_object(object) {

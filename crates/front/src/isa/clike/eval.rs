@@ -528,6 +528,9 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.call_of_code(tree, name, args) {
             return value;
         }
+        if let Some(value) = self.ptx_call(tree, name, args) {
+            return value;
+        }
         if let Some(value) = self.coordinate(tree, word, args) {
             return value;
         }
@@ -594,7 +597,7 @@ impl Lowering<'_, '_> {
             || name.starts_with("get_")
             || (self.env.language.row().regions && (name.starts_with("convert_") || name.starts_with("as_")))
             || of_groups().any(|function| function == name)
-            || matches!(name, "std::move" | "cuda::std::move")
+            || matches!(name, "std::move" | "cuda::std::move" | "cuda::aligned_size_t")
     }
 
     /// Whether a call of that name reads memory plainly, and does nothing else.

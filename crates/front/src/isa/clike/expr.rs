@@ -8,6 +8,10 @@ use super::parse::{ASSIGNMENTS, Failed, Parser};
 use super::words::bare;
 use program::{BinOp, CmpOp, Ty};
 
+/// Names of the library with a number for an argument of the template: a constant, a size that says how it is aligned, a function.
+const CONSTANT: &str = "n32_t";
+const NUMBERED: &[&str] = &[CONSTANT, "aligned_size_t", "pipeline_consumer_wait_prior"];
+
 /// A binary operator.
 #[derive(Clone, Copy)]
 enum Operator {
@@ -191,6 +195,7 @@ impl Parser<'_, '_> {
             }
             Tok::Name if self.named_cast() => self.nested(Self::cast_by_name),
             Tok::Name if self.language.cpp && self.converts() => self.nested(Self::cast_by_call),
+            Tok::Name if self.language.cpp && self.is_numbered() => self.nested(Self::numbered),
             Tok::Name if self.names_reference() => {
                 let reference = self.reference()?;
                 let (range, depth) = (range.start..self.last_end(), reference.object.depth);
@@ -226,6 +231,41 @@ impl Parser<'_, '_> {
             }
             _ => self.unexpected("an expression"),
         }
+    }
+
+    /// Whether a name of the library with a number comes next.
+    fn is_numbered(&self) -> bool {
+        let name = self.word().rsplit("::").next().unwrap_or_default();
+        NUMBERED.contains(&name) && self.peek_at(1) == Tok::Punct("<")
+    }
+
+    /// `cuda::ptx::n32_t<0>{}`, a constant; `cuda::aligned_size_t<16>(n)`, a call with the number before its arguments.
+    fn numbered(&mut self) -> Result<Expr, Failed> {
+        let constant = self.word().ends_with(CONSTANT);
+        let name = self.next();
+        self.expect("<")?;
+        let number = self.primary()?;
+        self.expect(">")?;
+        let braced = self.eat("{");
+        if !braced {
+            self.expect("(")?;
+        }
+        if constant {
+            self.expect(if braced { "}" } else { ")" })?;
+            return Ok(number);
+        }
+        let (args, depth) = match braced {
+            true => {
+                let arg = self.expression()?;
+                self.expect("}")?;
+                let depth = arg.depth;
+                (vec![arg], depth)
+            }
+            false => self.arguments()?,
+        };
+        let range = name.start..self.last_end();
+        let depth = depth.max(number.depth);
+        self.node(ExprKind::Call(name, std::iter::once(number).chain(args).collect()), range, depth)
     }
 
     /// What `printf` prints, behind its format: whole numbers and addresses.

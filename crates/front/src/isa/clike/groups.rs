@@ -28,7 +28,7 @@ use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr,
 pub(super) const WORK_GROUP_BARRIER: i64 = -3;
 pub(super) const SUB_GROUP_BARRIER: i64 = -4;
 const VOTE_BARRIER: i64 = -5;
-const CLUSTER_BARRIER: i64 = -6;
+pub(super) const CLUSTER_BARRIER: i64 = -6;
 const GRID_BARRIER: i64 = -7;
 
 /// The counter of a block's votes, and a register of each thread for what it was at the last one.

@@ -9,18 +9,18 @@
 //! # Sources
 //! - NVIDIA, *Inline PTX Assembly in CUDA*: operands, constraints, `%%`, `volatile`, `"memory"`; PTX ISA, *bar / barrier*.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::ast::Expr as Tree;
-use super::groups::WORK_GROUP_BARRIER;
+use super::groups::{CLUSTER_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::Lowering;
 use super::parse::{Failed, Parsed, Parser};
 use super::place::Place;
 use super::types::Value;
-use crate::isa::{Symbols, ptx};
-use diag::MappedText;
-use program::{Barrier, BarrierNaming, BinOp, Expr, Op, RegId, Scope, Space, Tags, Ty};
+use crate::isa::ptx;
+use diag::{MappedText, Span};
+use program::{Barrier, BarrierNaming, BinOp, Expr, Init, Instr, Op, RegId, Scope, Space, Tags, Ty};
 
 /// What may stand between `asm` and its parenthesis.
 const VOLATILE: &[&str] = &["volatile", "__volatile__", "__volatile"];
@@ -72,8 +72,9 @@ impl Assembly {
 }
 
 /// An operand, evaluated.
-enum Given {
-    /// The register that stands for it, what it points to, whether that is surely not in global memory, and where an output goes.
+pub(super) enum Given {
+    /// The register that stands for it, what it points to, whether that is surely not in global memory, where an output goes, and what it
+    /// holds if that is known.
     Register {
         reg: RegId,
         name: String,
@@ -81,8 +82,33 @@ enum Given {
         target: Option<Ty>,
         elsewhere: bool,
         place: Option<Place>,
+        known: Option<Init>,
     },
     Constant(i64),
+}
+
+impl Given {
+    /// A register of which nothing is known.
+    pub(super) fn unknown(reg: RegId, number: usize, ty: Ty) -> Given {
+        let name = format!("$op{number}");
+        Given::Register { reg, name, ty, target: None, elsewhere: false, place: None, known: None }
+    }
+
+    /// How the text names it.
+    pub(super) fn word(&self) -> String {
+        match self {
+            Given::Register { name, .. } => name.clone(),
+            Given::Constant(value) => value.to_string(),
+        }
+    }
+}
+
+/// Whose assembly it is.
+pub(super) enum How {
+    /// A statement's, which compilers do not move if it says so.
+    Statement { volatile: bool, memory: bool },
+    /// A function's of the library, which copies elements of that type.
+    Library(Option<Ty>),
 }
 
 /// Whether a word begins such a statement.
@@ -177,6 +203,18 @@ impl Lowering<'_, '_> {
         if !self.in_its_space(&text, &given, range) {
             return;
         }
+        let how = How::Statement { volatile: assembly.volatile, memory: assembly.memory };
+        self.lower_ptx(text, given, range, &how);
+    }
+
+    /// Text of PTX between the statements of a thread, with operands.
+    pub(super) fn lower_ptx(
+        &mut self,
+        text: MappedText,
+        given: Vec<Given>,
+        range: &Range<usize>,
+        how: &How,
+    ) -> Option<()> {
         let before = self.sink.errors();
         let lane = ("%laneid".to_string(), i64::from(self.env.warp.rank));
         let special = |(ptx, cuda): &(&str, &str)| {
@@ -185,51 +223,56 @@ impl Lowering<'_, '_> {
         };
         let specials = SPECIALS.iter().filter_map(special).chain([lane]).collect();
         let regs = given.iter().filter_map(|g| match g {
-            Given::Register { name, .. } => {
-                let init = program::Init::Int(0);
-                Some(ptx::RegInit { name: name.clone(), init, span: diag::Span::default() })
+            Given::Register { name, known: Some(init), .. } => {
+                Some(ptx::RegInit { name: name.clone(), init: init.clone(), span: Span::default() })
             }
-            Given::Constant(_) => None,
+            _ => None,
         });
+        let regs: Vec<ptx::RegInit> = regs.collect();
+        let operands = given.iter().filter(|g| matches!(g, Given::Register { .. })).map(Given::word).collect();
         let warp = self.env.warp;
-        let env = ptx::Env { strict: true, warp, specials, regs: regs.collect(), ..ptx::Env::default() };
-        let lowered = ptx::Unit::parse(text, self.sink).lower(&env, &Symbols::default(), self.sink);
+        let env = ptx::Env { strict: true, warp, specials, regs, operands, nameless: true, ..ptx::Env::default() };
+        let lowered = ptx::Unit::parse(text, self.sink).lower(&env, self.symbols, self.sink);
         if self.sink.errors() > before {
-            return;
+            return None;
         }
         if lowered.code.iter().any(ptx::is_non_coherent) {
             self.error("unsupported", range, "non-coherent loads are not supported in assembly", |d| {
                 d.label("expected a load without `.nc`")
                     .note("whether something writes what it reads is known in tests in PTX alone")
             });
-            return;
+            return None;
         }
         if lowered.leaves {
             self.error("unsupported", range, "ending the thread is not supported in assembly", |d| {
                 d.label("expected no `exit` and no `ret`").help("write `return;`")
             });
-            return;
+            return None;
         }
         let is_input = |r: RegId| {
             let name = &lowered.regs[usize::from(r.0)].name;
             given.iter().any(|g| matches!(g, Given::Register { name: n, place: None, .. } if n == name))
         };
-        if lowered.code.iter().filter_map(|i| i.op.defines()).any(is_input) {
+        if matches!(how, How::Statement { .. }) && lowered.code.iter().filter_map(|i| i.op.defines()).any(is_input)
+        {
             self.error("written-input", range, "the assembly writes an operand that is an input", |d| {
                 d.label("expected it among the outputs, as in `: \"+r\"(x)`")
                     .note("the compiler takes an input for unchanged (GCC, Extended Asm)")
             });
-            return;
+            return None;
         }
         if !lowered.untyped().is_empty() {
             self.error("missing-type", range, "an access of assembly names its type", |d| {
                 d.label("expected a type such as `.u32` or `.b32`")
             });
-            return;
+            return None;
         }
         let acts = lowered.code.iter().any(|i| i.op.is_ptx() || matches!(i.op, Op::Barrier(_)));
-        if acts && !(assembly.volatile && assembly.memory) {
-            let what = if assembly.volatile { "without `\"memory\"`" } else { "without `volatile`" };
+        if acts
+            && let How::Statement { volatile, memory } = *how
+            && !(volatile && memory)
+        {
+            let what = if volatile { "without `\"memory\"`" } else { "without `volatile`" };
             let span = self.unit.text.span(range.clone());
             self.sink.warn("movable-assembly", span, format!("an assembly statement {what} may be moved"), |d| {
                 d.label("here it stays where it is").help("write `asm volatile(\"…\" : … : … : \"memory\")`").note(
@@ -252,8 +295,21 @@ impl Lowering<'_, '_> {
                 points.insert(*reg, *ty);
             }
         }
-        let start = self.code.len();
+        let (start, end) = (self.code.len(), lowered.code.len());
+        let mut undefined = false;
+        // What an asynchronous operation or one on an object consists of has a place of its own: that tells it from the next one.
+        let of_several: HashSet<Span> = {
+            let several = |i: &&Instr| i.op.has("ASY") || i.op.has("MB");
+            lowered.code.iter().filter(several).map(|i| i.span).collect()
+        };
         for mut instr in lowered.code {
+            let place = Some(instr.span).filter(|span| of_several.contains(span));
+            // Behind what is undefined, the thread ends.
+            if std::mem::replace(&mut undefined, instr.op.has("MISUSE")) && instr.op.target() == Some(end) {
+                self.leave();
+                self.placed(place);
+                continue;
+            }
             let of = |r: &mut RegId| *r = regs[usize::from(r.0)];
             instr.op.operands_mut().into_iter().for_each(|e| {
                 e.visit_mut(&mut |e| {
@@ -270,6 +326,9 @@ impl Lowering<'_, '_> {
             }
             match instr.op {
                 Op::Barrier(barrier) if barrier.domain == Scope::Cta => self.named_barrier(barrier),
+                Op::Barrier(barrier) if barrier.domain == Scope::Cluster && matches!(how, How::Library(_)) => {
+                    self.cluster_barrier(barrier);
+                }
                 Op::Barrier(_) => {
                     self.error(
                         "unsupported",
@@ -280,14 +339,19 @@ impl Lowering<'_, '_> {
                                 .help("use `__syncwarp` or a group, or write the test in PTX: `dialect = \"ptx\"`")
                         },
                     );
-                    return;
+                    return None;
                 }
                 op => {
-                    if !self.sized(&op, &mut points, range) {
-                        return;
+                    let fits = match how {
+                        How::Statement { .. } => self.sized(&op, &mut points, range),
+                        How::Library(of) => self.moves(&op, *of, range),
+                    };
+                    if !fits {
+                        return None;
                     }
                     let at = self.push(op);
                     self.code[at].element = instr.element;
+                    self.placed(place);
                 }
             }
         }
@@ -296,6 +360,14 @@ impl Lowering<'_, '_> {
                 let value = Value::of(Expr::Reg(reg), ty).converted(&place.of().ty).expr;
                 self.write(&place, value);
             }
+        }
+        Some(())
+    }
+
+    /// The last micro-op is of an instruction at that place.
+    fn placed(&mut self, place: Option<Span>) {
+        if let (Some(place), Some(last)) = (place, self.code.last_mut()) {
+            last.span = place;
         }
     }
 
@@ -336,7 +408,8 @@ impl Lowering<'_, '_> {
         let target = value.target().and_then(|to| to.word());
         let base = value.expr.base().map(|loc| self.symbols.object(loc).1.space);
         let elsewhere = base.is_some_and(|space| space != Space::Global);
-        Some(Given::Register { reg, name: format!("$op{number}"), ty, target, elsewhere, place })
+        let known = if place.is_none() { self.init_of(&value.expr) } else { None };
+        Some(Given::Register { reg, name: format!("$op{number}"), ty, target, elsewhere, place, known })
     }
 
     /// Whether pointers, which are generic addresses, go where the text says: those of global memory are the same there, those of
@@ -368,15 +441,37 @@ impl Lowering<'_, '_> {
         constant.map(Given::Constant)
     }
 
-    /// The text of the strings, with operands for `%0`, white space for `\n` and `\t`.
-    fn expanded(&mut self, strings: &[Range<usize>], given: &[Given]) -> Option<MappedText> {
+    /// What a register holds at the start of the text, if that is known.
+    pub(super) fn init_of(&self, value: &Expr) -> Option<Init> {
+        let (loc, offset) = match value {
+            Expr::Const(n) => return Some(Init::Int(*n)),
+            Expr::Address(loc) => (*loc, 0),
+            Expr::Bin(BinOp::Add, _, base, offset) => match (&**base, &**offset) {
+                (Expr::Address(loc), Expr::Const(offset)) => (*loc, *offset),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let bytes = i64::from(self.symbols.ty(loc).bytes());
+        let index = u32::try_from(offset / bytes).ok().filter(|_| offset % bytes == 0)?;
+        Some(Init::Address { loc, index })
+    }
+
+    /// Declarations of the registers that stand for operands.
+    pub(super) fn declared_operands(&self, given: &[Given], range: &Range<usize>) -> MappedText {
         let mut text = MappedText::new();
-        for (value, range) in given.iter().zip(std::iter::repeat(&strings[0])) {
+        for value in given {
             if let Given::Register { name, ty, .. } = value {
                 let declared = CONSTRAINTS.iter().find(|c| c.1 == ty.bits).map_or("", |c| c.2);
                 text.push_opaque(&format!(".reg {declared} {name}; "), self.unit.text.span(range.clone()));
             }
         }
+        text
+    }
+
+    /// The text of the strings, with operands for `%0`, white space for `\n` and `\t`.
+    fn expanded(&mut self, strings: &[Range<usize>], given: &[Given]) -> Option<MappedText> {
+        let mut text = self.declared_operands(given, &strings[0]);
         for string in strings {
             let mut from = string.start;
             let mut at = string.start;
@@ -388,8 +483,7 @@ impl Lowering<'_, '_> {
                     [b'%', ..] if digits > 0 => {
                         let number = rest[1..=digits].parse::<usize>().ok();
                         match number.and_then(|n| given.get(n)) {
-                            Some(Given::Register { name, .. }) => (name.clone(), digits + 1),
-                            Some(Given::Constant(value)) => (value.to_string(), digits + 1),
+                            Some(value) => (value.word(), digits + 1),
                             None => {
                                 let range = at..at + digits + 1;
                                 let message = format!("there is no operand `{}`", self.str(&range));
@@ -454,6 +548,27 @@ impl Lowering<'_, '_> {
                 false
             }
         }
+    }
+
+    /// Whether an asynchronous access is one of the elements that are moved.
+    fn moves(&mut self, op: &Op, of: Option<Ty>, range: &Range<usize>) -> bool {
+        let access = op.accesses().next().filter(|access| access.tags.has("ASY") && !access.tags.has("MB"));
+        let (Some(access), Some(of)) = (access, of) else { return true };
+        if access.ty.bits != of.bits {
+            self.mixed_size(range, access.ty, of);
+        }
+        access.ty.bits == of.bits
+    }
+
+    /// A relaxed arrival is one of PTX, which C++ has no word for; other halves are those of the group's.
+    fn cluster_barrier(&mut self, mut barrier: Barrier) {
+        if barrier.arrive.has("RLX") {
+            barrier.arrive.insert("GEN");
+        } else {
+            barrier.naming = BarrierNaming::Counted { id: Expr::Const(CLUSTER_BARRIER), count: None };
+            (barrier.arrive, barrier.wait, barrier.scope) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]), None);
+        }
+        self.push(Op::Barrier(barrier));
     }
 
     fn named_barrier(&mut self, mut barrier: Barrier) {

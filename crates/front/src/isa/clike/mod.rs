@@ -54,6 +54,8 @@ mod objects;
 mod parse;
 mod place;
 mod preprocess;
+mod ptx_calls;
+mod ptx_forms;
 mod refused;
 mod scope;
 #[cfg(test)]

@@ -5,44 +5,46 @@
 //! - Arrivals, countdowns and releases are read-modify-writes that release; waits and acquisitions acquire. As later
 //!   read-modify-writes continue a release sequence, whoever sees a phase complete has all its arrivals before.
 //!
+//! - The word of a barrier is that of an mbarrier object ([`program::mbarrier`]), so that a mapping to PTX changes what its
+//!   operations are, and not what they compute. Behind a look at a barrier comes what it looks for.
+//!
 //! # Sources
 //! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt; libcu++, *Memory model*: member functions race as
 //!   atomic operations at the scope of the object's type would.
+//! - libcu++, *cuda::barrier*: `init`, `wait_parity`, `try_wait_for`, `try_wait_parity_for`.
 //!
 //! # Where we differ
 //! - Phases of a barrier follow one another: who sees a phase complete has the arrivals of those before, too.
-//! - A wait for a phase that is neither the current one nor the one before is not reported as undefined.
+//! - A barrier counts up to 32,767 arrivals, not 2^20 - 1.
 
 use std::ops::Range;
 
 use super::ast::Expr as Tree;
-use super::classes::EXPECTED_AND_MISSING;
 use super::lower::Lowering;
 use super::scope::{Atomic, Binding};
 use super::types::{Qualified, Type, Value};
+use program::mbarrier as state;
 use program::words::Order;
 use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tags, Ty, Update};
 
-/// Bits of a barrier's word to the right of the phase, and of the expected arrivals.
-const PHASE: i64 = 32;
-const EXPECTED: i64 = 16;
-const COUNT: i64 = 0xffff;
-
-/// A member function: its class, name, and how many arguments it may have.
-type Member = (&'static str, &'static str, usize);
+/// A member function: its class, name, and how many arguments it has at least and at most.
+type Member = (&'static str, &'static str, usize, usize);
 
 const MEMBERS: &[Member] = &[
-    ("barrier", "arrive", 1),
-    ("barrier", "wait", 1),
-    ("barrier", "arrive_and_wait", 0),
-    ("barrier", "arrive_and_drop", 0),
-    ("latch", "count_down", 1),
-    ("latch", "wait", 0),
-    ("latch", "try_wait", 0),
-    ("latch", "arrive_and_wait", 1),
-    ("semaphore", "acquire", 0),
-    ("semaphore", "try_acquire", 0),
-    ("semaphore", "release", 1),
+    ("barrier", "arrive", 0, 1),
+    ("barrier", "wait", 1, 1),
+    ("barrier", "wait_parity", 1, 1),
+    ("barrier", "try_wait_for", 2, 2),
+    ("barrier", "try_wait_parity_for", 2, 2),
+    ("barrier", "arrive_and_wait", 0, 0),
+    ("barrier", "arrive_and_drop", 0, 0),
+    ("latch", "count_down", 0, 1),
+    ("latch", "wait", 0, 0),
+    ("latch", "try_wait", 0, 0),
+    ("latch", "arrive_and_wait", 0, 1),
+    ("semaphore", "acquire", 0, 0),
+    ("semaphore", "try_acquire", 0, 0),
+    ("semaphore", "release", 0, 1),
 ];
 
 fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
@@ -57,8 +59,30 @@ fn both(a: Expr, b: Expr) -> Expr {
     Expr::Bin(BinOp::And, Ty::S32, a.into(), b.into())
 }
 
-fn phase(word: Expr) -> Expr {
-    bin(BinOp::Shr, word, Expr::Const(PHASE))
+/// What a wait at a barrier is for.
+enum Awaited {
+    /// The phase of a token.
+    Token(Expr),
+    /// The phase of that parity, current or the one before.
+    Parity(Expr),
+}
+
+fn parity(arg: Expr) -> Awaited {
+    Awaited::Parity(cmp(CmpOp::Ne, arg, Expr::Const(0)))
+}
+
+impl Awaited {
+    /// Whether it is complete by a word, and whether it may be asked for.
+    fn by(&self, word: Expr, object: &Expr) -> (Expr, Expr) {
+        let live = state::live(word.clone());
+        match self {
+            Awaited::Token(token) => {
+                let of = state::is_token(word.clone(), token.clone(), object.clone());
+                (state::has_passed(word, token.clone()), both(live, of))
+            }
+            Awaited::Parity(parity) => (state::has_passed_parity(word, parity.clone()), live),
+        }
+    }
 }
 
 impl Lowering<'_, '_> {
@@ -78,7 +102,7 @@ impl Lowering<'_, '_> {
         };
         let word = self.str(name);
         let of_class = || MEMBERS.iter().filter(|m| m.0 == kind);
-        let Some(&(_, word, most)) = of_class().find(|m| m.1 == word) else {
+        let Some(&(_, word, least, most)) = of_class().find(|m| m.1 == word) else {
             self.error(
                 "unknown-function",
                 name,
@@ -90,17 +114,20 @@ impl Lowering<'_, '_> {
             );
             return Value::int(0);
         };
-        let token = (kind, word) == ("barrier", "wait");
-        if args.len() > most || (token && args.is_empty()) {
-            let wanted =
-                if token { "what `arrive` gave".to_string() } else { format!("at most {most} arguments") };
+        if !(least..=most).contains(&args.len()) {
+            let wanted = match (least, most) {
+                (1, _) => "one argument: what it waits for".to_string(),
+                (2, _) => "two arguments: what it waits for, and how long".to_string(),
+                _ => format!("at most {most} arguments"),
+            };
             self.error("wrong-operands", &tree.range, format!("`{word}` takes {wanted}"), |d| {
                 d.label(format!("{} given", args.len()))
             });
             return Value::int(0);
         }
+        // How long a wait may take bounds nothing.
         let arg = match args {
-            [arg] => {
+            [arg, ..] => {
                 let value = self.eval(arg);
                 let dst = self.temporary(Ty::WORD);
                 self.push(Op::Assign { dst, value: value.fit(Ty::WORD) });
@@ -112,10 +139,17 @@ impl Lowering<'_, '_> {
             (Class::Barrier(_), "arrive") => {
                 return Value::of(self.arrive(&object, arg, false), Ty::WORD);
             }
-            (Class::Barrier(_), "wait") => self.wait_for_phase(&object, arg),
+            (Class::Barrier(_), "wait") => self.wait_for_phase(&object, &Awaited::Token(arg)),
+            (Class::Barrier(_), "wait_parity") => self.wait_for_phase(&object, &parity(arg)),
+            (Class::Barrier(_), "try_wait_for") => {
+                return self.attempt(|l| l.test_phase(&object, &Awaited::Token(arg)));
+            }
+            (Class::Barrier(_), "try_wait_parity_for") => {
+                return self.attempt(|l| l.test_phase(&object, &parity(arg)));
+            }
             (Class::Barrier(_), "arrive_and_wait") => {
                 let token = self.arrive(&object, Expr::Const(1), false);
-                self.wait_for_phase(&object, token);
+                self.wait_for_phase(&object, &Awaited::Token(token));
             }
             (Class::Barrier(_), _) => drop(self.arrive(&object, Expr::Const(1), true)),
             (Class::Latch(_), "try_wait") => {
@@ -173,8 +207,26 @@ impl Lowering<'_, '_> {
             });
             return Value::int(0);
         };
-        let count = self.eval(count).fit(Ty::WORD);
-        let value = bin(BinOp::Mul, bin(BinOp::And, count, Expr::Const(COUNT)), Expr::Const(EXPECTED_AND_MISSING));
+        let range = &count.range;
+        let count = self.eval(count);
+        if count.constant().is_some_and(|n| !(0..=state::MOST_ARRIVALS).contains(&n)) {
+            let most = state::MOST_ARRIVALS;
+            self.error("out-of-range", range, "a barrier cannot count so many arrivals here", |d| {
+                d.label(format!("expected a count between 0 and {most}"))
+            });
+            return Value::int(0);
+        }
+        let count = match count.constant() {
+            Some(n) => Expr::Const(n),
+            None => self.stable(count.fit(Ty::WORD)),
+        };
+        let value = state::init(Expr::Const(0), count.clone());
+        // No address of memory, so that nothing is concluded from a count that the word cannot hold.
+        let most = Expr::Cmp(CmpOp::Le, Ty::U64, count.clone().into(), Expr::Const(state::MOST_ARRIVALS).into());
+        let addr = match count {
+            Expr::Const(_) => addr,
+            _ => Expr::Select(most.into(), addr.into(), Expr::Const(0).into()),
+        };
         let access = Access { tags: Tags::of(&["OBJECT"]), scope: None, ty: Ty::WORD };
         self.push(Op::Store { addr, value, access });
         Value::int(0)
@@ -258,28 +310,42 @@ impl Lowering<'_, '_> {
         Value::new(Expr::Reg(result), Type::Bool)
     }
 
-    /// Arrives `n` times; the phase in which that was.
+    /// Arrives `n` times; the token of the phase in which that was.
     fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
-        let missing = |old: Expr| bin(BinOp::And, old, Expr::Const(COUNT));
-        let expected =
-            |old: Expr| bin(BinOp::And, bin(BinOp::Shr, old, Expr::Const(EXPECTED)), Expr::Const(COUNT));
-        let fewer = Expr::Const(if drop { 1 << EXPECTED } else { 0 });
-        let ok =
-            |old: Expr| both(cmp(CmpOp::Ge, n.clone(), Expr::Const(1)), cmp(CmpOp::Le, n.clone(), missing(old)));
+        let ok = |old: Expr| both(state::live(old.clone()), state::within(n.clone(), state::pending(old)));
         let new = |old: Expr| {
-            let next = bin(BinOp::Sub, expected(old.clone()), Expr::Const(i64::from(drop)));
-            let begun = bin(BinOp::Shl, bin(BinOp::Add, phase(old.clone()), Expr::Const(1)), Expr::Const(PHASE));
-            let begun = bin(BinOp::Add, begun, bin(BinOp::Mul, next, Expr::Const(EXPECTED_AND_MISSING)));
-            let last = cmp(CmpOp::Eq, missing(old.clone()), n.clone());
-            let counted = bin(BinOp::Sub, bin(BinOp::Sub, old, n.clone()), fewer.clone());
-            Expr::Select(last.into(), begun.into(), counted.into())
+            let word = if drop { state::drop(old, n.clone()) } else { old };
+            state::settled(state::arrive(word, n.clone()))
         };
         let old = self.change(object, Order::Release, ok, new);
-        phase(Expr::Reg(old))
+        if drop {
+            // That nobody is left means nothing here, and something in PTX.
+            let skip = self.branch(cmp(CmpOp::Gt, state::expected(Expr::Reg(old)), n));
+            self.push(Op::fence(Tags::of(&["OBJECT"]), None));
+            let end = self.code.len();
+            self.patch(skip, end);
+        }
+        state::token(Expr::Reg(old), object.addr.clone())
     }
 
-    fn wait_for_phase(&mut self, object: &Atomic, token: Expr) {
-        self.until(object, |word| cmp(CmpOp::Gt, phase(word), token.clone()));
+    /// Looks whether a phase is complete.
+    fn test_phase(&mut self, object: &Atomic, awaited: &Awaited) -> Expr {
+        let word = Expr::Reg(self.look(object));
+        let (complete, may) = awaited.by(word, &object.addr);
+        let done = self.temporary(Ty::S32);
+        self.push(Op::Assign { dst: done, value: both(complete, may.clone()) });
+        let skip = self.branch(may);
+        self.push(Op::fence(Tags::of(&["MISUSE"]), None));
+        self.leave();
+        let end = self.code.len();
+        self.patch(skip, end);
+        Expr::Reg(done)
+    }
+
+    fn wait_for_phase(&mut self, object: &Atomic, awaited: &Awaited) {
+        let head = self.code.len();
+        let done = self.test_phase(object, awaited);
+        self.push(Op::Branch { cond: cmp(CmpOp::Eq, done, Expr::Const(0)), target: head });
     }
 
     /// The object that an expression names, or refers to.

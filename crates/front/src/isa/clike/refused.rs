@@ -11,7 +11,11 @@ use program::{Dialect, Scope};
 
 /// Classes of libraries that are not supported: what they are, and what to write instead.
 const CLASSES: &[(&str, &str, &str)] = &[
-    ("pipeline", "pipelines are", "leave asynchronous copies out"),
+    (
+        "pipeline",
+        "pipelines of several threads are",
+        "write `auto pipe = cuda::make_pipeline();` for one of a thread",
+    ),
     (
         "coalesced_group",
         "groups of lanes that happen to run together are",

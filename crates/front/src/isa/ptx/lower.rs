@@ -270,9 +270,8 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    /// Appends the end of the thread.
+    /// Appends the end of the thread, behind what is undefined.
     pub(super) fn leave(&mut self) {
-        self.leaves = true;
         self.push(Op::Branch { cond: Expr::Const(1), target: END });
     }
 

@@ -100,6 +100,10 @@ pub struct Env {
     pub cluster: Vec<i64>,
     /// Registers with initial values.
     pub regs: Vec<RegInit>,
+    /// Registers that hold operands of a statement around the code, of which nothing need be known.
+    pub operands: Vec<String>,
+    /// No location can be named.
+    pub nameless: bool,
 }
 
 /// A register's initial value, as the test gives it.

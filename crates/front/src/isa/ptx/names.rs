@@ -28,6 +28,7 @@ impl<'a> Emit<'a, '_> {
     pub(super) fn collect_written(&mut self) {
         let unit = self.unit;
         self.written.extend(self.env.regs.iter().map(|r| bare(&r.name)));
+        self.written.extend(self.env.operands.iter().map(String::as_str));
         for item in &unit.items {
             let Item::Instr(m) = item else { continue };
             for (role, operand) in m.operands() {
@@ -218,6 +219,7 @@ impl<'a> Emit<'a, '_> {
             };
         }
         if role != Role::Pred
+            && !self.env.nameless
             && let Some(loc) = self.symbols.find(name)
         {
             return Name::Location(loc);

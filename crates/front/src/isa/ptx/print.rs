@@ -41,6 +41,10 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
             if is_further(&thread.code, index) {
                 continue;
             }
+            // The text of another language, which was mapped to this.
+            if (instr.op.has("ASY") || instr.op.has("MB")) && instr.text.contains('(') {
+                return Err(Unprintable { index, what: instr.text.clone() });
+            }
             // A copy has neither order nor scope.
             if instr.op.has("ASY") {
                 let _ = writeln!(out, "{}", instr.text);

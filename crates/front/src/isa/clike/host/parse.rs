@@ -6,6 +6,7 @@ use super::calls::{is_call, is_value};
 use crate::isa::clike::ast::StmtKind;
 use crate::isa::clike::lex::Tok;
 use crate::isa::clike::parse::{Parsed, Parser};
+use crate::isa::clike::ptx_forms::is_instruction;
 
 /// An operand.
 #[derive(Clone, Debug)]
@@ -60,7 +61,7 @@ const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
 /// Whether a statement begins here that belongs to this module.
 pub(in crate::isa::clike) fn begins(p: &Parser<'_, '_>) -> bool {
     let word = p.word();
-    let is_call = |word: &str| is_call(word) && !is_value(word);
+    let is_call = |word: &str| is_call(word) && !is_value(word) && !is_instruction(word);
     let assigned = p.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
     let launch = p.peek_at(1) == Tok::Punct("<<") && p.peek_at(2) == Tok::Punct("<");
     TYPES.contains(&word) || (is_call(word) && p.peek_at(1) == Tok::Punct("(")) || assigned || launch

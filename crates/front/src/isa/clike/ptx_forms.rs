@@ -1,0 +1,315 @@
+//! The table of functions of CUDA C++ that are instructions of PTX: a row is a form of a function, and the assembly that the library writes
+//! for it.
+//!
+//! # Sources
+//! - libcu++, `cuda/__ptx/instructions/generated/*.h`, and what it compiles to: each of `cuda::ptx` is one instruction.
+//! - libcu++, `cuda/__barrier/barrier_arrive_tx.h`, `barrier_expect_tx.h`, `cuda/__memcpy_async/*.h`, `cuda/pipeline`, for sm_90.
+//! - `cuda_pipeline_helpers.h`: `__pipeline_memcpy_async` and its like.
+//! - CUDA Programming Guide, *Programmatic Dependent Launch*; `cuda_device_runtime_api.h`.
+
+use program::Space;
+
+/// An argument of a form.
+#[derive(Clone, Copy)]
+pub(super) enum Arg {
+    /// One of these words of `cuda::ptx`, which stands for a qualifier.
+    Tag(&'static [&'static str]),
+    /// The address of a word of shared memory that holds an mbarrier object.
+    Object,
+    /// A barrier of the library that is one.
+    Barrier,
+    /// A pointer to memory of that space.
+    To(Space),
+    /// A number of so many bits.
+    Value(u8),
+    /// A number of bytes, copied in pieces as wide as their alignment: 4, 8 or 16 bytes.
+    Pieces,
+    /// A number of bytes that are said to be aligned at 16.
+    Wide,
+    /// A pipeline of one thread.
+    Pipe,
+    /// A constant.
+    Number,
+    /// The constant 1.
+    One,
+    /// How long a wait may take, which bounds nothing.
+    Time,
+}
+
+/// What a call gives.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Gives {
+    Nothing,
+    Token,
+    Truth,
+}
+
+/// A form of a function; `%0` in its text is what it gives, `%1` its first argument.
+pub(super) struct Form {
+    pub(super) name: &'static str,
+    pub(super) args: &'static [Arg],
+    pub(super) gives: Gives,
+    pub(super) text: &'static str,
+}
+
+const fn form(name: &'static str, args: &'static [Arg], gives: Gives, text: &'static str) -> Form {
+    Form { name, args, gives, text }
+}
+
+use Arg::{Barrier, Number, Object, One, Pieces, Pipe, Tag, Time, To, Value as Bits, Wide};
+use Gives::{Nothing, Token, Truth};
+
+const RELEASES: Arg = Tag(&["sem_release", "sem_relaxed"]);
+const ACQUIRES: Arg = Tag(&["sem_acquire", "sem_relaxed"]);
+const RELAXED: Arg = Tag(&["sem_relaxed"]);
+const REACH: Arg = Tag(&["scope_cta", "scope_cluster"]);
+const OWN: Arg = Tag(&["space_shared"]);
+const GLOBAL: Arg = Tag(&["space_global"]);
+const TO_OWN: Arg = Tag(&["space_shared", "space_cluster"]);
+const OPERATION: Arg = Tag(&["op_add", "op_min", "op_max", "op_inc", "op_dec", "op_and", "op_or", "op_xor"]);
+const SHARED: Arg = To(Space::Shared);
+const THERE: Arg = To(Space::Global);
+
+/// The forms of `cuda::ptx`, of `cuda::device`, and of the device runtime.
+pub(super) const FORMS: &[Form] = &[
+    form("ptx::mbarrier_init", &[Object, Bits(32)], Nothing, "mbarrier.init.shared.b64 [%1], %2;"),
+    form("ptx::mbarrier_inval", &[Object], Nothing, "mbarrier.inval.shared.b64 [%1];"),
+    form("ptx::mbarrier_arrive", &[Object], Token, "mbarrier.arrive.shared.b64 %0, [%1];"),
+    form("ptx::mbarrier_arrive", &[Object, Bits(32)], Token, "mbarrier.arrive.shared::cta.b64 %0, [%1], %2;"),
+    form("ptx::mbarrier_arrive", &[RELEASES, REACH, OWN, Object], Token, "mbarrier.arrive%1%2%3.b64 %0, [%4];"),
+    form(
+        "ptx::mbarrier_arrive",
+        &[RELEASES, REACH, OWN, Object, Bits(32)],
+        Token,
+        "mbarrier.arrive%1%2%3.b64 %0, [%4], %5;",
+    ),
+    form(
+        "ptx::mbarrier_arrive_no_complete",
+        &[Object, Bits(32)],
+        Token,
+        "mbarrier.arrive.noComplete.shared.b64 %0, [%1], %2;",
+    ),
+    form(
+        "ptx::mbarrier_arrive_expect_tx",
+        &[RELEASES, REACH, OWN, Object, Bits(32)],
+        Token,
+        "mbarrier.arrive.expect_tx%1%2%3.b64 %0, [%4], %5;",
+    ),
+    form(
+        "ptx::mbarrier_arrive_drop",
+        &[RELEASES, REACH, OWN, Object, Bits(32)],
+        Token,
+        "mbarrier.arrive_drop%1%2%3.b64 %0, [%4], %5;",
+    ),
+    form(
+        "ptx::mbarrier_expect_tx",
+        &[RELAXED, REACH, OWN, Object, Bits(32)],
+        Nothing,
+        "mbarrier.expect_tx%1%2%3.b64 [%4], %5;",
+    ),
+    form(
+        "ptx::mbarrier_complete_tx",
+        &[RELAXED, REACH, OWN, Object, Bits(32)],
+        Nothing,
+        "mbarrier.complete_tx%1%2%3.b64 [%4], %5;",
+    ),
+    form("ptx::mbarrier_test_wait", &[Object, Bits(64)], Truth, "mbarrier.test_wait.shared.b64 p, [%1], %2;"),
+    form(
+        "ptx::mbarrier_test_wait",
+        &[ACQUIRES, REACH, Object, Bits(64)],
+        Truth,
+        "mbarrier.test_wait%1%2.shared::cta.b64 p, [%3], %4;",
+    ),
+    form(
+        "ptx::mbarrier_test_wait_parity",
+        &[Object, Bits(32)],
+        Truth,
+        "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;",
+    ),
+    form(
+        "ptx::mbarrier_test_wait_parity",
+        &[ACQUIRES, REACH, Object, Bits(32)],
+        Truth,
+        "mbarrier.test_wait.parity%1%2.shared::cta.b64 p, [%3], %4;",
+    ),
+    form("ptx::mbarrier_try_wait", &[Object, Bits(64)], Truth, "mbarrier.try_wait.shared::cta.b64 p, [%1], %2;"),
+    form(
+        "ptx::mbarrier_try_wait",
+        &[Object, Bits(64), Time],
+        Truth,
+        "mbarrier.try_wait.shared::cta.b64 p, [%1], %2;",
+    ),
+    form(
+        "ptx::mbarrier_try_wait",
+        &[ACQUIRES, REACH, Object, Bits(64)],
+        Truth,
+        "mbarrier.try_wait%1%2.shared::cta.b64 p, [%3], %4;",
+    ),
+    form(
+        "ptx::mbarrier_try_wait",
+        &[ACQUIRES, REACH, Object, Bits(64), Time],
+        Truth,
+        "mbarrier.try_wait%1%2.shared::cta.b64 p, [%3], %4;",
+    ),
+    form(
+        "ptx::mbarrier_try_wait_parity",
+        &[Object, Bits(32)],
+        Truth,
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;",
+    ),
+    form(
+        "ptx::mbarrier_try_wait_parity",
+        &[Object, Bits(32), Time],
+        Truth,
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;",
+    ),
+    form(
+        "ptx::mbarrier_try_wait_parity",
+        &[ACQUIRES, REACH, Object, Bits(32)],
+        Truth,
+        "mbarrier.try_wait.parity%1%2.shared::cta.b64 p, [%3], %4;",
+    ),
+    form(
+        "ptx::mbarrier_try_wait_parity",
+        &[ACQUIRES, REACH, Object, Bits(32), Time],
+        Truth,
+        "mbarrier.try_wait.parity%1%2.shared::cta.b64 p, [%3], %4;",
+    ),
+    form(
+        "ptx::fence",
+        &[
+            Tag(&["sem_sc", "sem_acq_rel", "sem_acquire", "sem_release"]),
+            Tag(&["scope_cta", "scope_cluster", "scope_gpu", "scope_sys"]),
+        ],
+        Nothing,
+        "fence%1%2;",
+    ),
+    form(
+        "ptx::fence_mbarrier_init",
+        &[Tag(&["sem_release"]), Tag(&["scope_cluster"])],
+        Nothing,
+        "fence.mbarrier_init%1%2;",
+    ),
+    form("ptx::fence_proxy_async", &[], Nothing, "fence.proxy.async;"),
+    form(
+        "ptx::fence_proxy_async",
+        &[Tag(&["space_global", "space_shared", "space_cluster"])],
+        Nothing,
+        "fence.proxy.async%1;",
+    ),
+    form(
+        "ptx::cp_async_bulk",
+        &[TO_OWN, GLOBAL, SHARED, THERE, Number, Object],
+        Nothing,
+        "cp.async.bulk%1%2.mbarrier::complete_tx::bytes [%3], [%4], %5, [%6];",
+    ),
+    form(
+        "ptx::cp_async_bulk",
+        &[GLOBAL, OWN, THERE, SHARED, Number],
+        Nothing,
+        "cp.async.bulk%1%2.bulk_group [%3], [%4], %5;",
+    ),
+    form("ptx::cp_async_bulk_commit_group", &[], Nothing, "cp.async.bulk.commit_group;"),
+    form("ptx::cp_async_bulk_wait_group", &[Number], Nothing, "cp.async.bulk.wait_group %1;"),
+    form("ptx::cp_async_bulk_wait_group_read", &[Number], Nothing, "cp.async.bulk.wait_group.read %1;"),
+    form(
+        "ptx::cp_reduce_async_bulk",
+        &[GLOBAL, OWN, OPERATION, THERE, SHARED, Number],
+        Nothing,
+        "cp.reduce.async.bulk%1%2.bulk_group%3.%t [%4], [%5], %6;",
+    ),
+    form("ptx::cp_async_mbarrier_arrive", &[Object], Nothing, "cp.async.mbarrier.arrive.b64 [%1];"),
+    form("ptx::cp_async_mbarrier_arrive_noinc", &[Object], Nothing, "cp.async.mbarrier.arrive.noinc.b64 [%1];"),
+    form("ptx::barrier_cluster_arrive", &[], Nothing, "barrier.cluster.arrive;"),
+    form("ptx::barrier_cluster_arrive", &[RELEASES], Nothing, "barrier.cluster.arrive%1;"),
+    form("ptx::barrier_cluster_wait", &[], Nothing, "barrier.cluster.wait;"),
+    form("ptx::barrier_cluster_wait", &[Tag(&["sem_acquire"])], Nothing, "barrier.cluster.wait%1;"),
+    form(
+        "device::barrier_arrive_tx",
+        &[Barrier, One, Bits(32)],
+        Token,
+        "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %0, [%1], %3;",
+    ),
+    form(
+        "device::barrier_arrive_tx",
+        &[Barrier, Bits(32), Bits(32)],
+        Token,
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], %3; mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;",
+    ),
+    form(
+        "device::barrier_expect_tx",
+        &[Barrier, Bits(32)],
+        Nothing,
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], %2;",
+    ),
+    form(
+        "device::memcpy_async_tx",
+        &[SHARED, THERE, Number, Barrier],
+        Nothing,
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%1], [%2], %3, [%4];",
+    ),
+    form(
+        "memcpy_async",
+        &[SHARED, THERE, Wide, Barrier],
+        Nothing,
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%1], [%2], %3, [%4]; \
+         mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%4], %3;",
+    ),
+    form("memcpy_async", &[SHARED, THERE, Pieces, Barrier], Nothing, "cp.async.mbarrier.arrive.shared.b64 [%4];"),
+    form("memcpy_async", &[SHARED, THERE, Pieces, Pipe], Nothing, ""),
+    form("pipeline_consumer_wait_prior", &[Number, Pipe], Nothing, "cp.async.wait_group %1;"),
+    form(
+        "__pipeline_memcpy_async",
+        &[SHARED, THERE, Number],
+        Nothing,
+        "cp.async.ca.shared.global [%1], [%2], %3, %3;",
+    ),
+    form("__pipeline_commit", &[], Nothing, "cp.async.commit_group;"),
+    form("__pipeline_wait_prior", &[Number], Nothing, "cp.async.wait_group %1;"),
+    form("__pipeline_arrive_on", &[Object], Nothing, "cp.async.mbarrier.arrive.shared.b64 [%1];"),
+    form("cudaGridDependencySynchronize", &[], Nothing, "griddepcontrol.wait;"),
+    form("cudaTriggerProgrammaticLaunchCompletion", &[], Nothing, "griddepcontrol.launch_dependents;"),
+];
+
+/// Functions of a pipeline of one thread.
+pub(super) const OF_PIPELINES: &[Form] = &[
+    form("producer_acquire", &[], Nothing, ""),
+    form("producer_commit", &[], Nothing, "cp.async.commit_group;"),
+    form("consumer_wait", &[], Nothing, "cp.async.wait_group 0;"),
+    form("consumer_release", &[], Nothing, ""),
+];
+
+/// The name of a function as rows have it.
+pub(super) fn plain(name: &str) -> &str {
+    let name = name.strip_prefix("::").unwrap_or(name);
+    name.strip_prefix("cuda::").unwrap_or(name)
+}
+
+pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {
+    FORMS.iter().filter(move |form| form.name == plain(name))
+}
+
+/// Whether a function is one of the device that is an instruction, whatever its name begins with.
+pub(in crate::isa::clike) fn is_instruction(word: &str) -> bool {
+    forms(word).next().is_some()
+}
+
+impl Arg {
+    /// How messages write it.
+    pub(super) fn text(self) -> String {
+        match self {
+            Tag(words) => words.join("|"),
+            Object => "&word".into(),
+            Barrier => "bar".into(),
+            To(Space::Shared) => "shared memory".into(),
+            To(_) => "global memory".into(),
+            Bits(_) => "value".into(),
+            Pieces => "bytes".into(),
+            Wide => "cuda::aligned_size_t<16>(bytes)".into(),
+            Pipe => "pipe".into(),
+            Number => "constant".into(),
+            One => "1".into(),
+            Time => "time".into(),
+        }
+    }
+}

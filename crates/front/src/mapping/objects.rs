@@ -1,0 +1,164 @@
+//! Barriers of the library to mbarrier objects.
+//!
+//! # Invariants
+//! - The word of a barrier is that of an mbarrier object already ([`program::mbarrier`]): what an operation computes stays, and
+//!   what it is to a model changes. A look at a barrier becomes a test, which is for what is computed behind it.
+//!
+//! # Sources
+//! - libcu++, `cuda/__barrier/barrier_block_scope.h`, for sm_90: a barrier of block scope in shared memory is an mbarrier object, `init`
+//!   is `mbarrier.init`, arrivals are `mbarrier.arrive` and `mbarrier.arrive_drop`, waits are loops around `mbarrier.try_wait`, by token or
+//!   parity; what this compiles to.
+//! - PTX ISA 9.4, *mbarrier*: `init` of what is an object, and an expected count of none, are undefined.
+
+use super::Unmapped;
+use super::lower::{half, steps};
+use super::table::{Kind, Mapping, Order};
+use program::mbarrier as state;
+use program::points::Points;
+use program::{
+    Access, BinOp, Class, CmpOp, Expr, Init, Instr, LocationKind, Op, Program, RegId, Register, Scope, Space,
+    Tags, ThreadId, Ty, Update,
+};
+
+/// What the objects of a program become.
+pub(super) struct Objects<'a> {
+    pub(super) program: &'a Program,
+    /// If it has any.
+    points: Option<Points>,
+}
+
+/// The class of memory in PTX.
+pub(super) fn class(of: Option<Class>, space: Space) -> Option<Class> {
+    (of == Some(Class::Barrier(Scope::Cta)) && space == Space::Shared || of == Some(Class::Mbarrier))
+        .then_some(Class::Mbarrier)
+}
+
+/// Words that assembly has mbarrier objects in are objects.
+pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
+    if !program.instrs().any(|(_, _, instr)| instr.op.has("MB")) {
+        return;
+    }
+    let points = Points::compute(program);
+    let of = |t: ThreadId, instr: &Instr| match instr.op.address() {
+        Some(addr) if instr.op.has("MB") => points.of(usize::from(t.0), addr),
+        _ => Default::default(),
+    };
+    let mut found = Vec::new();
+    for (t, _, instr) in program.instrs() {
+        for object in of(t, instr) {
+            let bits = program.element(object).bits;
+            match program.location(object).kind {
+                LocationKind::Object { space: Space::Shared, .. } if bits == state::WORD.bits => {
+                    found.push(object)
+                }
+                _ => {
+                    let name = &program.location(object).name;
+                    let rule = format!(
+                        "object rows: an mbarrier object is a word of 64 bits in shared memory, and `{name}` is not"
+                    );
+                    unmapped.push(Unmapped { span: instr.span, rule });
+                }
+            }
+        }
+    }
+    for object in found {
+        if let LocationKind::Object { class, .. } = &mut program.locations[usize::from(object.0)].kind {
+            *class = Some(Class::Mbarrier);
+        }
+    }
+}
+
+impl Objects<'_> {
+    pub(super) fn new(program: &Program) -> Objects<'_> {
+        let any = program.instrs().any(|(_, _, instr)| instr.op.has("OBJECT"));
+        Objects { program, points: any.then(|| Points::compute(program)) }
+    }
+
+    /// Whether an address can be of nothing but what becomes mbarrier objects.
+    fn becomes_mbarrier(&self, t: ThreadId, addr: &Expr) -> bool {
+        let mut targets = self.points.iter().flat_map(|points| points.of(usize::from(t.0), addr)).peekable();
+        targets.peek().is_some()
+            && targets.all(|object| match self.program.location(object).kind {
+                LocationKind::Object { class: of, space, .. } => class(of, space).is_some(),
+                LocationKind::Alias { .. } => false,
+            })
+    }
+
+    /// What an operation of an object becomes; targets of branches count from its first micro-op.
+    pub(super) fn op(
+        &self,
+        mapping: &Mapping,
+        t: ThreadId,
+        at: usize,
+        regs: &mut Vec<Register>,
+    ) -> Result<Vec<Op>, String> {
+        let code = &self.program.thread(t).code;
+        let op = &code[at].op;
+        let misuse = || Op::fence(Tags::of(&["MISUSE"]), None);
+        if op.is_fence() {
+            // That nobody is left at a barrier.
+            return Ok(vec![misuse()]);
+        }
+        if !op.address().is_some_and(|addr| self.becomes_mbarrier(t, addr)) {
+            let text = "object rows: of barriers, latches, semaphores and votes of the library, the mapping covers barriers of \
+                        block scope in shared memory, which are mbarrier objects";
+            return Err(text.into());
+        }
+        let rows = |kind, order, update: &dyn Fn() -> Result<(Option<RegId>, Expr, Update), String>, role| {
+            steps(mapping, kind, order, op.scope(), |step, scope| {
+                let (dst, addr, update) = update()?;
+                let (acquires, releases) = half(step.semantics);
+                let order = if kind == Kind::Wait { acquires } else { releases };
+                Ok(operation(dst, addr, update, ("RLX", order, role), scope))
+            })
+        };
+        match op {
+            Op::Rmw { dst, addr, update, .. } => {
+                rows(Kind::Arrive, Order::Release, &|| Ok((*dst, addr.clone(), update.clone())), "MBA")
+            }
+            Op::Load { dst, addr, .. } => {
+                let Some(Op::Assign { value, .. }) = code.get(at + 1).map(|next| &next.op) else {
+                    return Err("object rows: what is looked for at this barrier is not known".into());
+                };
+                let update = || {
+                    let update = Update::When { cond: value.clone(), new: Expr::Reg(*dst) };
+                    Ok((Some(*dst), addr.clone(), update))
+                };
+                rows(Kind::Wait, Order::Acquire, &update, "MBW")
+            }
+            Op::Store { addr, value, .. } => {
+                let old = RegId(u16::try_from(regs.len()).map_err(|_| "a thread has at most 65535 registers")?);
+                regs.push(Register { name: format!("init#{}", old.0), ty: state::WORD, init: Init::Int(0) });
+                let word = Expr::Reg(old);
+                let dead = Expr::Cmp(CmpOp::Eq, Ty::WORD, state::live(word.clone()).into(), Expr::Const(0).into());
+                let ok = state::both(dead, state::live(value.clone()));
+                // The phase is what it was.
+                let new = Expr::Bin(BinOp::Add, state::WORD, word.into(), value.clone().into());
+                let update = Update::When { cond: ok.clone(), new };
+                Ok(vec![
+                    operation(Some(old), addr.clone(), update, ("WEAK", "WEAK", "MBI"), None),
+                    Op::Branch { cond: ok, target: 3 },
+                    misuse(),
+                ])
+            }
+            _ => Err("object rows: this is no operation of a barrier".into()),
+        }
+    }
+}
+
+/// An operation on an mbarrier object of the thread's own CTA, with the orders of its halves and what models know it by.
+fn operation(
+    dst: Option<RegId>,
+    addr: Expr,
+    update: Update,
+    (read, write, role): (&'static str, &'static str, &'static str),
+    scope: Option<Scope>,
+) -> Op {
+    let half = |order, role| {
+        let mut tags = Tags::of(&["GEN", "A", "RMW", "MB", order]);
+        tags.insert(role);
+        Access { tags, scope, ty: state::WORD }
+    };
+    let (read, write) = (half(read, "OWN"), half(write, role));
+    Op::Rmw { dst, addr, update, read, write }
+}
