@@ -32,3 +32,7 @@ pub mod sequential;
 pub mod sides;
 pub mod spins;
 pub mod suite;
+
+/// Tests allocate as the program does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
