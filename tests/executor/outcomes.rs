@@ -117,10 +117,10 @@ fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
 }
 
 /// Whether the machine orders more: it takes the reading of `fence.proxy.async` that orders most, and has matrix instructions begin where
-/// they stand, not behind the `wgmma.fence` in front.
+/// they stand, not behind the `wgmma.fence` in front; and a half of a fence does the whole of it.
 fn is_ordered_more(test: &LitmusTest) -> bool {
     let mut code = test.program.threads.iter().flat_map(|t| &t.code);
-    test.options.iter().any(|o| o.is_on()) || code.any(|i| i.op.has("WGMMA"))
+    test.options.iter().any(|o| o.is_on()) || code.any(|i| i.op.has("WGMMA") || i.op.has("HALF"))
 }
 
 fn folder(path: &Path, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {

@@ -110,6 +110,14 @@ pub(super) enum Fence {
     Proxy(Proxy),
     /// `fence.proxy.async`, of all memory or part of it.
     Async(Part),
+    /// A half of a fence of aliases, or of the async proxy for part of memory.
+    Half {
+        /// The half that acquires; else, that releases.
+        acquire: bool,
+        scope: Scope,
+        /// Of the async proxy; `None`: of aliases.
+        part: Option<Part>,
+    },
     /// Asynchronous operations become a group.
     Commit(Group),
     /// A wait for groups.
@@ -120,6 +128,30 @@ pub(super) enum Fence {
     Trigger,
     /// `griddepcontrol.wait`.
     GridWait,
+}
+
+impl Fence {
+    /// What it does, one after the other. A half does the whole of its fence, and is a fence of all memory: with that it orders more
+    /// than it has to, as halves do their work in pairs.
+    pub(super) fn in_turn(self) -> (Fence, Option<Fence>) {
+        let Fence::Half { acquire, scope, part } = self else { return (self, None) };
+        let whole = part.map_or(Fence::Alias, Fence::Async);
+        let memory = Fence::of_memory(acquire, scope);
+        if acquire { (memory, Some(whole)) } else { (whole, Some(memory)) }
+    }
+
+    /// A fence of one direction.
+    pub(super) fn of_memory(acquire: bool, scope: Scope) -> Fence {
+        Fence::Thread {
+            acquire,
+            release: !acquire,
+            sc: false,
+            scope,
+            regions: Regions::of(false, false),
+            capped: false,
+            misuse: false,
+        }
+    }
 }
 
 /// One micro-op, ready to run: addresses are numbers.

@@ -257,16 +257,25 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
     if let Some((_, fence)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Ok(fence);
     }
+    if tags.has("TMAP") {
+        return Err("not in this machine: tensor maps".to_owned());
+    }
+    let part = match () {
+        () if tags.has("OF_GLOBAL") => Part::Global,
+        () if tags.has("OF_CTA") => Part::Shared(Scope::Cta),
+        () if tags.has("OF_CLUSTER") => Part::Shared(Scope::Cluster),
+        () => Part::All,
+    };
     if tags.has("HALF") {
-        return Err("not in this machine: a proxy fence of one direction".to_owned());
+        let (acquire, scope) = (tags.has("ACQ"), scope.unwrap_or(Scope::Thread));
+        return Ok(match (tags.has("ASYNC"), tags.has("ALIAS")) {
+            // What it is restricted to is not kept: it orders more.
+            (false, false) => Fence::of_memory(acquire, scope),
+            (of_async, _) => Fence::Half { acquire, scope, part: of_async.then_some(part) },
+        });
     }
     if tags.has("PF") && tags.has("ASYNC") {
-        return Ok(Fence::Async(match () {
-            () if tags.has("OF_GLOBAL") => Part::Global,
-            () if tags.has("OF_CTA") => Part::Shared(Scope::Cta),
-            () if tags.has("OF_CLUSTER") => Part::Shared(Scope::Cluster),
-            () => Part::All,
-        }));
+        return Ok(Fence::Async(part));
     }
     if tags.has("PF") {
         let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));

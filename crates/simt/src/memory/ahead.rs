@@ -272,8 +272,11 @@ impl Look<'_> {
                 }
                 Act::Mark { mark: fence, .. } => {
                     walk.passed.wall = true;
-                    if let Fence::Thread { release: true, scope, .. } = fence {
-                        walk.release(*scope, None);
+                    let (first, second) = fence.in_turn();
+                    for fence in [Some(first), second].into_iter().flatten() {
+                        if let Fence::Thread { release: true, scope, .. } = fence {
+                            walk.release(scope, None);
+                        }
                     }
                 }
                 Act::Barrier(_) if code.branches => break,

@@ -371,7 +371,10 @@ impl<'a> Order<'a> {
     }
 
     fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
-        let Fence::Thread { acquire, release, sc, scope, .. } = fence else { return };
+        let (first, second) = fence.in_turn();
+        // There is one of memory.
+        let of_memory = [Some(first), second].into_iter().flatten().find(|f| matches!(f, Fence::Thread { .. }));
+        let Some(Fence::Thread { acquire, release, sc, scope, .. }) = of_memory else { return };
         if acquire {
             self.acquire((t, instr), scope, None);
             let reaches = |h: &&Head| self.mutual((h.thread, h.scope), (t, scope));

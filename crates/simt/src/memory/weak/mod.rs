@@ -243,39 +243,9 @@ impl Backend for Weak {
     }
 
     fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
-        let code = cx.code;
-        match fence {
-            Fence::Thread { acquire, release, sc, scope, .. } => {
-                if acquire {
-                    self.tail(m, code, at.thread, scope, None)?;
-                }
-                if sc {
-                    let me = &mut m.threads[at.thread];
-                    for (&(u, s), view) in m.fence_sc.iter().filter(|_| self.rules.fence_sc) {
-                        let u = usize::from(u);
-                        if u == at.thread || code.mutual((u, s), (at.thread, scope)) {
-                            me.known.join(view);
-                        }
-                    }
-                    m.fence_sc.insert((at.thread as u16, scope), me.known.clone());
-                }
-                if release {
-                    let me = &mut m.threads[at.thread];
-                    me.release_fences.insert(scope, me.known.clone());
-                    m.early.had_turn(at);
-                }
-            }
-            Fence::Inits => {
-                let me = &mut m.threads[at.thread];
-                me.made_known = me.inits.clone();
-            }
-            Fence::Async(part) => {
-                let covers = |loc: u16| code.is_in(usize::from(loc), part, at.thread);
-                let cta = code.cta[at.thread] as u16;
-                tags::cross_async(&mut m.threads[at.thread].known, (cta, code.local_fences), covers);
-            }
-            Fence::Matrices | Fence::Commit(_) | Fence::Await(_) | Fence::Trigger | Fence::GridWait => {}
-            proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
+        let (first, second) = fence.in_turn();
+        for fence in [Some(first), second].into_iter().flatten() {
+            self.fence_in_turn(cx.code, m, at, fence)?;
         }
         cx.log.note(Event::Fence(at.spot()));
         Ok(())
@@ -402,5 +372,45 @@ impl Backend for Weak {
         values.sort_unstable();
         values.dedup();
         values
+    }
+}
+
+impl Weak {
+    /// Part of what a fence does.
+    fn fence_in_turn(&self, code: &Code, m: &mut Contents, at: At, fence: Fence) -> Result {
+        match fence {
+            Fence::Thread { acquire, release, sc, scope, .. } => {
+                if acquire {
+                    self.tail(m, code, at.thread, scope, None)?;
+                }
+                if sc {
+                    let me = &mut m.threads[at.thread];
+                    for (&(u, s), view) in m.fence_sc.iter().filter(|_| self.rules.fence_sc) {
+                        let u = usize::from(u);
+                        if u == at.thread || code.mutual((u, s), (at.thread, scope)) {
+                            me.known.join(view);
+                        }
+                    }
+                    m.fence_sc.insert((at.thread as u16, scope), me.known.clone());
+                }
+                if release {
+                    let me = &mut m.threads[at.thread];
+                    me.release_fences.insert(scope, me.known.clone());
+                    m.early.had_turn(at);
+                }
+            }
+            Fence::Inits => {
+                let me = &mut m.threads[at.thread];
+                me.made_known = me.inits.clone();
+            }
+            Fence::Async(part) => {
+                let covers = |loc: u16| code.is_in(usize::from(loc), part, at.thread);
+                let cta = code.cta[at.thread] as u16;
+                tags::cross_async(&mut m.threads[at.thread].known, (cta, code.local_fences), covers);
+            }
+            Fence::Matrices | Fence::Commit(_) | Fence::Await(_) | Fence::Trigger | Fence::GridWait => {}
+            proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
+        }
+        Ok(())
     }
 }
