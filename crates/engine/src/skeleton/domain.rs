@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::images::{Image, images};
+use super::images::{Image, Images};
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
 use cat::rel::Rel;
@@ -28,10 +28,8 @@ pub type Values = Vec<i64>;
 /// Possible values of every term, and possible cells of every access.
 #[derive(Clone, Debug)]
 pub struct Domains {
-    /// By term: its values; `None` where they are too many to be listed.
-    terms: Vec<Option<Values>>,
-    /// By term: which function of the reads it is.
-    images: Vec<Image>,
+    /// By term: which function of the reads it is, and its values.
+    images: Images,
     /// By event: the cells it may access. Cells of aliases appear as such.
     pub cells: Vec<Vec<CellId>>,
     /// By event: whether its address may name nothing, or something that the access does not fit.
@@ -67,16 +65,21 @@ impl Domains {
             shifting = cycles.iter().all(|c| only_shifts(sk, c));
         }
         let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
-        let mut d = Domains { terms: Vec::new(), images: Vec::new(), cells, may_fault, open: false };
+        let mut d = Domains { images: Images::default(), cells, may_fault, open: false };
         let rounds = reads.len() + 1;
+        // What is known of reads, terms and cells only grows: after the first round, what a read can return is what it could,
+        // and what follows from a change.
+        let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
         for round in 0.. {
-            (d.images, d.terms) = images(&sk.pool, &of_read, deadline)?;
+            d.images.update(&sk.pool, &of_read, |e| stale[e.index()], deadline)?;
             for (i, event) in sk.events.iter().enumerate() {
-                if let Some(addr) = event.addr {
+                moved[i] = event.addr.is_some_and(|addr| d.images.changed[Pool::term_index(addr)]);
+                if let Some(addr) = event.addr.filter(|_| moved[i]) {
                     (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr)?;
                 }
             }
             let mut changed = false;
+            stale.fill(false);
             for &r in &reads {
                 if stop::late(deadline) {
                     return Err(Reason::Time);
@@ -87,13 +90,15 @@ impl Domains {
                 if d.may_fault[r] {
                     known.insert(0);
                 }
-                let sources = writes.iter().filter(|&&w| may(w, r) && d.may_overlap(sk, r, w));
-                let all = sources.map(|&w| d.of(sk.events[w].value.expect("writes have values")));
-                let listed = all.into_iter().all(|values| {
+                let value = |w: usize| sk.events[w].value.expect("writes have values");
+                let news = |w: usize| moved[r] || moved[w] || d.images.changed[Pool::term_index(value(w))];
+                let sources = writes.iter().filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
+                let listed = sources.map(|&w| d.of(value(w))).all(|values| {
                     let ty = sk.events[r].ty;
                     values.inspect(|all| known.extend(all.iter().map(|&v| ty.wrap(v)))).is_some()
                 });
-                changed |= !listed || known.len() > before;
+                stale[r] = !listed || known.len() > before;
+                changed |= stale[r];
                 if !listed || known.len() > MAX_VALUES {
                     of_read[r] = None;
                 }
@@ -108,13 +113,13 @@ impl Domains {
                 break;
             }
         }
-        (d.images, d.terms) = images(&sk.pool, &of_read, deadline)?;
+        d.images.update(&sk.pool, &of_read, |e| stale[e.index()], deadline)?;
         Ok(d)
     }
 
     /// The possible values of a term, sorted; `None`: any at all.
     pub fn of(&self, t: TermId) -> Option<&Values> {
-        self.terms[Pool::term_index(t)].as_ref()
+        self.images.sorted[Pool::term_index(t)].as_ref()
     }
 
     /// The possible values of an address, sorted.
@@ -124,7 +129,7 @@ impl Domains {
 
     /// Which function of the reads a term is.
     pub fn image(&self, t: TermId) -> &Image {
-        &self.images[Pool::term_index(t)]
+        &self.images.all[Pool::term_index(t)]
     }
 
     /// Whether two accesses may be to the same memory.

@@ -18,7 +18,7 @@ use program::{BinOp, CmpOp, Ty};
 use verdict::Reason;
 
 /// What is known of one term.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
     /// A function of these reads, in their order (of none: a number), with its value for each combination of theirs; that of
     /// the last read changes fastest.
@@ -40,39 +40,93 @@ impl Image {
 
     /// Any of these, if they are few enough to be listed.
     fn any(values: impl IntoIterator<Item = i64>) -> Image {
-        let values: BTreeSet<i64> = values.into_iter().collect();
-        if values.len() > MAX_VALUES { Image::Word } else { Image::Any(values.into_iter().collect()) }
+        let values = distinct(values.into_iter().collect());
+        if values.len() > MAX_VALUES { Image::Word } else { Image::Any(values) }
     }
 }
 
-/// What is known of all terms, by index; and their values, sorted. `of_read`: the values of reads, `None` for any at all.
-pub(super) fn images(
-    pool: &Pool,
-    of_read: &[Option<BTreeSet<i64>>],
-    deadline: Option<Instant>,
-) -> Result<(Vec<Image>, Vec<Option<Values>>), Reason> {
-    let sizes =
-        |e: EventId| of_read[e.index()].as_ref().expect("functions are of reads whose values are listed").len();
-    let mut images: Vec<Image> = Vec::with_capacity(pool.term_count());
-    let mut sorted = Vec::with_capacity(pool.term_count());
-    for id in pool.term_ids() {
-        if images.len().is_multiple_of(256) && stop::late(deadline) {
-            return Err(Reason::Time);
-        }
-        let image = match pool.term(id) {
-            Term::Read(e) => match &of_read[e.index()] {
-                Some(values) => Image::Of(vec![e], values.iter().copied().collect()),
-                None => Image::Word,
-            },
-            term => image(pool, &sizes, &images, term)?,
+/// What is known of all terms.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Images {
+    /// By term.
+    pub(super) all: Vec<Image>,
+    /// By term: its values, sorted, if they are listed.
+    pub(super) sorted: Vec<Option<Values>>,
+    /// By term: whether the last [`Images::update`] found something else than the one before.
+    pub(super) changed: Vec<bool>,
+}
+
+impl Images {
+    /// Computes what rests on reads that have other values than before. `of_read`: their values, `None` for any at all.
+    ///
+    /// What is known of a term follows from what is known of its parts, and from how many values there are of the reads of which
+    /// they are functions; a function has a value for each of them, so it is another one where they are more. So a term of which
+    /// no part changed is as it was.
+    pub(super) fn update(
+        &mut self,
+        pool: &Pool,
+        of_read: &[Option<BTreeSet<i64>>],
+        has_changed: impl Fn(EventId) -> bool,
+        deadline: Option<Instant>,
+    ) -> Result<(), Reason> {
+        let sizes = |e: EventId| {
+            of_read[e.index()].as_ref().expect("functions are of reads whose values are listed").len()
         };
-        sorted.push(image.values().map(|all| {
-            let values: BTreeSet<i64> = all.iter().copied().collect();
-            values.into_iter().collect()
-        }));
-        images.push(image);
+        let first = self.all.is_empty();
+        self.changed.clear();
+        for id in pool.term_ids() {
+            let at = Pool::term_index(id);
+            if at.is_multiple_of(256) && stop::late(deadline) {
+                return Err(Reason::Time);
+            }
+            let has = |t: TermId| self.changed[Pool::term_index(t)];
+            let term = pool.term(id);
+            let stale = first
+                || match term {
+                    Term::Const(_) => false,
+                    Term::Read(e) => has_changed(e),
+                    Term::Cast(_, a) => has(a),
+                    Term::Bin(_, _, a, b) => has(a) || has(b),
+                    Term::Ite(c, a, b) => {
+                        let mut terms = vec![a, b];
+                        tested(pool, c, &mut terms);
+                        terms.into_iter().any(has)
+                    }
+                };
+            if !stale {
+                self.changed.push(false);
+                continue;
+            }
+            let image = match term {
+                Term::Read(e) => match &of_read[e.index()] {
+                    Some(values) => Image::Of(vec![e], values.iter().copied().collect()),
+                    None => Image::Word,
+                },
+                term => image(pool, &sizes, &self.all, term)?,
+            };
+            let sorted = |image: &Image| image.values().cloned().map(distinct);
+            if first {
+                self.sorted.push(sorted(&image));
+                self.all.push(image);
+                self.changed.push(true);
+            } else {
+                let changed = self.all[at] != image;
+                if changed {
+                    self.sorted[at] = sorted(&image);
+                    self.all[at] = image;
+                }
+                self.changed.push(changed);
+            }
+        }
+        Ok(())
     }
-    Ok((images, sorted))
+}
+
+/// Each value once, in order.
+fn distinct(mut values: Values) -> Values {
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term: Term) -> Result<Image, Reason> {
@@ -85,8 +139,8 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
             Image::Any(all) => Image::any(all.iter().map(|&v| ty.wrap(v))),
             Image::Word => masked(ty, Ty { signed: false, ..ty }.wrap(-1)),
         },
-        Term::Bin(op, ty, a, b) => match together(sizes, &[get(a), get(b)]) {
-            Some((reads, rows)) => Image::Of(reads, rows.iter().map(|row| op.apply(ty, row[0], row[1])).collect()),
+        Term::Bin(op, ty, a, b) => match together(sizes, &[get(a), get(b)], |row| op.apply(ty, row[0], row[1])) {
+            Some((reads, values)) => Image::Of(reads, values),
             None => match (get(a).values(), get(b).values()) {
                 (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
                     Image::any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))))
@@ -99,15 +153,14 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
             let mut terms = vec![a, b];
             let decidable = tested(pool, c, &mut terms);
             let parts: Vec<&Image> = terms.iter().map(|&t| get(t)).collect();
+            let value = |row: &[i64]| {
+                let of = |t: TermId| row[terms.iter().position(|&x| x == t).expect("it is tested")];
+                if holds(pool, c, of) { row[0] } else { row[1] }
+            };
             // A read in one of the branches need not execute where the other one is taken.
-            match together(sizes, &parts).filter(|(reads, _)| decidable && reads.len() <= 1) {
-                Some((reads, rows)) => {
-                    let value = |row: &Vec<i64>| {
-                        let of = |t: TermId| row[terms.iter().position(|&x| x == t).expect("it is tested")];
-                        if holds(pool, c, of) { row[0] } else { row[1] }
-                    };
-                    Image::Of(reads, rows.iter().map(value).collect())
-                }
+            let alone = decidable && of_one_read(&parts);
+            match alone.then(|| together(sizes, &parts, value)).flatten() {
+                Some((reads, values)) => Image::Of(reads, values),
                 None => match (get(a).values(), get(b).values()) {
                     (Some(a), Some(b)) => Image::any(a.iter().chain(b).copied()),
                     _ => Image::Word,
@@ -148,12 +201,23 @@ fn masked(ty: Ty, mask: i64) -> Image {
     Image::any(values.into_iter().map(|v| ty.wrap(v)))
 }
 
-/// The values of several functions for each combination of the values of their reads, and those reads; `None` if one of
-/// them is no function, or if the combinations are too many.
-pub(crate) fn together(
+/// Whether they are functions of one read at most.
+fn of_one_read(images: &[&Image]) -> bool {
+    let mut reads = images.iter().flat_map(|image| match image {
+        Image::Of(reads, _) => reads.as_slice(),
+        Image::Any(_) | Image::Word => &[],
+    });
+    let first = reads.next();
+    reads.all(|read| Some(read) == first)
+}
+
+/// What is made of the values of several functions for each combination of the values of their reads, and those reads; `None` if
+/// one of them is no function, or if the combinations are too many.
+pub(crate) fn together<T>(
     sizes: &impl Fn(EventId) -> usize,
     images: &[&Image],
-) -> Option<(Vec<EventId>, Vec<Vec<i64>>)> {
+    mut of: impl FnMut(&[i64]) -> T,
+) -> Option<(Vec<EventId>, Vec<T>)> {
     let mut all: Vec<EventId> = Vec::new();
     let mut lists: Vec<&Values> = Vec::new();
     for image in images {
@@ -170,9 +234,13 @@ pub(crate) fn together(
     let mut at = vec![0; all.len()];
     // By image: where its value is.
     let mut offsets = vec![0; images.len()];
-    let mut rows = Vec::with_capacity(n);
+    let mut row = vec![0; images.len()];
+    let mut made = Vec::with_capacity(n);
     for _ in 0..n {
-        rows.push(lists.iter().zip(&offsets).map(|(values, &offset)| values[offset]).collect());
+        for ((value, values), &offset) in row.iter_mut().zip(&lists).zip(&offsets) {
+            *value = values[offset];
+        }
+        made.push(of(&row));
         for (k, length) in lengths.iter().enumerate().rev() {
             at[k] += 1;
             let places = offsets.iter_mut().zip(&strides);
@@ -184,7 +252,7 @@ pub(crate) fn together(
             at[k] = 0;
         }
     }
-    Some((all, rows))
+    Some((all, made))
 }
 
 /// By read of `all`: how far a step of it goes in the values of an image.

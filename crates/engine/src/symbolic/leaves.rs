@@ -99,12 +99,11 @@ impl LeafGates<'_> {
 
     fn compare(&mut self, gates: &mut Gates, op: CmpOp, ty: Ty, a: TermId, b: TermId) -> Lit {
         let task = self.task.clone();
-        match together(&|e| self.reads_of(e).len(), &[task.domains.image(a), task.domains.image(b)]) {
-            Some((reads, rows)) => {
+        let images = [task.domains.image(a), task.domains.image(b)];
+        match together(&|e| self.reads_of(e).len(), &images, |row| op.holds(ty, row[0], row[1])) {
+            Some((reads, truths)) => {
                 let combinations = self.combinations(gates, &reads);
-                let cases =
-                    rows.iter().zip(combinations.iter()).map(|(row, &lit)| (op.holds(ty, row[0], row[1]), lit));
-                the_yes(gates, cases)
+                the_yes(gates, truths.into_iter().zip(combinations.iter().copied()))
             }
             None => {
                 let (a, b) = (self.value(gates, a), self.value(gates, b));
