@@ -4,6 +4,7 @@
 //! - An execution leaves this module only after its replay.
 //! - A difference between the engines is a defect, never an answer.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
@@ -15,14 +16,16 @@ use super::symbolic::{Backend, Symbolic};
 use super::task::Task;
 use crate::limits::Halt;
 use cat::algebra::gates::LARGEST;
+use program::options::Setting;
 use verdict::{Reason, State};
 
 /// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be needed, the enumerating engine
 /// tries first. Both figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
 const SMALL: usize = 5_000;
 
-/// How long it tries; each state that it finds spares a call of the solver.
-const PATIENCE: Patience = Patience { steps: 400, more_by_state: 20 };
+/// How long it tries, unless it turns out sooner that it will not be enough; each state that it finds spares a call of the
+/// solver.
+const PATIENCE: Patience = Patience { steps: 400, probe: 32, more_by_state: 20 };
 
 /// A task with its engines.
 pub struct Prepared<'a> {
@@ -33,6 +36,11 @@ pub struct Prepared<'a> {
     symbolic: Vec<Symbolic<'a>>,
     /// Whether the circuit was found to be large.
     large: bool,
+    /// Whether the enumerating engine tried, and gave up.
+    in_vain: bool,
+    /// Executions that were found, of this task and of those that share its events; and whether they are looked at first, as
+    /// nobody will see which one it was.
+    seen: (Rc<RefCell<Vec<Execution>>>, bool),
 }
 
 /// An execution that passed its replay, and what that says of it.
@@ -65,21 +73,49 @@ impl Said {
 impl<'a> Prepared<'a> {
     /// A task without any work done for it yet.
     pub fn new(task: Task<'a>) -> Self {
+        Prepared::with(task, (false, false), Default::default())
+    }
+
+    /// The same task under other settings, for who wants to know whether there is an execution, and not which; `None` if it has to
+    /// be built anew.
+    pub fn under(&self, set: &[Setting]) -> Option<Self> {
+        Some(Prepared::with(self.task.under(set)?, (self.large, self.in_vain), (self.seen.0.clone(), true)))
+    }
+
+    fn with(task: Task<'a>, (large, in_vain): (bool, bool), seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
         let task = Rc::new(task);
-        Prepared { enumerate: Enumerate::new(&task), symbolic: Vec::new(), large: false, task }
+        Prepared { enumerate: Enumerate::new(&task), symbolic: Vec::new(), large, in_vain, seen, task }
+    }
+
+    /// An execution that was found before, if the plain evaluator says of one that it is what a query describes: it judges what
+    /// engines find, wherever that comes from.
+    fn known(&self, query: &Query<'_>) -> Option<Checked> {
+        self.seen.0.borrow().iter().filter(|_| self.seen.1).find_map(|execution| {
+            let replayed = replay::check(&self.task, execution, query).ok()?;
+            Some((execution.clone(), replayed))
+        })
     }
 
     /// Puts a query to the engine or engines, and replays what they find.
     pub fn ask(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
         let (found, who) = match engine {
             Engine::Both => return (self.ask_all(query, deadline), engine.name()),
-            Engine::Auto => self.by_size(
-                |prepared, size| prepared.find(Engine::Sat, size, query, deadline),
-                |engine, patience| engine.find_within(query, deadline, patience),
-            ),
+            Engine::Auto => {
+                if let Some(known) = self.known(query) {
+                    return (Said::Yes(Box::new(known)), engine.name());
+                }
+                self.by_size(
+                    |prepared, size| prepared.find(Engine::Sat, size, query, deadline),
+                    |engine, patience| engine.find_within(query, deadline, patience),
+                )
+            }
             alone => (self.find(alone, LARGEST, query, deadline), alone),
         };
-        (self.judge(found, who, query), who.name())
+        let said = self.judge(found, who, query);
+        if let (Engine::Auto, Said::Yes(found)) = (engine, &said) {
+            self.seen.0.borrow_mut().push(found.0.clone());
+        }
+        (said, who.name())
     }
 
     /// Has the engine answer that the size of the circuit speaks for: a small one is solved at once; where a large one would be
@@ -101,11 +137,13 @@ impl<'a> Prepared<'a> {
             }
         }
         // A circuit that is there answers further questions sooner.
-        if self.symbolic.iter().all(|circuit| circuit.size() < LARGEST)
+        if !self.in_vain
+            && self.symbolic.iter().all(|circuit| circuit.size() < LARGEST)
             && let Some(found) = walk(&self.enumerate, Some(PATIENCE))
         {
             return (found, Engine::Enumerate);
         }
+        self.in_vain = true;
         let said = solve(self, LARGEST);
         match said.gap() {
             None | Some(Reason::Time | Reason::TooManyOutcomes(_)) => (said, Engine::Sat),
@@ -324,6 +362,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::enumerate;
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
 
@@ -373,6 +412,25 @@ mod tests {
             ring += &format!("[[thread]]\ncta = {i}\ncode = \"{code}\"\n");
         }
         assert_eq!(answered_by(&ring, false), ("enumerate", true));
+    }
+
+    #[test]
+    fn a_search_tells_early_that_it_will_be_long() {
+        let searched = |rounds: usize, patience: Option<Patience>| {
+            let text = store_buffering(rounds, "fence.sc.gpu;");
+            let test = front::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
+            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+            let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+            let props = vec![(test.condition.as_ref().expect("has one"), true)];
+            enumerate::steps(&task, &Query { props, ..Query::complete(&model) }, patience)
+        };
+        // What is not long is gone through.
+        let whole = searched(2, None);
+        assert!(whole.1 && whole.0 > PATIENCE.probe, "{whole:?}");
+        assert_eq!(searched(2, Some(PATIENCE)), whole);
+        let late = Patience { probe: PATIENCE.steps, ..PATIENCE };
+        let (sooner, later) = (searched(8, Some(PATIENCE)), searched(8, Some(late)));
+        assert!(!sooner.1 && !later.1 && sooner.0 < later.0 / 2, "{sooner:?} {later:?}");
     }
 
     #[test]

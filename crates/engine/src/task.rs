@@ -26,6 +26,7 @@ use program::options::{Options, Setting};
 use verdict::{Place, Reason};
 
 /// One test under one model at one bound.
+#[derive(Clone)]
 pub struct Task<'a> {
     /// The test.
     pub test: &'a LitmusTest,
@@ -55,6 +56,14 @@ pub struct Task<'a> {
     pub absent: Vec<bool>,
     /// Whether descriptions of executions have every relation that the model names.
     pub detail: bool,
+    /// Whether the domains leave out what the axioms exclude.
+    pub narrowed: bool,
+}
+
+/// The options of a test under a model, where `set` overrides both.
+fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> Options {
+    let of_model = model.options.iter().map(|&(option, value)| Setting { option, value });
+    Options::of(of_model.chain(test.options.iter().chain(set).copied()))
 }
 
 impl<'a> Task<'a> {
@@ -104,6 +113,7 @@ impl<'a> Task<'a> {
         }
         // That they are never read rests on the axioms.
         again.domains.open = true;
+        again.narrowed = true;
         Ok(again)
     }
 
@@ -165,9 +175,7 @@ impl<'a> Task<'a> {
             };
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
-        let of_model = model.options.iter().map(|&(option, value)| Setting { option, value });
-        let settings = of_model.chain(test.options.iter().chain(set).copied());
-        let options = Options::of(settings);
+        let options = options(test, model, set);
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
         let unrolled = |fold: bool| {
@@ -260,7 +268,27 @@ impl<'a> Task<'a> {
             check_barrier_order,
             absent,
             detail: false,
+            narrowed: false,
         })
+    }
+
+    /// The same task under other settings; `None` if it has to be built anew.
+    ///
+    /// Where settings differ in readings that no event depends on, unrolling finds the same events, guards, terms and domains:
+    /// of all that a task is made of, only the sets that say which reading is chosen are others.
+    pub fn under(&self, set: &[Setting]) -> Option<Task<'a>> {
+        let options = options(self.test, self.model, set);
+        if self.narrowed || !options.same_events(self.sk.options) {
+            return None;
+        }
+        let mut task = self.clone();
+        task.sk.options = options;
+        for (&id, (_, base)) in &mut task.bases {
+            if signature::row(id).role == Role::Reading {
+                *base = base::base(&mut task.sk, &task.domains, id);
+            }
+        }
+        Some(task)
     }
 
     /// What its loop bound leaves open: the cut at which a thread can go on, if there is one.

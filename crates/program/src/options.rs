@@ -32,6 +32,8 @@ pub struct Reading {
     pub source: &'static str,
     /// Whether a program has what the values speak of.
     bears: fn(&Program) -> bool,
+    /// Whether the events of a program depend on it, and not only what a model says of them.
+    events: bool,
 }
 
 impl Reading {
@@ -90,6 +92,7 @@ pub const OPTIONS: &[Row] = &[
             on: "whether an access of 128 bits is one scalar",
             source: "PTX ISA 9.4, Memory Consistency Model, Vector Data-types, where scalars have 64 bits at most; Packed Data-types",
             bears: |program| program.instrs().any(|(_, _, instr)| instr.element.whole),
+            events: true,
         }),
     },
     Row {
@@ -102,6 +105,7 @@ pub const OPTIONS: &[Row] = &[
             on: "whether weak accesses are torn",
             source: "PTX ISA 9.4, Memory Consistency Model, Axioms, Atomicity, which speaks of morally strong operations alone",
             bears: |program| program.instrs().any(|(_, _, instr)| instr.element.cells > 1 && instr.op.has("WEAK")),
+            events: false,
         }),
     },
     Row {
@@ -114,6 +118,7 @@ pub const OPTIONS: &[Row] = &[
             on: "whether an arrival of smaller scope cuts off the ones before it in its phase",
             source: "PTX ISA 9.4, mbarrier.test_wait / mbarrier.try_wait; Memory Consistency Model, Observation Order",
             bears: |program| has(program, &["MBA"]) && is_spread(program),
+            events: false,
         }),
     },
     Row {
@@ -125,6 +130,7 @@ pub const OPTIONS: &[Row] = &[
             on: "whether strong accesses are morally strong across proxies",
             source: "PTX ISA 9.4, Memory Consistency Model, Morally Strong Operations; Strong Proxy Accesses",
             bears: |program| has(program, &["ASY", "ASYNC", "A"]),
+            events: false,
         }),
     },
     Row {
@@ -138,6 +144,7 @@ pub const OPTIONS: &[Row] = &[
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, which has no clause for it; membar / fence; \
                      Asynchronous Copy, Async Proxy",
             bears: |program| has(program, &["PF", "ASYNC"]) && has(program, &["ASY", "ASYNC"]),
+            events: false,
         }),
     },
     Row {
@@ -150,6 +157,7 @@ pub const OPTIONS: &[Row] = &[
             on: "the thread block of an asynchronous operation",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, second clause",
             bears: |program| has(program, &["ASY", "ASYNC"]) && is_spread(program),
+            events: false,
         }),
     },
     Row {
@@ -161,6 +169,7 @@ pub const OPTIONS: &[Row] = &[
             on: "whether a wait for reads brings the implicit proxy fence",
             source: "PTX ISA 9.4, Asynchronous Copy, Async Proxy; cp.async.bulk.wait_group",
             bears: |program| has(program, &["GR"]),
+            events: false,
         }),
     },
     Row {
@@ -172,6 +181,7 @@ pub const OPTIONS: &[Row] = &[
             on: "the scope of a wait for a copy of another CTA",
             source: "PTX ISA 9.4, Asynchronous Copy, Mbarrier-based Completion Mechanism",
             bears: |program| has(program, &["MBT"]) && is_spread(program),
+            events: false,
         }),
     },
 ];
@@ -231,6 +241,12 @@ impl Options {
     /// Whether an option has a value.
     pub fn has(self, setting: Setting) -> bool {
         self.0[setting.option] == setting.value
+    }
+
+    /// Whether the events of a program are the same under other options, whatever a model says of them.
+    pub fn same_events(self, other: Options) -> bool {
+        let matters = |row: &Row| row.reading.as_ref().is_none_or(|reading| reading.events);
+        OPTIONS.iter().zip(self.0.iter().zip(&other.0)).all(|(row, (a, b))| a == b || !matters(row))
     }
 
     /// `failed-cas = write`: a failed compare-and-swap writes the old value back.

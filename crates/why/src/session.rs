@@ -17,6 +17,7 @@ use engine::{Engine, Limits};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Prop};
 use program::options::Setting;
+use rustc_hash::FxHashMap;
 use verdict::{Answer, FaultEvent, Place, Reason, Verdict};
 
 mod answer;
@@ -42,6 +43,8 @@ pub struct Session<'a> {
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, Reason>>,
+    /// The same test and model under other settings, by the one that differs.
+    others: FxHashMap<Setting, Session<'a>>,
     /// The answer about undefined behaviour, once it was decided.
     undefined: Option<Answer>,
     /// What implementations settle, once it was asked.
@@ -97,6 +100,7 @@ impl<'a> Session<'a> {
             detail: false,
             thin_air: false,
             prepared: BTreeMap::new(),
+            others: FxHashMap::default(),
             undefined: None,
             left_open: None,
             #[cfg(test)]

@@ -84,3 +84,11 @@ impl<'a> Enumerate<'a> {
         self.states_within(query, deadline, None).expect("patience is not limited")
     }
 }
+
+/// How many steps a search takes, and whether it comes to an end.
+#[cfg(test)]
+pub(crate) fn steps(task: &Task<'_>, query: &Query<'_>, patience: Option<Patience>) -> (u64, bool) {
+    let mut search = Search::new(task, query, Goal::One, Deadline(None), patience);
+    let ended = search.run().is_ok();
+    (search.steps, ended)
+}

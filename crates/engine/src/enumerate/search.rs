@@ -31,6 +31,8 @@ pub(super) enum Goal {
 pub(crate) struct Patience {
     /// In steps.
     pub(crate) steps: u64,
+    /// After how many of them it is asked how many the whole search is expected to need.
+    pub(crate) probe: u64,
     /// And so many more for each state that it finds.
     pub(crate) more_by_state: u64,
 }
@@ -99,6 +101,11 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) deadline: Deadline,
     pub(super) patience: Option<Patience>,
     pub(super) steps: u64,
+    /// By decision that was taken: how many other ways are left. Of those that lie behind: the steps below the first way, for
+    /// each of the others, and the steps below these.
+    left: Vec<usize>,
+    firsts: u64,
+    others: u64,
     /// Nodes below the axioms and flags of the query.
     pub(super) wanted: Vec<bool>,
     /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty whatever is chosen.
@@ -143,6 +150,9 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             deadline,
             patience,
             steps: 0,
+            left: Vec::new(),
+            firsts: 0,
+            others: 0,
             wanted,
             fixed,
             known: None,
@@ -172,11 +182,28 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
 
     pub(super) fn tick(&mut self) -> Result<(), Stop> {
         self.steps += 1;
-        let spent = |p: Patience| self.steps > p.steps + p.more_by_state * self.states.len() as u64;
-        if self.patience.is_some_and(spent) {
+        if self.patience.is_some_and(|patience| self.is_spent(patience)) {
             return Err(Stop::Steps);
         }
         if self.steps.is_multiple_of(16) && self.deadline.passed() { Err(Stop::Time) } else { Ok(()) }
+    }
+
+    /// Whether patience is over: enough was spent, or what is to be expected of the whole is too much.
+    fn is_spent(&self, patience: Patience) -> bool {
+        let share = if self.steps > patience.probe { self.share() } else { 1.0 };
+        let for_states = patience.more_by_state * self.states.len() as u64;
+        self.steps as f64 > patience.steps as f64 * share + for_states as f64
+    }
+
+    /// How much of the tree lies behind, as it seems: where ways are left, each is expected to take as long, beside the first one
+    /// there, as others did beside the first ones of theirs. (Kilby, Slaney, Thiébaux, Walsh, "Estimating Search Tree Size", AAAI
+    /// 2006, take all ways for equally long. Here the others often end at once: one of a condition's values can be right.)
+    fn share(&self) -> f64 {
+        if self.firsts == 0 {
+            return 1.0;
+        }
+        let ratio = self.others as f64 / self.firsts as f64;
+        self.left.iter().map(|&ways| 1.0 / (1.0 + ratio * ways as f64)).product()
     }
 
     pub(super) fn over(&self) -> bool {
@@ -305,14 +332,25 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         ways: impl IntoIterator<Item = T>,
         decide: impl Fn(&mut Partial, T),
     ) -> Result<(), Stop> {
-        for way in ways {
+        let ways: Vec<T> = ways.into_iter().collect();
+        let (others, before) = (ways.len().saturating_sub(1), self.steps);
+        let mut first = 0;
+        self.left.push(others);
+        for (i, way) in ways.into_iter().enumerate() {
             let mut next = partial.clone();
             decide(&mut next, way);
+            *self.left.last_mut().expect("pushed above") = others - i;
             self.sources(next)?;
             if self.over() {
-                break;
+                return Ok(());
+            }
+            if i == 0 {
+                first = self.steps - before;
             }
         }
+        self.left.pop();
+        self.firsts += first * others as u64;
+        self.others += self.steps - before - first;
         Ok(())
     }
 

@@ -71,6 +71,8 @@ pub enum Role {
     Address,
     /// Scopes that include each other's thread.
     Inclusion,
+    /// That a reading of the source is chosen.
+    Reading,
 }
 
 impl Row {
@@ -354,7 +356,7 @@ fn reading(chosen: Setting, option: &str, value: &str) -> Row {
     }));
     let (name, doc): (&str, &str) = (format!("{option}.{value}").leak(), doc.leak());
     let says = ["", "not "].map(|not| format!("`{option}` is {not}`{value}`"));
-    Row { name, doc, says, role: Role::None, build, needs }
+    Row { name, doc, says, role: Role::Reading, build, needs }
 }
 
 /// The events that carry a tag; of a region of memory also the accesses to it.

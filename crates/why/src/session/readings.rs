@@ -12,28 +12,28 @@ use verdict::{Answer, Dependence, Verdict};
 impl<'a> Session<'a> {
     /// On which points, where its source can be read in several ways, an answer depends. `ask` asks again.
     pub fn dependences(
-        &self,
+        &mut self,
         verdict: &Verdict,
         ask: impl Fn(&mut Session<'a>) -> Option<Answer>,
     ) -> Vec<Dependence> {
-        let chosen = |option: usize| self.set.iter().chain(&self.test.options).any(|s| s.option == option);
-        let of_model = |option: usize| self.model.options.iter().find(|o| o.0 == option).map_or(0, |o| o.1);
+        let model = self.model;
+        let set: Vec<Setting> = self.set.iter().chain(&self.test.options).copied().collect();
+        let chosen = |option: usize| set.iter().any(|s| s.option == option);
+        let of_model = |option: usize| model.options.iter().find(|o| o.0 == option).map_or(0, |o| o.1);
         let mut all = Vec::new();
         for (option, row) in OPTIONS.iter().enumerate() {
             let Some(reading) = &row.reading else { continue };
             let open = !chosen(option) && reading.bears_on(&self.test.program);
-            if !open || verdict.reason().is_some() || !signature::has_readings(self.model, row.name) {
+            if !open || verdict.reason().is_some() || !signature::has_readings(model, row.name) {
                 continue;
             }
-            let under = |value: usize| {
+            let mut under = |value: usize| {
                 if value == of_model(option) {
                     return Some(verdict.word());
                 }
-                let mut session = self.fresh();
-                session.set.push(Setting { option, value });
-                ask(&mut session).map(|answer| answer.verdict.word())
+                ask(self.under(Setting { option, value })).map(|answer| answer.verdict.word())
             };
-            let words: Option<Vec<&str>> = (0..row.values.len()).map(under).collect();
+            let words: Option<Vec<&str>> = (0..row.values.len()).map(&mut under).collect();
             let Some(words) = words.filter(|words| words.iter().any(|word| *word != words[0])) else { continue };
             let verdicts = row.values.iter().zip(words);
             all.push(Dependence {
@@ -44,5 +44,70 @@ impl<'a> Session<'a> {
             });
         }
         all
+    }
+
+    /// The same test and model under one other setting. What was made of the program is not made again where it is the same.
+    fn under(&mut self, setting: Setting) -> &mut Session<'a> {
+        let mut other = self.others.remove(&setting).unwrap_or_else(|| {
+            let mut other = self.fresh();
+            other.set.push(setting);
+            other
+        });
+        for (&bound, prepared) in &self.prepared {
+            if !other.prepared.contains_key(&bound)
+                && let Some(prepared) = prepared.as_ref().ok().and_then(|prepared| prepared.under(&other.set))
+            {
+                other.prepared.insert(bound, Ok(prepared));
+            }
+        }
+        self.others.entry(setting).or_insert(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use cat::model::load_shipped;
+    use engine::skeleton::signature::signature;
+    use engine::{Engine, Limits};
+
+    #[test]
+    fn a_reading_is_answered_as_if_it_were_the_first() {
+        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/ptx-async");
+        let (mut changed, mut same) = (0, 0);
+        for file in
+            ["14-strong-copies/Strong.toml", "10-clusters/Home.peer.toml", "09-async-proxy/Fence.flag.toml"]
+        {
+            for mut test in front::litmus::read_path(&folder.join(file)).expect("tests") {
+                test.options.clear();
+                let ask = |session: &mut Session<'_>| {
+                    let undefined = session.undefined().map(|answer| answer.verdict.word());
+                    (session.reachability(None, false).verdict.word(), undefined)
+                };
+                let mut session = Session::new(&test, &model, Engine::Auto, Limits::default(), &[]);
+                let first = ask(&mut session);
+                for (option, row) in OPTIONS.iter().enumerate().filter(|(_, row)| row.reading.is_some()) {
+                    for value in 0..row.values.len() {
+                        let setting = Setting { option, value };
+                        let other = session.under(setting);
+                        let shared = !other.prepared.is_empty();
+                        assert!(
+                            shared || row.name == "b128",
+                            "{}: {} is no matter of events",
+                            test.name,
+                            row.name
+                        );
+                        let mut alone = Session::new(&test, &model, Engine::Sat, Limits::default(), &[setting]);
+                        let (other, alone) = (ask(other), ask(&mut alone));
+                        assert_eq!(other, alone, "{} under {:?}", test.name, setting.words());
+                        *(if other == first { &mut same } else { &mut changed }) += 1;
+                    }
+                }
+            }
+        }
+        assert!(changed > 10 && same > 100, "{changed} answers are others under another reading, {same} are not");
     }
 }
