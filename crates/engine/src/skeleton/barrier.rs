@@ -23,6 +23,8 @@ mod matching;
 mod passing;
 mod phases;
 
+use std::rc::Rc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::deps::Decided;
@@ -65,21 +67,21 @@ pub(super) struct BarrierEdges {
 pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet<WaitKey>, Reason> {
     let mut known: FxHashSet<WaitKey> = FxHashSet::default();
     let waits = out.waits.clone();
+    let mut rules = Rules::new(program, out);
+    // When a wait passes does not depend on what is known of others, only whether that is sure does.
+    let passes = waits.iter().map(|w| rules.passes(w)).collect::<Result<Vec<Cond>, Reason>>()?;
+    let mut care = Cond::TRUE;
     loop {
-        let mut care = Cond::TRUE;
-        for w in waits.iter().filter(|w| known.contains(&w.key)) {
-            care = out.pool.and(care, w.pass);
-        }
         let before = known.len();
-        let mut rules = Rules::new(program, out);
-        for w in &waits {
+        for (w, &passes) in waits.iter().zip(&passes) {
             if known.contains(&w.key) {
                 continue;
             }
-            let passes = rules.passes(w)?;
             let given = rules.pool().and(care, w.reached);
             if w.reached != Cond::FALSE && rules.pool().restrict(passes, given) == Cond::TRUE {
                 known.insert(w.key.clone());
+                let same = waits.iter().filter(|other| other.key == w.key);
+                care = same.fold(care, |care, w| rules.pool().and(care, w.pass));
             }
         }
         if known.len() == before {
@@ -161,10 +163,10 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
 struct Rules<'a> {
     program: &'a Program,
     out: &'a mut Unrolled,
-    /// By arrival and phase, where the program determines it: when the arrival is in that phase.
-    determined: FxHashMap<(usize, usize), Cond>,
-    /// By wait and phase, under what is chosen, which is settled before the first wait is looked at: when the wait is for that phase.
-    waited: FxHashMap<(EventId, bool, usize), Cond>,
+    /// By arrival, where the program determines its phase: when it is in which.
+    determined: FxHashMap<usize, Rc<[Cond]>>,
+    /// By wait, under what is chosen, which is settled before the first wait is looked at: when it is for which phase.
+    waited: FxHashMap<(EventId, bool), Rc<[Cond]>>,
 }
 
 impl<'a> Rules<'a> {

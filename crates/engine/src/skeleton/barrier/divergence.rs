@@ -61,6 +61,14 @@ impl Rules<'_> {
         }
         let waits = self.out.waits.clone();
         let mut result = Cond::FALSE;
+        let mut phases = Vec::new();
+        if matches!(a.at.naming, Naming::Counted { .. }) {
+            let mine = self.phases_of(i, a, chosen);
+            for (k, &mine) in mine.iter().enumerate().filter(|(_, mine)| **mine != Cond::FALSE) {
+                let in_k = self.in_phase(to, k, chosen);
+                phases.push((mine, self.threads(&in_k)));
+            }
+        }
         for t in self.program.thread_ids() {
             if t == a.at.thread || !self.same_group(a.at.group, a.at.thread, t) {
                 continue;
@@ -74,10 +82,10 @@ impl Rules<'_> {
                     })
                 }
                 Naming::Counted { .. } => {
-                    let mine = |r: &mut Self, k| r.phase_is(i, a, k, chosen);
-                    self.some_phase(self.phases(), mine, |r, k| {
-                        let in_k = r.in_phase(to, k, chosen);
-                        r.arrived(t, &in_k)
+                    let pool = self.pool();
+                    phases.iter().fold(Cond::FALSE, |so_far, (mine, threads)| {
+                        let both = pool.and(*mine, threads.get(&t).copied().unwrap_or(Cond::FALSE));
+                        pool.or(so_far, both)
                     })
                 }
             };

@@ -49,12 +49,12 @@ impl Rules<'_> {
             }
             Naming::Counted { .. } => {
                 let counts = self.counts(to)?;
-                let mine = |r: &mut Self, k| r.waits_for(w, k, chosen);
+                let mine = self.waits_for(w, chosen);
                 let full = |r: &mut Self, k| {
                     let in_k = r.in_phase(to, k, chosen);
                     r.is_full(to, &counts, &in_k)
                 };
-                let mut passes = self.some_phase(0..matching.len(), mine, full);
+                let mut passes = self.some_phase(&mine, full);
                 if w.to_arrive() {
                     let earlier = self.earlier(w.at.thread, w.event, to);
                     let pool = self.pool();
@@ -97,10 +97,10 @@ impl Rules<'_> {
 
     /// When every thread of the group has arrived in a phase, or has ended.
     fn all_came(&mut self, to: Use, in_phase: &[(Use, Cond)]) -> Cond {
-        let mut all = Cond::TRUE;
+        let (mut all, threads) = (Cond::TRUE, self.threads(in_phase));
         for t in self.program.thread_ids() {
             if self.same_group(to.group, to.thread, t) {
-                let arrived = self.arrived(t, in_phase);
+                let arrived = threads.get(&t).copied().unwrap_or(Cond::FALSE);
                 let ended = self.ended(t);
                 let came = self.pool().or(ended, arrived);
                 all = self.pool().and(all, came);
@@ -116,8 +116,8 @@ impl Rules<'_> {
 
     /// The events that come before a wait because their thread has to end before it passes.
     pub(super) fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), Reason> {
-        let mine = |r: &mut Self, k| r.waits_for(w, k, chosen);
-        for (id, cond) in self.ended_before(w.at, (w.event, w.reached), mine, chosen)? {
+        let mine = self.waits_for(w, chosen);
+        for (id, cond) in self.ended_before(w.at, (w.event, w.reached), &mine, chosen)? {
             let edges = if w.to_arrive() { &mut result.next } else { &mut result.exits };
             edges.push((id, w.event, cond));
             result.order.push((id, w.event, cond));
@@ -135,8 +135,8 @@ impl Rules<'_> {
     ) -> Result<(), Reason> {
         // Where nothing is chosen, its thread took part in the phase before, and waited.
         if chosen.phase[i].is_some() {
-            let mine = |r: &mut Self, k| r.phase_is(i, a, k + 1, chosen);
-            for (id, cond) in self.ended_before(a.at, (a.event, a.guard), mine, chosen)? {
+            let mine = self.phases_of(i, a, chosen);
+            for (id, cond) in self.ended_before(a.at, (a.event, a.guard), &mine[1..], chosen)? {
                 result.order.push((id, a.event, cond));
             }
         }
@@ -149,26 +149,35 @@ impl Rules<'_> {
         &mut self,
         to: Use,
         (event, reached): (EventId, Cond),
-        mut over: impl FnMut(&mut Self, usize) -> Cond,
+        over: &[Cond],
         chosen: &Chosen,
     ) -> Result<Vec<(EventId, Cond)>, Reason> {
         let mut ended = Vec::new();
         if !matches!(to.naming, Naming::Counted { .. }) || !self.counts(to)?.contains(&None) {
             return Ok(ended);
         }
+        // Each phase that can be that one: who is in it, when it is over and for all.
+        let mut all = Vec::new();
+        for (k, &over) in over.iter().enumerate().filter(|(_, over)| **over != Cond::FALSE) {
+            let in_k = self.in_phase(to, k, chosen);
+            let for_all = self.for_all(&in_k);
+            let counts = self.pool().and(over, for_all);
+            if counts != Cond::FALSE {
+                all.push((self.threads(&in_k), counts));
+            }
+        }
         for t in self.program.thread_ids() {
             if t == to.thread || !self.same_group(to.group, to.thread, t) {
                 continue;
             }
-            let missing = |r: &mut Self, k| {
-                let in_k = r.in_phase(to, k, chosen);
-                let for_all = r.for_all(&in_k);
-                let arrived = r.arrived(t, &in_k);
-                let pool = r.pool();
+            let mut absent = Cond::FALSE;
+            for (threads, counts) in &all {
+                let arrived = threads.get(&t).copied().unwrap_or(Cond::FALSE);
+                let pool = self.pool();
                 let missing = pool.not(arrived);
-                pool.and(for_all, missing)
-            };
-            let absent = self.some_phase(self.phases(), &mut over, missing);
+                let missing = pool.and(*counts, missing);
+                absent = pool.or(absent, missing);
+            }
             if absent == Cond::FALSE {
                 continue;
             }
@@ -205,8 +214,9 @@ impl Rules<'_> {
                 None => m,
             }),
             Naming::Counted { .. } => {
-                let arrives = |r: &mut Self, k| r.phase_is(i, a, k, chosen);
-                let same = self.some_phase(self.phases(), arrives, |r, k| r.waits_for(w, k, chosen));
+                let arrives = self.phases_of(i, a, chosen);
+                let waited = self.waits_for(w, chosen);
+                let same = self.some_phase(&arrives, |_, k| waited.get(k).copied().unwrap_or(Cond::FALSE));
                 let cond = self.pool().and(m, same);
                 // Only matters when both execute.
                 let care = self.pool().and(a.guard, w.reached);

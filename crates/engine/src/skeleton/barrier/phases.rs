@@ -1,12 +1,13 @@
 //! Phases of barriers: which arrivals make one up, and the free choices where the program does not determine that.
 
-use std::ops::Range;
+use std::rc::Rc;
 
 use super::{BarrierEdges, Rules};
 use crate::skeleton::graph::MAX_PHASE_CHOICES;
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
 use program::ThreadId;
+use rustc_hash::FxHashMap;
 use verdict::Reason;
 
 /// Free choices made for arrivals, by index.
@@ -193,6 +194,12 @@ impl Rules<'_> {
 
     /// When two of those say different thread counts.
     pub(super) fn mixed(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
+        // At one barrier, to say none is to say the same.
+        let mut given = in_phase.iter().map(|a| self.count(a.0));
+        let first = given.next();
+        if given.all(|count| Some(count) == first) {
+            return Cond::FALSE;
+        }
         let mut mixed = Cond::FALSE;
         for (n, &(a, here)) in in_phase.iter().enumerate() {
             for &(b, there) in &in_phase[n + 1..] {
@@ -205,71 +212,76 @@ impl Rules<'_> {
         mixed
     }
 
+    /// By thread: when it is among those.
+    pub(super) fn threads(&mut self, in_phase: &[(Use, Cond)]) -> FxHashMap<ThreadId, Cond> {
+        let mut threads = FxHashMap::default();
+        for &(of, here) in in_phase {
+            let so_far = threads.entry(of.thread).or_insert(Cond::FALSE);
+            *so_far = self.pool().or(*so_far, here);
+        }
+        threads
+    }
+
     /// When a thread is among those.
     pub(super) fn arrived(&mut self, thread: ThreadId, in_phase: &[(Use, Cond)]) -> Cond {
         let own = in_phase.iter().filter(|a| a.0.thread == thread);
         own.fold(Cond::FALSE, |so_far, a| self.pool().or(so_far, a.1))
     }
 
-    /// When arrival `i` is in phase `k`, given that it executes.
-    pub(super) fn phase_is(&mut self, i: usize, a: &Arrival, k: usize, chosen: &Chosen) -> Cond {
-        match &chosen.phase[i] {
-            Some(phases) => phases.get(k).copied().unwrap_or(Cond::FALSE),
-            None => {
-                if let Some(&known) = self.determined.get(&(i, k)) {
-                    return known;
-                }
-                let earlier = self.earlier(a.at.thread, a.event, a.at);
-                // A phase behind the last one is asked about, too.
-                for k in 0..=self.phases().end {
-                    let here = self.pool().exactly(k, &earlier);
-                    self.determined.insert((i, k), here);
-                }
-                self.determined[&(i, k)]
-            }
+    /// By phase: when arrival `i` is in it, given that it executes. It is in none behind these.
+    pub(super) fn phases_of(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Rc<[Cond]> {
+        if let Some(phases) = &chosen.phase[i] {
+            return phases.as_slice().into();
         }
+        if let Some(known) = self.determined.get(&i) {
+            return known.clone();
+        }
+        let earlier = self.earlier(a.at.thread, a.event, a.at);
+        let phases: Rc<[Cond]> = (0..=earlier.len()).map(|k| self.pool().exactly(k, &earlier)).collect();
+        self.determined.insert(i, phases.clone());
+        phases
     }
 
-    /// When the wait is for phase `k`: its thread's latest arrival is in that phase.
-    pub(super) fn waits_for(&mut self, w: &Wait, k: usize, chosen: &Chosen) -> Cond {
-        let key = (w.event, w.to_arrive(), k);
-        if let Some(&known) = self.waited.get(&key) {
-            return known;
+    /// When arrival `i` is in phase `k`, given that it executes.
+    pub(super) fn phase_is(&mut self, i: usize, a: &Arrival, k: usize, chosen: &Chosen) -> Cond {
+        self.phases_of(i, a, chosen).get(k).copied().unwrap_or(Cond::FALSE)
+    }
+
+    /// By phase: when the wait is for it, as its thread's latest arrival is in that phase. It is for none behind these.
+    pub(super) fn waits_for(&mut self, w: &Wait, chosen: &Chosen) -> Rc<[Cond]> {
+        let key = (w.event, w.to_arrive());
+        if let Some(known) = self.waited.get(&key) {
+            return known.clone();
         }
         let own: Vec<(usize, Arrival, Cond)> = self
             .matching_arrivals(w.at)
             .into_iter()
             .filter(|(_, a, _)| a.at.thread == w.at.thread && a.event < w.event)
             .collect();
-        let mut result = Cond::FALSE;
+        let mut result = Vec::new();
         let mut none_later = Cond::TRUE;
         for (i, a, m) in own.into_iter().rev() {
-            let in_k = self.phase_is(i, &a, k, chosen);
+            let phases = self.phases_of(i, &a, chosen);
             let pool = self.pool();
             let here = pool.and(a.guard, m);
             let latest = pool.and(here, none_later);
-            let hit = pool.and(latest, in_k);
-            result = pool.or(result, hit);
+            result.resize(result.len().max(phases.len()), Cond::FALSE);
+            for (so_far, &in_k) in result.iter_mut().zip(phases.iter()) {
+                let hit = pool.and(latest, in_k);
+                *so_far = pool.or(*so_far, hit);
+            }
             let absent = pool.not(here);
             none_later = pool.and(none_later, absent);
         }
-        self.waited.insert(key, result);
+        let result: Rc<[Cond]> = result.into();
+        self.waited.insert(key, result.clone());
         result
     }
 
     /// When both hold of one of the phases; the second is asked only of those of which the first can hold.
-    pub(super) fn some_phase(
-        &mut self,
-        phases: Range<usize>,
-        mut first: impl FnMut(&mut Self, usize) -> Cond,
-        mut second: impl FnMut(&mut Self, usize) -> Cond,
-    ) -> Cond {
+    pub(super) fn some_phase(&mut self, first: &[Cond], mut second: impl FnMut(&mut Self, usize) -> Cond) -> Cond {
         let mut result = Cond::FALSE;
-        for k in phases {
-            let holds = first(self, k);
-            if holds == Cond::FALSE {
-                continue;
-            }
+        for (k, &holds) in first.iter().enumerate().filter(|(_, holds)| **holds != Cond::FALSE) {
             let also = second(self, k);
             let both = self.pool().and(holds, also);
             result = self.pool().or(result, both);
@@ -277,14 +289,10 @@ impl Rules<'_> {
         result
     }
 
-    /// As many phases as there can be.
-    pub(super) fn phases(&self) -> Range<usize> {
-        0..self.out.arrivals.len()
-    }
-
     /// When two arrivals are in one phase, given that they are at one barrier.
     pub(super) fn same_phase(&mut self, i: usize, a: &Arrival, j: usize, b: &Arrival, chosen: &Chosen) -> Cond {
-        self.some_phase(self.phases(), |r, k| r.phase_is(i, a, k, chosen), |r, k| r.phase_is(j, b, k, chosen))
+        let mine = self.phases_of(i, a, chosen);
+        self.some_phase(&mine, |r, k| r.phase_is(j, b, k, chosen))
     }
 
     /// When two arrivals are at one barrier in one phase. Instance barriers have a single one.
@@ -336,11 +344,8 @@ impl Rules<'_> {
         if m == Cond::FALSE {
             return Ok(m);
         }
-        let next = self.some_phase(
-            self.phases(),
-            |r, k| r.phase_is(i, a, k, chosen),
-            |r, k| r.phase_is(j, b, k + 1, chosen),
-        );
+        let mine = self.phases_of(i, a, chosen);
+        let next = self.some_phase(&mine, |r, k| r.phase_is(j, b, k + 1, chosen));
         let cond = self.pool().and(m, next);
         let care = self.pool().and(a.guard, b.guard);
         Ok(self.pool().restrict(cond, care))
