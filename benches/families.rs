@@ -55,7 +55,8 @@ const FAMILIES: &[Family] = &[
     Family { name: "SAMELOC", asked: Asked::Reach, sizes: &[16, 32, 64], make: same_location },
     Family { name: "LONG+fence.sc", asked: Asked::Reach, sizes: &[8, 16, 32, 64], make: long },
     Family { name: "branches", asked: Asked::Reach, sizes: &[6, 12, 24], make: branches },
-    Family { name: "barriers", asked: Asked::Reach, sizes: &[2, 4, 6, 12], make: barriers },
+    Family { name: "barriers", asked: Asked::Reach, sizes: &[2, 4, 6, 12, 32], make: barriers },
+    Family { name: "meeting", asked: Asked::Reach, sizes: &[16, 64, 256], make: meeting },
     Family { name: "chain+acq_rel", asked: Asked::Reach, sizes: &[4, 8, 16], make: |n| chain(n, "acq_rel") },
     Family { name: "chain+relaxed", asked: Asked::Reach, sizes: &[4, 8, 16], make: |n| chain(n, "relaxed") },
     Family { name: "ticket lock", asked: Asked::Reach, sizes: &[2, 3], make: ticket },
@@ -165,6 +166,15 @@ fn barriers(n: usize) -> String {
     let text =
         test(&cells.iter().map(String::as_str).collect::<Vec<_>>(), &threads, &format!("P3:r{} == 0", n - 1));
     (1..4).fold(text, |text, cta| text.replace(&format!("cta = {cta}\n"), "cta = 0\n"))
+}
+
+/// Threads that meet at one barrier, each with a store before it and a load of what its neighbour stored behind it.
+fn meeting(n: usize) -> String {
+    let cells: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
+    let thread = |t: usize| format!("st.weak.u32 [x{t}], 1; bar.sync 0; ld.weak.u32 r0, [x{}]; ", (t + 1) % n);
+    let threads: Vec<String> = (0..n).map(thread).collect();
+    let text = test(&cells.iter().map(String::as_str).collect::<Vec<_>>(), &threads, "P0:r0 == 0");
+    (1..n).fold(text, |text, cta| text.replace(&format!("cta = {cta}\n"), "cta = 0\n"))
 }
 
 /// A message passed through read-modify-writes of one flag.
