@@ -857,6 +857,10 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
     ] {
         Folder::new(&[("t.toml", &c_like("cuda", memory, &code))]).refused(&["t.toml"], &[words]);
     }
+    let moved = "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = { g = { init = [1, 2, 3, 4], type = \"int\" } }\n\
+                 [kernel]\nblock = 1\ncode = '''\n__global__ void k(int *g) {\n__shared__ int x[4]; auto p = cuda::make_pipeline();\n\
+                 for (int i = 0; i < 2; ++i) { cuda::memcpy_async(x, g, 4, p); g = g + 1; }\n}\n'''\n";
+    Folder::new(&[("t.toml", moved)]).refused(&["t.toml"], &["what this points to cannot be told"]);
     let host = "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = { x = 0 }\n[[host]]\ncode = \"cudaGridDependencySynchronize();\"\n";
     Folder::new(&[("t.toml", host)])
         .refused(&["t.toml"], &["`cudaGridDependencySynchronize` is a function of the device"]);

@@ -69,7 +69,9 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) kernel: Option<&'a str>,
     /// In how many blocks the statements of the kernel or the thread are.
     pub(super) outermost: usize,
-    regs: Vec<Register>,
+    pub(super) regs: Vec<Register>,
+    /// Registers that were taken for the addresses that they have from the start, and where.
+    pub(super) kept_addresses: Vec<(RegId, Range<usize>)>,
     /// The registers that conditions may know by a name, with their types.
     named: BTreeMap<String, Vec<(Type, RegId)>>,
     /// How many registers the test gave values to; they are the first ones.
@@ -115,6 +117,7 @@ impl<'a, 's> Lowering<'a, 's> {
             kernel: None,
             outermost: 0,
             regs: Vec::new(),
+            kept_addresses: Vec::new(),
             named: BTreeMap::new(),
             given: 0,
             hidden: HashMap::new(),
@@ -154,6 +157,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     for at in std::mem::take(&mut l.returns) {
         l.patch(at, end);
     }
+    l.keep_addresses();
     l.rename();
     Lowered { regs: l.regs, code: l.code, read_only: l.read_only, calls: l.host.requests }
 }

@@ -18,7 +18,7 @@ use super::inline_asm::{Given, How};
 use super::lower::Lowering;
 use super::ptx_forms::{Arg, FORMS, Form, Gives, OF_PIPELINES, forms, is_instruction, plain};
 use super::types::{Enumeration, Qualified, Type, Value};
-use program::{BinOp, Class, Expr, Op, Scope, Space, Ty};
+use program::{BinOp, Class, Expr, Init, Op, RegId, Scope, Space, Ty};
 
 /// The type of such a pipeline.
 const PIPELINE: &str = "cuda::pipeline<cuda::thread_scope_thread>";
@@ -333,14 +333,62 @@ impl Lowering<'_, '_> {
             });
             return None;
         };
-        if value.expr.base().is_none() {
-            self.error("unsupported-address", &tree.range, "what this points to cannot be told", |d| {
-                d.label("expected an array of the test or the kernel, perhaps with an offset")
-            });
+        let addr = self.from_the_start(value.expr, &tree.range);
+        if addr.base().is_none() {
+            self.untold(&tree.range);
             return None;
         }
-        self.in_space(&value.expr, space, &tree.range)?;
-        Some((value.expr, ty))
+        self.in_space(&addr, space, &tree.range)?;
+        Some((addr, ty))
+    }
+
+    fn untold(&mut self, range: &Range<usize>) {
+        self.error("unsupported-address", range, "what this points to cannot be told", |d| {
+            d.label("expected an array of the test or the kernel, or a parameter that stays what it is, perhaps with an offset")
+        });
+    }
+
+    /// A value, with the addresses that parameters have from the start; whether they keep these is seen in the end.
+    fn from_the_start(&mut self, mut value: Expr, range: &Range<usize>) -> Expr {
+        let mut found = Vec::new();
+        value.visit_mut(&mut |e| {
+            if let Expr::Reg(r) = *e
+                && let Some(address) = self.address_in(r)
+            {
+                found.push((r, range.clone()));
+                *e = address;
+            }
+        });
+        self.kept_addresses.extend(found);
+        value
+    }
+
+    /// The address that a register has had since it got one, if it got no other value so far.
+    fn address_in(&self, reg: RegId) -> Option<Expr> {
+        let mut written = self.code.iter().filter(|instr| instr.op.defines() == Some(reg));
+        match (written.next().map(|instr| &instr.op), &self.regs[usize::from(reg.0)].init) {
+            (None, Init::Address { loc, index }) => {
+                let offset = i64::from(*index) * i64::from(self.symbols.ty(*loc).bytes());
+                let sum = Expr::Bin(BinOp::Add, Ty::U64, Expr::Address(*loc).into(), Expr::Const(offset).into());
+                Some(if offset == 0 { Expr::Address(*loc) } else { sum })
+            }
+            (Some(Op::Assign { value, .. }), _) if written.next().is_none() => match value {
+                Expr::Reg(other) if *other != reg => self.address_in(*other),
+                value => {
+                    self.init_of(value).filter(|init| matches!(init, Init::Address { .. })).map(|_| value.clone())
+                }
+            },
+            _ => None,
+        }
+    }
+
+    /// Reports parameters that were taken for what they are at the start, and are written.
+    pub(super) fn keep_addresses(&mut self) {
+        for (reg, range) in std::mem::take(&mut self.kept_addresses) {
+            if self.address_in(reg).is_none() {
+                self.untold(&range);
+            }
+        }
     }
 
     /// Reports an address that is surely of another space.
@@ -420,7 +468,7 @@ mod tests {
     use crate::isa::clike::{Env, Language, Unit};
     use crate::isa::{Object, SymbolKind, Symbols};
     use diag::{MappedText, Sink, SourceFile, Span, Style, render};
-    use program::{Class, Dialect, Init, Seat};
+    use program::{Class, Dialect, Seat};
 
     /// What is wrong with a thread's code over what arguments name here; nothing: it becomes PTX.
     fn wrong(code: &str) -> String {
