@@ -5,6 +5,7 @@
 //! - A diagnostic owns what it needs to be printed; it never refers to a global source table.
 //! - This module is a leaf: it knows nothing of programs, models or verdicts.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -207,13 +208,16 @@ impl fmt::Display for Diagnostic {
 /// More names than these are not compared: a generated file should not wait for its "did you mean".
 const MAX_CANDIDATES: usize = 1000;
 
-/// The candidate closest to `word` by edit distance, if it is close enough to be worth proposing.
+/// The candidate closest to `word` by edit distance, if it is close enough to be worth proposing; of several, the one that
+/// begins most like it.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
     let ranked = candidates.into_iter().filter(close).take(MAX_CANDIDATES).map(|c| (edit_distance(word, c), c));
+    let alike = |c: &str| word.chars().zip(c.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
     // Replacing every character is no typo.
-    ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count())).min().map(|(_, c)| c)
+    let near = ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count()));
+    near.min_by_key(|&(d, c)| (d, Reverse(alike(c)), c)).map(|(_, c)| c)
 }
 
 /// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string alignment).
@@ -245,6 +249,7 @@ mod tests {
     fn nearest_finds_typos_and_leaves_strangers_alone() {
         assert_eq!(nearest("relaxd", ["relaxed", "release"]), Some("relaxed"));
         assert_eq!(nearest("gup", ["gpu", "cta"]), Some("gpu"));
+        assert_eq!(nearest("stt", ["set", "st"]), Some("st"));
         assert_eq!(nearest("x", ["y"]), None);
         assert_eq!(nearest("zzz", ["relaxed", "release"]), None);
     }
