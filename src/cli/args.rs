@@ -103,8 +103,31 @@ pub struct Talk {
 pub enum LettersArg {
     /// System scope, and threads on several devices
     Sys,
+    /// Cluster scope, and threads in several clusters
+    Cluster,
     /// Compare-exchanges in place of exchanges
     Cas,
+    /// Reductions that add
+    Red,
+    /// Accesses by another virtual address, and the proxy fence
+    Alias,
+    /// Accesses through the surface proxy, and its fence
+    Surface,
+}
+
+impl LettersArg {
+    /// What the search calls them.
+    pub fn further(self) -> distinguish::Further {
+        use distinguish::Further;
+        match self {
+            LettersArg::Sys => Further::System,
+            LettersArg::Cluster => Further::Cluster,
+            LettersArg::Cas => Further::Compare,
+            LettersArg::Red => Further::Reduce,
+            LettersArg::Alias => Further::Alias,
+            LettersArg::Surface => Further::Surface,
+        }
+    }
 }
 
 /// Options of the commands that ask the checkers.
@@ -317,7 +340,8 @@ pub struct DistinguishArgs {
     /// At most N instructions
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
     pub size: u8,
-    /// Further instructions: `sys`, system scope and threads on several devices; `cas`, compare-exchanges in place of exchanges
+    /// Further instructions: `sys`, system scope and threads on several devices; `cluster`, that of clusters; `cas`,
+    /// compare-exchanges in place of exchanges; `red`, reductions; `alias` and `surface`, accesses by such names and proxy fences
     #[arg(long, value_name = "LETTERS", value_enum, value_delimiter = ',', hide_possible_values = true)]
     pub with: Vec<LettersArg>,
     /// Only outcomes that no interleaving shows, though each location alone looks like memory: critical cycles

@@ -258,7 +258,7 @@ fn search(run: &mut Run<'_>, args: &CompilersArgs, report: &Report, row: (Kind, 
     let allows = Side { model: target.clone(), mapping: Some(mapping) };
     let promised = Side { model: target, mapping: Some(report.mapping) };
     let forbids = Side { model: source, mapping: None };
-    let mut alphabet = Alphabet::new(language.dialect, false);
+    let mut alphabet = Alphabet::new(language.dialect, &[]);
     let set = run.settings.set.clone();
     // The search knows exchanges alone, which are what compare-exchanges are where they succeed. What is found is written with
     // those, and decided so.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use super::args::{DistinguishArgs, EngineArg, LettersArg, QuestionArgs};
+use super::args::{DistinguishArgs, EngineArg, QuestionArgs};
 use super::catalogue::{Catalogue, NameKind, Named};
 use super::compare;
 use super::decide::Decided;
@@ -15,8 +15,9 @@ use super::plan::Unit;
 use super::run::Run;
 use super::seams;
 use super::terminal::Terminal;
+use clap::ValueEnum as _;
 use diag::Diagnostic;
-use distinguish::{Alphabet, Found, Judged, Sought, Tier};
+use distinguish::{Alphabet, Found, Further, Judged, Sought, Tier};
 use front::mapping::{Mapping, Told, shipped};
 use program::Dialect;
 use program::options::Setting;
@@ -72,14 +73,23 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         super::exit::INVALID
     })?;
     run.open(&[], false)?;
-    let system = args.with.contains(&LettersArg::Sys);
-    if system && !dialect.row().scopes.iter().any(|scope| scope.1 == program::Scope::Sys) {
-        let message = format!("{} has no system scope, which `--with sys` asks for", dialect.row().doc);
-        terminal.diagnose(&Diagnostic::plain("no-such-letters", message).help("leave out `sys`"));
-        return Err(super::exit::INVALID);
+    let further: Vec<Further> = args.with.iter().map(|letters| letters.further()).collect();
+    for (word, letters) in args.with.iter().zip(&further) {
+        if let Some(noun) = letters.lacks(dialect) {
+            let word = word.to_possible_value().map_or(String::new(), |word| word.get_name().to_owned());
+            let message = format!("{} has no {noun}, which `--with {word}` asks for", dialect.row().doc);
+            terminal.diagnose(&Diagnostic::plain("no-such-letters", message).help(format!("leave out `{word}`")));
+            return Err(super::exit::INVALID);
+        }
     }
-    let alphabet = Alphabet { compares: args.with.contains(&LettersArg::Cas), ..Alphabet::new(dialect, system) };
+    let alphabet = Alphabet::new(dialect, &further);
     if args.suite {
+        if further.contains(&Further::Reduce) {
+            let message =
+                "a suite has no reductions: nobody sees what they read, and what a weakening leaves of it";
+            terminal.diagnose(&Diagnostic::plain("no-such-letters", message).help("leave out `red`"));
+            return Err(super::exit::INVALID);
+        }
         super::suite::suite(&mut run, args, &sides[1], &alphabet)?;
         return Ok(run.end());
     }

@@ -60,6 +60,30 @@ fn letters_that_are_asked_for_are_said() {
         assert!(alphabet.contains(part), "{part}: {alphabet}");
     }
     assert!(lines[0]["found"][0]["program"].as_str().is_some_and(|p| p.contains(".cas ")), "{lines:?}");
+    let (lines, said) = distinguish(&["ptx", "sc", "--with", "cluster,red,alias,surface", "--size", "2"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let alphabet = lines[0]["alphabet"].as_str().expect("text");
+    for part in [
+        "reductions that add",
+        "the proxy fence of aliases",
+        "the proxy fence of surfaces",
+        "scopes cta, cluster, gpu",
+    ] {
+        assert!(alphabet.contains(part), "{part}: {alphabet}");
+    }
+}
+
+/// Two versions of PTX differ on two accesses, if one is through a surface; and on reductions, in one direction.
+#[test]
+fn versions_of_ptx_differ_on_surfaces_and_reductions() {
+    let sizes = |arguments: &[&str]| {
+        let (lines, said) = distinguish(&[arguments, &["--both"]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        lines.iter().map(|line| line["found"][0]["size"].as_u64()).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(&["ptx-v7.5", "ptx-v6.0", "--with", "surface", "--size", "2"]), [Some(2), None]);
+    assert_eq!(sizes(&["ptx-v7.5", "ptx-v6.0", "--size", "2"]), [None, None]);
+    assert_eq!(sizes(&["ptx-v7.5", "ptx", "--with", "red", "--size", "3"]), [None, None]);
 }
 
 /// Critical cycles alone: an exchange that reads what is overwritten is none.
@@ -92,6 +116,9 @@ fn models_that_have_nothing_in_common_are_refused() {
         (&["ptx", "sc", "--mapping", "ptx-ptx"], "there is no mapping `ptx-ptx`"),
         (&["ptx", "sc", "--with", "barriers"], "invalid value 'barriers' for '--with <LETTERS>'"),
         (&["c11", "rc11", "--with", "sys"], "C11 atomics has no system scope, which `--with sys` asks for"),
+        (&["c11", "rc11", "--with", "red"], "C11 atomics has no reductions that return nothing"),
+        (&["opencl", "opencl-3.1", "--with", "surface"], "has no surfaces, which `--with surface` asks for"),
+        (&["ptx", "--suite", "--with", "red"], "a suite has no reductions"),
         (&["ptx", "--suite", "--critical"], "cannot be used with"),
         (&["ptx", "sc", "--report", "junit=a.xml"], "`junit` is for answers to questions"),
     ] {

@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 
 use crate::flat::{Flat, MOST_EVENTS, Rows, close, is_acyclic, ones};
-use crate::letters::Alphabet;
-use crate::outcome::{Outcome, orders};
-use crate::shape::{Shape, Slot};
+use crate::letters::{Alphabet, Name};
+use crate::outcome::{Outcome, alike, orders};
+use crate::shape::{Kind, Shape, Slot};
 use cat::model::ir::{Effect, FreeId, Kind as Sort, Model, NodeOp, Shape as Form, Test};
 use engine::skeleton::base::Base;
 use engine::skeleton::signature::{may_raise, row};
@@ -41,7 +41,10 @@ enum Relation {
     OneThread,
     Apart,
     OneLocation,
+    OneAddress,
     Halves,
+    /// The same of an addition: what is written depends on what is read.
+    Added,
     Inclusion,
     Group(Scope),
     OneGpu,
@@ -56,9 +59,10 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("int", Relation::OneThread),
     ("ext", Relation::Apart),
     ("loc", Relation::OneLocation),
-    ("vloc", Relation::OneLocation),
+    ("vloc", Relation::OneAddress),
     ("same-object", Relation::OneLocation),
     ("rmw", Relation::Halves),
+    ("data", Relation::Added),
     ("sr", Relation::Inclusion),
     ("swarp", Relation::Group(Scope::Warp)),
     ("ssg", Relation::Group(Scope::Warp)),
@@ -85,6 +89,10 @@ struct Event {
     thread: Option<u8>,
     slot: u8,
     location: Option<u8>,
+    /// By another virtual address than its own.
+    aliased: bool,
+    /// Of an addition: what it writes depends on what it reads.
+    adds: bool,
 }
 
 /// A model and the program that it is asked about.
@@ -102,6 +110,8 @@ pub struct Judge<'a> {
     flags: Vec<usize>,
     /// When it is known whether they are raised.
     flagged: usize,
+    /// The outcomes of a shape that look alike, where several do.
+    alike: (Option<Shape>, Vec<Vec<Outcome>>),
     /// The outcomes of a shape, but for which write is last.
     outcomes: (Option<Shape>, Vec<Outcome>),
 
@@ -124,8 +134,8 @@ pub struct Judge<'a> {
     least: Vec<Vec<usize>>,
 }
 
-/// Where an event stands: its thread, its instruction, its location, whether it reads and writes.
-type Stand = (Option<u8>, u8, Option<u8>, bool, bool);
+/// Where an event stands: its thread, its instruction, its location, whether it reads, writes, and does so by another address.
+type Stand = (Option<u8>, u8, Option<u8>, bool, bool, [bool; 2]);
 
 /// A free order, its bounds, and the ways to choose it.
 #[derive(Clone, Debug)]
@@ -187,7 +197,8 @@ impl<'a> Judge<'a> {
                 None => initial = sets,
                 Some(t) if t.0 == 0 => {
                     let line = task.sk.program.thread(t).code[event.instr].line;
-                    let event = Event { sets, scope, reads, writes, thread: None, slot: 0, location: None };
+                    let (thread, slot, location, aliased, adds) = (None, 0, None, false, false);
+                    let event = Event { sets, scope, reads, writes, thread, slot, location, aliased, adds };
                     by_line.entry(line).or_default().push(event);
                 }
                 Some(_) => {}
@@ -197,7 +208,12 @@ impl<'a> Judge<'a> {
         let first = test.program.threads[0].code.first().map_or(0, |i| i.line);
         let line = |l: usize| by_line.remove(&(first + l as u32)).unwrap_or_default();
         let mut line = line;
-        let becomes = (0..alphabet.letters.len()).map(&mut line).collect();
+        let mut becomes: Vec<Vec<Event>> = (0..alphabet.letters.len()).map(&mut line).collect();
+        for (events, letter) in becomes.iter_mut().zip(&alphabet.letters) {
+            for event in events {
+                (event.aliased, event.adds) = (letter.name == Name::Alias, letter.kind == Kind::Reduce);
+            }
+        }
         task.open.clear();
         Ok(Judge {
             model,
@@ -205,6 +221,7 @@ impl<'a> Judge<'a> {
             becomes,
             initial,
             flagged: flags.iter().map(|&f| flat.stage(model.flags[f].node)).fold(1, usize::max),
+            alike: (None, Vec::new()),
             outcomes: (None, Vec::new()),
             flat,
             flags,
@@ -244,6 +261,8 @@ impl<'a> Judge<'a> {
                 thread: None,
                 slot: 0,
                 location: Some(l),
+                aliased: false,
+                adds: false,
             });
         }
         for (i, ((thread, slot), &letter)) in shape.slots().zip(letters).enumerate() {
@@ -266,7 +285,8 @@ impl<'a> Judge<'a> {
         if n > MOST_EVENTS {
             return false;
         }
-        let stands = || self.events.iter().map(|e| (e.thread, e.slot, e.location, e.reads, e.writes));
+        let stands =
+            || self.events.iter().map(|e| (e.thread, e.slot, e.location, e.reads, e.writes, [e.aliased, e.adds]));
         let moved = self.stand.1 != places || !stands().eq(self.stand.0.iter().copied());
         if moved {
             self.stand = (stands().collect(), places.to_vec());
@@ -285,6 +305,11 @@ impl<'a> Judge<'a> {
             Err(_) => {}
         });
         self.possible = self.flat.run(0, |_| false).is_ok();
+        // What comes behind the axiom that nothing keeps was not computed for this program.
+        if !self.possible {
+            self.loaded = Some((shape.clone(), places.to_vec(), letters.to_vec()));
+            return true;
+        }
         let mut next = 0;
         for (f, free) in self.model.free.iter().enumerate() {
             let of = |node| *self.flat.value(node);
@@ -316,7 +341,18 @@ impl<'a> Judge<'a> {
 
     /// Whether some consistent execution of the program shows the outcome.
     pub fn allows(&mut self, outcome: &Outcome) -> bool {
-        self.some(outcome, false)
+        let Some((shape, ..)) = self.loaded.as_ref().filter(|loaded| loaded.0.has(Kind::Reduce)) else {
+            return self.some(outcome, false);
+        };
+        // Whatever an addition read that tells nobody.
+        if self.alike.0.as_ref() != Some(shape) {
+            self.alike = (Some(shape.clone()), alike(shape).into_values().collect());
+        }
+        let all = std::mem::take(&mut self.alike.1);
+        let alike = all.iter().find(|alike| alike.contains(outcome));
+        let allowed = alike.is_some_and(|alike| alike.iter().any(|outcome| self.some(outcome, false)));
+        self.alike.1 = all;
+        allowed
     }
 
     /// Whether some consistent execution that shows the outcome makes the program undefined.
@@ -332,6 +368,7 @@ impl<'a> Judge<'a> {
         let (mut of, mut outcomes) = std::mem::take(&mut self.outcomes);
         if of.as_ref() != Some(shape) {
             outcomes = crate::outcome::outcomes(shape);
+            outcomes.retain(|outcome| outcome.written(shape).is_some());
             // Whichever write is last: nothing is said of it.
             outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
             outcomes.sort();
@@ -515,6 +552,8 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
         Relation::OneThread => a.thread == b.thread,
         Relation::Apart => a.thread != b.thread,
         Relation::OneLocation => a.location.is_some() && a.location == b.location,
+        Relation::OneAddress => a.location.is_some() && a.location == b.location && a.aliased == b.aliased,
+        Relation::Added => a.adds && is_related(Relation::Halves, (i, a), (j, b), places),
         Relation::Halves => a.thread.is_some() && a.thread == b.thread && a.slot == b.slot && a.reads && b.writes,
         Relation::Inclusion => match (a.scope, b.scope) {
             (Some(x), Some(y)) => both(&|p, q| p.same(q, x) && p.same(q, y)),
@@ -539,7 +578,7 @@ pub fn judges(judged: Judged<'_>, alphabet: &Alphabet) -> bool {
 /// Why there is none.
 pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
     let slot = |l: &crate::letters::Letter| {
-        let location = (l.kind != crate::shape::Kind::Fence).then_some(0);
+        let location = (l.kind != Kind::Fence).then_some(0);
         Slot { kind: l.kind, location }
     };
     let slots: Vec<Slot> = alphabet.letters.iter().map(slot).collect();

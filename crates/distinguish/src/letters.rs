@@ -14,11 +14,64 @@ use program::{Dialect, Place, Scope};
 use crate::outcome::Outcome;
 use crate::shape::{Kind, LOCATIONS, Shape};
 
+/// What programs are made of only if it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Further {
+    /// System scope, and threads on several devices.
+    System,
+    /// Cluster scope, and threads in several clusters.
+    Cluster,
+    /// Compare-exchanges in place of exchanges.
+    Compare,
+    /// Additions that return nothing.
+    Reduce,
+    /// Accesses by another virtual address, and the proxy fence.
+    Alias,
+    /// Accesses through the surface proxy, and its fence.
+    Surface,
+}
+
+impl Further {
+    /// In words, if a dialect does not have it.
+    pub fn lacks(self, dialect: Dialect) -> Option<&'static str> {
+        let row = dialect.row();
+        let scope = |scope| row.scopes.iter().any(|known| known.1 == scope);
+        let (has, noun) = match self {
+            Further::System => (scope(Scope::Sys), "system scope"),
+            Further::Cluster => (scope(Scope::Cluster), "scope of clusters"),
+            Further::Compare => (true, "compare-exchanges"),
+            Further::Reduce => (row.proxies, "reductions that return nothing"),
+            Further::Alias => (row.proxies, "virtual aliases"),
+            Further::Surface => (row.proxies, "surfaces"),
+        };
+        (!has).then_some(noun)
+    }
+}
+
+/// By which name memory is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Name {
+    /// Its own.
+    Own,
+    /// Another virtual address.
+    Alias,
+    /// A surface.
+    Surface,
+}
+
+/// Names other than its own: what stands before it, what the test says of it, the instructions, the fence, what they are called.
+const NAMES: [(Name, &str, &str, [&str; 2], &str, &str); 2] = [
+    (Name::Alias, "a", "", ["st", "ld"], "fence.proxy.alias", "aliases"),
+    (Name::Surface, "s", ", proxy = \"surface\"", ["sust", "suld"], "fence.proxy.surface", "surfaces"),
+];
+
 /// An instruction, but for its location and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Letter {
     /// What it does.
     pub kind: Kind,
+    /// By which name; a fence other than that of memory's own name is a proxy fence.
+    pub name: Name,
     /// Its order; `None`: it is weak.
     pub order: Option<Order>,
     /// Its scope; `None`: it has none.
@@ -28,12 +81,15 @@ pub struct Letter {
 impl Letter {
     /// Whether it is the other one, or asks for less.
     pub fn is_below(&self, other: &Letter) -> bool {
+        if self.kind != other.kind || self.name != other.name {
+            return false;
+        }
         let order = match (self.order, other.order) {
-            (None, _) => return self.kind == other.kind,
+            (None, _) => return true,
             (Some(_), None) => false,
             (Some(a), Some(b)) => a.bits() & !b.bits() == 0,
         };
-        self.kind == other.kind && order && self.scope <= other.scope
+        order && self.scope <= other.scope
     }
 }
 
@@ -50,42 +106,68 @@ pub struct Alphabet {
     pub levels: Vec<Scope>,
 }
 
-const ACCESSES: [(Kind, &[Order]); 3] = [
+const ACCESSES: [(Kind, &[Order]); 4] = [
     (Kind::Write, &[Order::Relaxed, Order::Release, Order::SeqCst]),
     (Kind::Read, &[Order::Relaxed, Order::Acquire, Order::SeqCst]),
     (Kind::Update, &[Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst]),
+    (Kind::Reduce, &[Order::Relaxed, Order::Release]),
 ];
 
 impl Alphabet {
-    /// That of a dialect: group and device scope, wider ones with `system`.
-    pub fn new(dialect: Dialect, system: bool) -> Alphabet {
+    /// That of a dialect: group and device scope, and what is asked for.
+    pub fn new(dialect: Dialect, further: &[Further]) -> Alphabet {
         let row = dialect.row();
-        let known: &[Scope] =
-            if system { &[Scope::Cta, Scope::Gpu, Scope::Sys] } else { &[Scope::Cta, Scope::Gpu] };
-        let has = |s: &&Scope| row.scopes.iter().any(|known| known.1 == **s);
-        let mut scopes: Vec<Option<Scope>> = known.iter().filter(has).map(|s| Some(*s)).collect();
+        let asked = |what| further.contains(&what) && what.lacks(dialect).is_none();
+        let is_asked = |s: &Scope| match s {
+            Scope::Cluster => asked(Further::Cluster),
+            Scope::Sys => asked(Further::System),
+            _ => row.scopes.iter().any(|known| known.1 == *s),
+        };
+        let known = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
+        let mut scopes: Vec<Option<Scope>> = known.into_iter().filter(is_asked).map(Some).collect();
+        let mut names = vec![Name::Own];
+        names.extend(asked(Further::Alias).then_some(Name::Alias));
+        names.extend(asked(Further::Surface).then_some(Name::Surface));
         if scopes.is_empty() {
             scopes.push(None);
         }
         let mut letters = Vec::new();
+        let orders_and_scopes = |kind, name, order, letters: &mut Vec<Letter>| {
+            letters.extend(scopes.iter().map(|&scope| Letter { kind, name, order: Some(order), scope }));
+        };
         for (kind, orders) in ACCESSES {
-            if row.weak && kind != Kind::Update {
-                letters.push(Letter { kind, order: None, scope: None });
+            let is_plain = matches!(kind, Kind::Read | Kind::Write);
+            if kind == Kind::Reduce && !asked(Further::Reduce) {
+                continue;
             }
-            for &order in orders.iter().filter(|o| row.sc_accesses || **o != Order::SeqCst) {
-                letters.extend(scopes.iter().map(|&scope| Letter { kind, order: Some(order), scope }));
+            for &name in names.iter().filter(|name| is_plain || **name == Name::Own) {
+                if row.weak && is_plain {
+                    letters.push(Letter { kind, name, order: None, scope: None });
+                }
+                for &order in orders.iter().filter(|o| row.sc_accesses || **o != Order::SeqCst) {
+                    orders_and_scopes(kind, name, order, &mut letters);
+                }
             }
         }
         // Where accesses are weak unless they say otherwise, a fence that only acquires or releases is a late addition.
         let halves: &[Order] = if row.weak { &[] } else { &[Order::Acquire, Order::Release] };
         for &order in halves.iter().chain(&[Order::AcqRel, Order::SeqCst]) {
-            let kind = Kind::Fence;
-            letters.extend(scopes.iter().map(|&scope| Letter { kind, order: Some(order), scope }));
+            orders_and_scopes(Kind::Fence, Name::Own, order, &mut letters);
         }
-        let widest = if system { 0 } else { 1 };
-        let levels = [Scope::Gpu, Scope::Cta].into_iter().skip(widest);
-        let levels = levels.filter(|s| row.levels.iter().any(|level| level.scope == *s)).collect();
-        Alphabet { dialect, letters, compares: false, levels }
+        let proxy = |&name| Letter { kind: Kind::Fence, name, order: None, scope: None };
+        letters.extend(names[1..].iter().map(proxy));
+        let levels = [
+            (Scope::Gpu, asked(Further::System)),
+            (Scope::Cluster, asked(Further::Cluster)),
+            (Scope::Cta, row.levels.iter().any(|level| level.scope == Scope::Cta)),
+        ];
+        let levels = levels.into_iter().filter(|(_, has)| *has).map(|(level, _)| level).collect();
+        Alphabet { dialect, letters, compares: further.contains(&Further::Compare), levels }
+    }
+
+    /// Whether it has letters of a kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.of(kind).next().is_some()
     }
 
     /// The letters of a kind, by number.
@@ -108,51 +190,59 @@ impl Alphabet {
     /// The ways to put the threads of one group in two.
     pub fn steps_apart(&self, places: &[Place]) -> Vec<Vec<Place>> {
         let groups = |places: &[Place]| {
-            let mut groups: Vec<(u32, u32)> = places.iter().map(|p| (p.gpu, p.cta)).collect();
-            groups.sort_unstable();
-            groups.dedup();
-            let mut gpus: Vec<u32> = groups.iter().map(|g| g.0).collect();
-            gpus.dedup();
-            groups.len() + gpus.len()
+            let of = |level: &Scope| {
+                let mut groups: Vec<_> = places.iter().map(|p| p.group(*level)).collect();
+                groups.sort_unstable();
+                groups.dedup();
+                groups.len()
+            };
+            self.levels.iter().map(of).sum::<usize>()
         };
         let is_finer = |other: &Vec<Place>| {
             let pairs = || (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
             let kept = |scope| {
                 pairs().all(|(i, j)| !other[i].same(&other[j], scope) || places[i].same(&places[j], scope))
             };
-            groups(other) == groups(places) + 1 && kept(Scope::Cta) && kept(Scope::Gpu)
+            groups(other) == groups(places) + 1 && self.levels.iter().all(|level| kept(*level))
         };
         self.placements(places.len()).into_iter().filter(is_finer).collect()
     }
 
     /// Threads in one group.
     pub fn together(&self, threads: usize) -> Vec<Place> {
-        vec![Place::device(0, 0); threads]
+        vec![self.place(|_| 0); threads]
     }
 
     /// Every thread in a group of its own, at all levels.
     pub fn apart(&self, threads: usize) -> Vec<Place> {
-        let place = |t| Place::device(if self.levels.contains(&Scope::Gpu) { t } else { 0 }, t);
-        (0..threads as u32).map(place).collect()
+        (0..threads as u32).map(|t| self.place(|level| if self.levels.contains(&level) { t } else { 0 })).collect()
+    }
+
+    fn place(&self, group: impl Fn(Scope) -> u32) -> Place {
+        let cluster = self.levels.contains(&Scope::Cluster).then(|| group(Scope::Cluster));
+        Place { cluster, ..Place::device(group(Scope::Gpu), group(Scope::Cta)) }
     }
 
     /// Where threads may run: every way to put them in groups, those first that keep them apart.
     pub fn placements(&self, threads: usize) -> Vec<Vec<Place>> {
-        let mut all = vec![vec![Place::device(0, 0); threads]];
-        for &level in &self.levels {
+        let mut all = vec![self.together(threads)];
+        for (above, &level) in self.levels.iter().enumerate() {
+            let above = &self.levels[..above];
             let finer = |places: Vec<Place>| {
                 groupings(threads).into_iter().filter_map(move |groups| {
                     let mut places = places.clone();
                     for (place, group) in places.iter_mut().zip(groups) {
                         match level {
                             Scope::Gpu => place.gpu = group,
+                            Scope::Cluster => place.cluster = Some(group),
                             _ => place.cta = group,
                         }
                     }
                     // A number of a group means one group in each group above it: one way to write it is enough.
                     let fits = |(i, p): (usize, &Place)| {
-                        let same = |q: &&Place| q.cta == p.cta;
-                        level != Scope::Cta || places[..i].iter().find(same).is_none_or(|q| q.gpu == p.gpu)
+                        let same = |q: &&Place| q.group(level) == p.group(level);
+                        let first = places[..i].iter().find(same);
+                        first.is_none_or(|q| above.iter().all(|wider| q.group(*wider) == p.group(*wider)))
                     };
                     places.iter().enumerate().all(fits).then_some(places)
                 })
@@ -169,7 +259,7 @@ impl Alphabet {
         let row = self.dialect.row();
         let words = |kind| {
             let mut orders: Vec<&str> = Vec::new();
-            for l in self.of(kind).map(|i| &self.letters[i]) {
+            for l in self.of(kind).map(|i| &self.letters[i]).filter(|l| l.name == Name::Own) {
                 let word = l.order.map_or("weak", |o| bare(row.order_word(o)));
                 if !orders.contains(&word) {
                     orders.push(word);
@@ -182,6 +272,16 @@ impl Alphabet {
             [("stores", Kind::Write), ("loads", Kind::Read), (updates, Kind::Update), ("fences", Kind::Fence)];
         let mut text: Vec<String> =
             kinds.iter().map(|(noun, kind)| format!("{noun} ({})", words(*kind))).collect();
+        if self.has(Kind::Reduce) {
+            text.push(format!("reductions that add ({})", words(Kind::Reduce)));
+        }
+        let named = |name| self.letters.iter().any(|l| l.name == name);
+        for (.., noun) in NAMES.iter().filter(|n| named(n.0)) {
+            text.push(format!("stores and loads by {noun}, and the proxy fence of {noun}"));
+        }
+        if NAMES.iter().any(|n| named(n.0)) {
+            text.push("no fence next to another".to_owned());
+        }
         let mut scopes: Vec<String> = Vec::new();
         for scope in self.letters.iter().filter_map(|l| l.scope) {
             let word = row.bare_scope(scope);
@@ -213,9 +313,13 @@ impl Alphabet {
         let scope = letter.scope.map_or(String::new(), |s| row.scope_word(s));
         let Some(writing) = row.writing else {
             let suffix = if letter.order.is_none() { ".weak".to_owned() } else { format!("{order}{scope}") };
+            let (_, before, _, [store, load], fence, _) =
+                *NAMES.iter().find(|n| n.0 == letter.name).unwrap_or(&(Name::Own, "", "", ["st", "ld"], "", ""));
             return match letter.kind {
-                Kind::Write => format!("st{suffix} {location}, {value}"),
-                Kind::Read => format!("ld{suffix} {register}, {location}"),
+                Kind::Write => format!("{store}{suffix} {before}{location}, {value}"),
+                Kind::Read => format!("{load}{suffix} {register}, {before}{location}"),
+                Kind::Reduce => format!("red{suffix}.add {location}, {value}"),
+                Kind::Fence if letter.name != Name::Own => fence.to_owned(),
                 Kind::Update => match read {
                     None => format!("atom{suffix}.exch {register}, {location}, {value}"),
                     Some(read) => format!("atom{suffix}.cas {register}, {location}, {read}, {value}"),
@@ -230,6 +334,7 @@ impl Alphabet {
             Kind::Read => ("load", None),
             Kind::Update if read.is_some() => ("compare_exchange_strong", Some(value.as_str())),
             Kind::Update => ("exchange", Some(value.as_str())),
+            Kind::Reduce => ("fetch_add", Some(value.as_str())),
             Kind::Fence => return format!("{};", (row.fence)(order, &scope)),
         };
         // What fails adds no order to what succeeds.
@@ -245,7 +350,7 @@ impl Alphabet {
             // Where it fails, the register is what was read, and that is something else.
             return format!("int {register} = {read};\n{call};");
         }
-        if letter.kind.reads() { format!("int {register} = {call};") } else { format!("{call};") }
+        if letter.kind.tells() { format!("int {register} = {call};") } else { format!("{call};") }
     }
 
     /// A program as a test: the head is everything before its memory. The outcome says what compare-exchanges expect.
@@ -269,11 +374,23 @@ impl Alphabet {
             };
             let _ = writeln!(text, "{name} = {ty}");
         }
+        for (other, before, proxy, ..) in NAMES {
+            if letters.iter().any(|&l| self.letters[l].name == other) {
+                for name in &LOCATIONS[..shape.locations()] {
+                    let _ = writeln!(text, "{before}{name} = {{ alias = \"{name}\"{proxy} }}");
+                }
+            }
+        }
         let several = places.iter().any(|p| p.gpu != places[0].gpu);
+        let is_said = |scope| match scope {
+            Scope::Cta => true,
+            Scope::Gpu => several,
+            _ => self.levels.contains(&scope),
+        };
         let (mut next, values) = (0, values(shape));
         for (slots, place) in shape.threads.iter().zip(places) {
             text.push_str("\n[[thread]]\n");
-            for level in row.levels.iter().filter(|l| l.scope == Scope::Cta || several && l.scope == Scope::Gpu) {
+            for level in row.levels.iter().filter(|l| is_said(l.scope)) {
                 let _ = writeln!(text, "{} = {}", level.key, place.group(level.scope).unwrap_or(0));
             }
             text.push_str("code = '''\n");
@@ -281,7 +398,7 @@ impl Alphabet {
             for slot in slots {
                 let location = slot.location.map_or("", |l| LOCATIONS[usize::from(l)]);
                 let register = format!("r{registers}");
-                registers += usize::from(slot.kind.reads());
+                registers += usize::from(slot.kind.tells());
                 let letter = &self.letters[letters[next]];
                 let source = outcome.filter(|_| self.compares).map(|outcome| outcome.sources[next]);
                 let read = source.map(|source| source.map_or(0, |w| values[usize::from(w)]));
@@ -299,13 +416,16 @@ fn bare(word: &str) -> &str {
     word.trim_start_matches('.').trim_start_matches("memory_order_")
 }
 
-/// What each instruction writes: every write to a location another value, from 1.
+/// What each instruction writes or adds: every write to a location another value, from 1; among additions, powers of two, so
+/// that a sum tells what it is made of.
 pub fn values(shape: &Shape) -> Vec<usize> {
+    let adds = shape.has(Kind::Reduce);
     let mut written = [0; LOCATIONS.len()];
     let value = |(_, slot): (usize, crate::shape::Slot)| match slot.location {
         Some(l) if slot.kind.writes() => {
             written[usize::from(l)] += 1;
-            written[usize::from(l)]
+            let number = written[usize::from(l)];
+            if adds { 1 << ((number - 1) % 8) } else { number }
         }
         _ => 0,
     };

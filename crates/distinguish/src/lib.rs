@@ -26,6 +26,6 @@ pub mod search;
 pub mod shape;
 
 pub use judge::{Judged, judges, sample};
-pub use letters::Alphabet;
+pub use letters::{Alphabet, Further};
 pub use outcome::Tier;
 pub use search::{Answer, Found, Minimal, Sought, Suite, Wanted, search, suite};

@@ -1,12 +1,14 @@
 //! Outcomes of a shape: what each read returns, and what each location holds in the end.
 //!
 //! Every write to a location writes another value and everything is observed, so an outcome says which write each read
-//! takes its value from, and which one is last. What leaves more open is a union of these.
+//! takes its value from, and which one is last. What leaves more open is a union of these; so is what is seen of additions that
+//! tell nobody what they read.
 
 use crate::flat::{MOST_EVENTS, Rows, close, is_acyclic, ones};
 use crate::letters::values;
-use crate::shape::{LOCATIONS, Shape, Slot, permutations};
+use crate::shape::{Kind, LOCATIONS, Shape, Slot, permutations};
 use program::Place;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is observed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,11 +32,39 @@ pub enum Tier {
 
 /// The outcomes of a shape, one for each set of those that differ in names alone: whoever goes through all places and
 /// letters sees the others, too.
+///
+/// Where an instruction tells nobody what it read, outcomes look alike ([`alike`]): one stands for all, a critical one only if
+/// all are.
 pub fn distinct(shape: &Shape, tier: Tier) -> Vec<Outcome> {
+    if shape.has(Kind::Reduce) {
+        let critical: FxHashSet<Outcome> = of_tier(shape, Tier::Critical).into_iter().collect();
+        let mut all: Vec<Outcome> = alike(shape)
+            .into_values()
+            .filter(|alike| match tier {
+                Tier::All => true,
+                Tier::Critical => alike.iter().all(|o| critical.contains(o)),
+                Tier::Other => !alike.iter().all(|o| critical.contains(o)),
+            })
+            .map(|alike| alike[0].clone())
+            .collect();
+        all.sort();
+        return all;
+    }
     let symmetries = symmetries(shape);
     let mut all = of_tier(shape, tier);
     if symmetries.len() > 1 {
         all.retain(|o| symmetries.iter().all(|s| *o <= s.image(o)));
+    }
+    all
+}
+
+/// The outcomes of a shape, those together of which registers and memory look the same.
+pub fn alike(shape: &Shape) -> FxHashMap<Vec<usize>, Vec<Outcome>> {
+    let mut all: FxHashMap<Vec<usize>, Vec<Outcome>> = FxHashMap::default();
+    for outcome in outcomes(shape) {
+        if let Some(seen) = outcome.seen(shape) {
+            all.entry(seen).or_default().push(outcome);
+        }
     }
     all
 }
@@ -178,8 +208,8 @@ impl Symmetry {
         image
     }
 
-    /// Where the threads run then, device and group in the order of their first threads, and the letters.
-    pub(crate) fn labels(&self, places: &[Place], letters: &[usize]) -> (Vec<(u32, u32)>, Vec<usize>) {
+    /// Where the threads run then, device, cluster and group in the order of their first threads, and the letters.
+    pub(crate) fn labels(&self, places: &[Place], letters: &[usize]) -> (Vec<[u32; 3]>, Vec<usize>) {
         let (mut moved, mut image) = (places.to_vec(), letters.to_vec());
         places.iter().zip(&self.threads).for_each(|(place, &to)| moved[usize::from(to)] = place.clone());
         letters.iter().zip(&self.slots).for_each(|(letter, &to)| image[usize::from(to)] = *letter);
@@ -194,8 +224,10 @@ impl Symmetry {
             };
             moved.iter().map(number).collect::<Vec<u32>>()
         };
-        let (ctas, gpus) = (renumbered(|p| p.cta), renumbered(|p| p.gpu));
-        (gpus.into_iter().zip(ctas).collect(), image)
+        let [gpus, clusters, ctas] =
+            [renumbered(|p| p.gpu), renumbered(|p| p.cluster.unwrap_or(0)), renumbered(|p| p.cta)];
+        let groups = (0..moved.len()).map(|t| [gpus[t], clusters[t], ctas[t]]).collect();
+        (groups, image)
     }
 }
 
@@ -226,29 +258,61 @@ pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
 }
 
 impl Outcome {
+    /// By instruction: what it writes. `None`: an addition adds to itself, which no number does.
+    pub fn written(&self, shape: &Shape) -> Option<Vec<usize>> {
+        let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
+        let own = values(shape);
+        let of = |mut i: usize| {
+            let mut sum = own[i];
+            for _ in 0..slots.len() {
+                if slots[i].kind != Kind::Reduce {
+                    return Some(sum);
+                }
+                let Some(source) = self.sources[i] else { return Some(sum) };
+                i = usize::from(source);
+                sum += own[i];
+            }
+            None
+        };
+        (0..slots.len()).map(of).collect()
+    }
+
+    /// What registers and memory hold in the end, as far as a condition says it.
+    fn seen(&self, shape: &Shape) -> Option<Vec<usize>> {
+        let written = self.written(shape)?;
+        let told = shape.slots().enumerate().filter(|(_, (_, slot))| slot.kind.tells());
+        let read = told.map(|(i, _)| self.sources[i].map_or(0, |w| written[usize::from(w)]));
+        let last = self.last.iter().enumerate().filter(|(l, _)| writes(shape, *l) > 1);
+        Some(read.chain(last.map(|(_, w)| written[usize::from(*w)])).collect())
+    }
+
     /// As a condition.
     pub fn condition(&self, shape: &Shape) -> String {
-        let values = values(shape);
+        let values = self.written(shape).unwrap_or_else(|| values(shape));
         let mut atoms = Vec::new();
         let (mut thread, mut registers) = (0, 0);
         for (i, (t, slot)) in shape.slots().enumerate() {
             if t != thread {
                 (thread, registers) = (t, 0);
             }
-            if slot.kind.reads() {
+            if slot.kind.tells() {
                 let value = self.sources[i].map_or(0, |w| values[usize::from(w)]);
                 atoms.push(format!("P{t}:r{registers} == {value}"));
                 registers += 1;
             }
         }
         for (l, last) in self.last.iter().enumerate() {
-            let writes = shape.slots().filter(|(_, s)| s.kind.writes() && s.location == Some(l as u8)).count();
-            if writes > 1 {
+            if writes(shape, l) > 1 {
                 atoms.push(format!("{} == {}", LOCATIONS[l], values[usize::from(*last)]));
             }
         }
         atoms.join(" /\\ ")
     }
+}
+
+/// How many instructions write to a location.
+fn writes(shape: &Shape, location: usize) -> usize {
+    shape.slots().filter(|(_, s)| s.kind.writes() && s.location == Some(location as u8)).count()
 }
 
 /// The partial orders inside `within` that hold `containing`, relate the pairs of `covering`, and are transitive inside
@@ -322,7 +386,7 @@ fn extend_order(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::{Kind, shapes};
+    use crate::shape::shapes;
 
     #[test]
     fn what_nothing_writes_holds_its_initial_value() {
@@ -335,7 +399,8 @@ mod tests {
 
     #[test]
     fn outcomes_are_counted() {
-        let count = |size, tier| shapes(size).iter().map(|shape| distinct(shape, tier).len()).sum::<usize>();
+        let count =
+            |size, tier| shapes(size, false).iter().map(|shape| distinct(shape, tier).len()).sum::<usize>();
         let counts: Vec<[usize; 3]> =
             (2..=5).map(|size| [Tier::Critical, Tier::Other, Tier::All].map(|tier| count(size, tier))).collect();
         assert_eq!(counts, [[0, 66, 66], [0, 1569, 1569], [36, 59_635, 59_671], [1736, 2_590_118, 2_591_854]]);

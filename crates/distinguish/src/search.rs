@@ -116,7 +116,7 @@ pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
     let searcher = Searcher::new(sought)?;
     let mut answer = Answer::default();
     for size in 1..=sought.size {
-        let shapes = shapes(size);
+        let shapes = shapes(size, sought.alphabet.has(Kind::Reduce));
         let mut of_size = Vec::new();
         let mut done = shapes.len();
         // What no interleaving shows, though each location alone looks like memory, comes first.

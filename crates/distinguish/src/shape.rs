@@ -16,6 +16,8 @@ pub enum Kind {
     Read,
     /// Reads and writes at once: an exchange.
     Update,
+    /// Reads and writes at once, and tells nobody what it read: an addition.
+    Reduce,
     /// Orders.
     Fence,
 }
@@ -23,12 +25,17 @@ pub enum Kind {
 impl Kind {
     /// Whether it reads memory.
     pub fn reads(self) -> bool {
+        matches!(self, Kind::Read | Kind::Update | Kind::Reduce)
+    }
+
+    /// Whether it says in a register what it read.
+    pub fn tells(self) -> bool {
         matches!(self, Kind::Read | Kind::Update)
     }
 
     /// Whether it writes memory.
     pub fn writes(self) -> bool {
-        matches!(self, Kind::Write | Kind::Update)
+        matches!(self, Kind::Write | Kind::Update | Kind::Reduce)
     }
 
     /// In names of programs.
@@ -37,6 +44,7 @@ impl Kind {
             Kind::Write => "W",
             Kind::Read => "R",
             Kind::Update => "U",
+            Kind::Reduce => "A",
             Kind::Fence => "F",
         }
     }
@@ -85,6 +93,11 @@ impl Shape {
         threads.collect::<Vec<_>>().join("+")
     }
 
+    /// Whether it has an instruction of that kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.slots().any(|(_, slot)| slot.kind == kind)
+    }
+
     /// The one shape that stands for it and all that differ in names.
     fn canonical(&self) -> Shape {
         let count = self.locations();
@@ -124,18 +137,20 @@ pub fn permutations(n: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// All shapes of that many instructions, those of fewer read-modify-writes and threads first.
-pub fn shapes(size: usize) -> Vec<Shape> {
+/// All shapes of that many instructions, those of fewer read-modify-writes and threads first; with additions if so `reduced`.
+pub fn shapes(size: usize, reduced: bool) -> Vec<Shape> {
     let mut found = BTreeSet::new();
     let mut lengths = Vec::new();
+    let kinds: &[Kind] = &[Kind::Write, Kind::Read, Kind::Update, Kind::Reduce];
+    let kinds = if reduced { kinds } else { &kinds[..3] };
     partitions(size, size, MOST_THREADS, &mut Vec::new(), &mut lengths);
     for lengths in lengths {
         let threads = lengths.iter().map(|_| Vec::new()).collect();
-        extend(&lengths, 0, &mut Shape { threads }, &mut found);
+        extend(&lengths, 0, &mut Shape { threads }, kinds, &mut found);
     }
     let mut all: Vec<Shape> = found.into_iter().collect();
     let rank = |s: &Shape| {
-        let updates = s.slots().filter(|(_, slot)| slot.kind == Kind::Update).count();
+        let updates = s.slots().filter(|(_, slot)| slot.kind.reads() && slot.kind.writes()).count();
         (updates, s.threads.len())
     };
     all.sort_by_key(rank);
@@ -156,7 +171,7 @@ fn partitions(left: usize, longest: usize, threads: usize, so_far: &mut Vec<usiz
 }
 
 /// Adds the next instruction in every way; locations are named in the order of their first use.
-fn extend(lengths: &[usize], thread: usize, shape: &mut Shape, found: &mut BTreeSet<Shape>) {
+fn extend(lengths: &[usize], thread: usize, shape: &mut Shape, kinds: &[Kind], found: &mut BTreeSet<Shape>) {
     let Some(&length) = lengths.get(thread) else {
         if shape.is_shared() {
             found.insert(shape.canonical());
@@ -165,16 +180,14 @@ fn extend(lengths: &[usize], thread: usize, shape: &mut Shape, found: &mut BTree
     };
     let at = shape.threads[thread].len();
     if at == length {
-        return extend(lengths, thread + 1, shape, found);
+        return extend(lengths, thread + 1, shape, kinds, found);
     }
     let fits = at > 0 && at + 1 < length && shape.threads[thread][at - 1].kind != Kind::Fence;
     let fresh = shape.locations().min(LOCATIONS.len() - 1) as u8;
-    let accesses = [Kind::Write, Kind::Read, Kind::Update]
-        .into_iter()
-        .flat_map(|kind| (0..=fresh).map(move |l| Slot { kind, location: Some(l) }));
+    let accesses = kinds.iter().flat_map(|&kind| (0..=fresh).map(move |l| Slot { kind, location: Some(l) }));
     for slot in accesses.chain(fits.then_some(Slot { kind: Kind::Fence, location: None })) {
         shape.threads[thread].push(slot);
-        extend(lengths, thread, shape, found);
+        extend(lengths, thread, shape, kinds, found);
         shape.threads[thread].pop();
     }
 }
@@ -185,13 +198,15 @@ mod tests {
 
     #[test]
     fn shapes_are_counted() {
-        let counts: Vec<usize> = (1..=5).map(|size| shapes(size).len()).collect();
+        let counts: Vec<usize> = (1..=5).map(|size| shapes(size, false).len()).collect();
         assert_eq!(counts, [0, 13, 69, 958, 11_857]);
+        let reduced: Vec<usize> = (1..=4).map(|size| shapes(size, true).len()).collect();
+        assert_eq!(reduced, [0, 24, 160, 3139]);
     }
 
     #[test]
     fn names_tell_shapes_apart() {
-        let all = shapes(4);
+        let all = shapes(4, true);
         let names: BTreeSet<String> = all.iter().map(Shape::name).collect();
         assert_eq!(names.len(), all.len());
         assert!(names.contains("WxWy+RyRx") || names.contains("WyWx+RxRy"), "{names:?}");

@@ -285,7 +285,7 @@ fn none_is_found_where_there_is_none() {
         let (a_model, b_model) = (model(a), model(b));
         let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
         let sides = [Side { model: &a_model, mapping }, Side { model: &b_model, mapping: None }];
-        let alphabet = Alphabet::new(language.dialect, false);
+        let alphabet = Alphabet::new(language.dialect, &[]);
         let found = |size| {
             let sought = Sought {
                 allows: vec![Judged { model: &a_model, mapping, set: &[] }],

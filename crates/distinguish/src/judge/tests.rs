@@ -1,6 +1,7 @@
 //! Judges held against skeletons and sessions, on random programs.
 
 use super::*;
+use crate::letters::Further;
 use crate::outcome::outcomes;
 use crate::search::Found;
 use crate::shape::shapes;
@@ -48,11 +49,12 @@ fn judges_agree_with_sessions() {
         let model = load_shipped(name, &signature()).expect("shipped").expect("valid");
         let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
         let dialect = mapping.map(|m| m.from).or(Dialect::of_model(name)).unwrap_or_default();
-        let alphabet = Alphabet::new(dialect, true);
+        let further = [Further::System, Further::Cluster, Further::Reduce, Further::Alias, Further::Surface];
+        let alphabet = Alphabet::new(dialect, &further);
         let judged = Judged { model: &model, mapping, set: &[] };
         let mut judge = Judge::new(judged, &alphabet, true).expect("it speaks of such programs");
         for size in 2..=4 {
-            let shapes = shapes(size);
+            let shapes = shapes(size, alphabet.has(Kind::Reduce));
             for _ in 0..60 {
                 let shape = &shapes[numbers.below(shapes.len())];
                 let placements = alphabet.placements(shape.threads.len());
@@ -63,7 +65,8 @@ fn judges_agree_with_sessions() {
                 };
                 let letters: Vec<usize> = shape.slots().map(|(_, s)| letter(&mut numbers, s.kind)).collect();
                 assert!(judge.load(shape, &places, &letters));
-                let all = outcomes(shape);
+                let mut all = outcomes(shape);
+                all.retain(|outcome| outcome.written(shape).is_some());
                 let outcome = all[numbers.below(all.len())].clone();
                 let found = Found { shape: shape.clone(), places: places.clone(), letters, outcome };
                 let text = found.text(&alphabet, "T", "");

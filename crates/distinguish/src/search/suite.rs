@@ -81,7 +81,7 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     let mutants = wanted.mutants.iter().map(judged).collect::<Result<Vec<_>, String>>()?;
     let mut suite = Suite::default();
     for size in 1..=wanted.size {
-        let shapes = shapes(size);
+        let shapes = shapes(size, alphabet.has(Kind::Reduce));
         let minimal =
             |asked: &mut Asked<'_>, shape: &Shape| asked.minimal(shape, alphabet, compared, wanted.deadline);
         let (found, done) = each(&asked, &shapes, wanted.jobs, minimal);

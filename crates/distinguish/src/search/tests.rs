@@ -17,7 +17,7 @@ fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) 
     let (a_model, b_model) = (model(a), model(b));
     let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
     let dialect = mapping.map(|m| m.from).or(Dialect::of_model(a)).or(Dialect::of_model(b)).unwrap_or_default();
-    let alphabet = Alphabet::new(dialect, false);
+    let alphabet = Alphabet::new(dialect, &[]);
     test(Sought {
         allows: vec![Judged { model: &a_model, mapping, set: &[] }],
         forbids: vec![Judged { model: &b_model, mapping: None, set: &[] }],
@@ -91,7 +91,7 @@ fn cutting_loses_nothing() {
                 3
             };
             for size in 2..=most {
-                let shapes = shapes(size);
+                let shapes = shapes(size, false);
                 let searcher = Searcher::new(&sought).expect("they judge such programs");
                 let found = [Tier::Critical, Tier::Other]
                     .into_iter()
@@ -133,7 +133,7 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     let stores = without.rows.iter_mut().filter(|row| (row.kind, row.order) == (Kind::Store, Order::SeqCst));
     stores.for_each(|row| row.steps.retain(|step| step.kind != Kind::Fence));
     let without: &'static Mapping = Box::leak(Box::new(without));
-    let alphabet = Alphabet::new(Dialect::Cuda, false);
+    let alphabet = Alphabet::new(Dialect::Cuda, &[]);
     let judged = |mapping| vec![Judged { model: &ptx, mapping: Some(mapping), set: &[] }];
     for (allows, forbids, size, found) in
         [(proposed, today, 3, 0), (today, proposed, 3, 0), (without, proposed, 4, 1), (without, today, 4, 1)]
@@ -203,7 +203,7 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
     let mut asked = suite::Asked::new(sought.forbids[0], alphabet).expect("it judges such programs");
     let below = |a: usize, b: usize| a != b && alphabet.letters[a].is_below(&alphabet.letters[b]);
     let mut found = Vec::new();
-    for shape in shapes(size) {
+    for shape in shapes(size, false) {
         let choices: Vec<Vec<Vec<usize>>> =
             shape.slots().map(|(_, slot)| alphabet.of(slot.kind).map(|l| vec![l]).collect()).collect();
         for (outcome, places) in distinct(&shape, Tier::All)
