@@ -95,3 +95,29 @@ fn judges_agree_with_sessions() {
         }
     }
 }
+
+/// An axiom that excludes a program at once leaves what comes behind it as it was for the one before, which may have had more
+/// events.
+#[test]
+fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
+    let text = "test\nempty F as No-Fence\nfree rf : function within (W * R) & loc\nfree co : order within ((W * W) & loc) \\ id\n\
+                covering ((W * W) & loc) \\ id\nvalues rf\nfinal co\nacyclic po | rf | co | fr as SC\n";
+    let source = diag::SourceFile::new("test.cat", text.to_owned());
+    let model = cat::model::load(source, "test", &cat::model::Shipped, &signature(), None).expect("valid");
+    let alphabet = Alphabet::new(Dialect::Ptx, &[]);
+    let mut judge =
+        Judge::new(Judged { model: &model, mapping: None, set: &[] }, &alphabet, true).expect("it judges");
+    let mut asked = |shape: &Shape| {
+        let letters: Vec<usize> =
+            shape.slots().map(|(_, s)| alphabet.of(s.kind).next().expect("there is one")).collect();
+        let places = alphabet.apart(shape.threads.len());
+        assert!(judge.load(shape, &places, &letters));
+        outcomes(shape).iter().any(|outcome| judge.allows(outcome))
+    };
+    let of = |size, fence| {
+        let all = shapes(size, false);
+        all.into_iter().rev().find(|shape| shape.has(Kind::Fence) == fence).expect("there is one")
+    };
+    assert!(asked(&of(4, false)));
+    assert!(!asked(&of(3, true)) && asked(&of(2, false)));
+}
