@@ -59,10 +59,37 @@ pub enum Name {
     Surface,
 }
 
-/// Names other than its own: what stands before it, what the test says of it, the instructions, the fence, what they are called.
-const NAMES: [(Name, &str, &str, [&str; 2], &str, &str); 2] = [
-    (Name::Alias, "a", "", ["st", "ld"], "fence.proxy.alias", "aliases"),
-    (Name::Surface, "s", ", proxy = \"surface\"", ["sust", "suld"], "fence.proxy.surface", "surfaces"),
+/// A name other than its own.
+struct Other {
+    name: Name,
+    /// What stands before the location's own.
+    before: &'static str,
+    /// What the test says of it besides.
+    proxy: &'static str,
+    /// The instructions that store and load.
+    accesses: [&'static str; 2],
+    fence: &'static str,
+    /// What they are called.
+    noun: &'static str,
+}
+
+const OTHERS: [Other; 2] = [
+    Other {
+        name: Name::Alias,
+        before: "a",
+        proxy: "",
+        accesses: ["st", "ld"],
+        fence: "fence.proxy.alias",
+        noun: "aliases",
+    },
+    Other {
+        name: Name::Surface,
+        before: "s",
+        proxy: ", proxy = \"surface\"",
+        accesses: ["sust", "suld"],
+        fence: "fence.proxy.surface",
+        noun: "surfaces",
+    },
 ];
 
 /// An instruction, but for its location and its value.
@@ -276,10 +303,10 @@ impl Alphabet {
             text.push(format!("reductions that add ({})", words(Kind::Reduce)));
         }
         let named = |name| self.letters.iter().any(|l| l.name == name);
-        for (.., noun) in NAMES.iter().filter(|n| named(n.0)) {
+        for Other { noun, .. } in OTHERS.iter().filter(|other| named(other.name)) {
             text.push(format!("stores and loads by {noun}, and the proxy fence of {noun}"));
         }
-        if NAMES.iter().any(|n| named(n.0)) {
+        if OTHERS.iter().any(|other| named(other.name)) {
             text.push("no fence next to another".to_owned());
         }
         let mut scopes: Vec<String> = Vec::new();
@@ -313,18 +340,17 @@ impl Alphabet {
         let scope = letter.scope.map_or(String::new(), |s| row.scope_word(s));
         let Some(writing) = row.writing else {
             let suffix = if letter.order.is_none() { ".weak".to_owned() } else { format!("{order}{scope}") };
-            let (_, before, _, [store, load], fence, _) =
-                *NAMES.iter().find(|n| n.0 == letter.name).unwrap_or(&(Name::Own, "", "", ["st", "ld"], "", ""));
+            let other = OTHERS.iter().find(|other| other.name == letter.name);
+            let (before, [store, load]) = other.map_or(("", ["st", "ld"]), |other| (other.before, other.accesses));
             return match letter.kind {
                 Kind::Write => format!("{store}{suffix} {before}{location}, {value}"),
                 Kind::Read => format!("{load}{suffix} {register}, {before}{location}"),
                 Kind::Reduce => format!("red{suffix}.add {location}, {value}"),
-                Kind::Fence if letter.name != Name::Own => fence.to_owned(),
                 Kind::Update => match read {
                     None => format!("atom{suffix}.exch {register}, {location}, {value}"),
                     Some(read) => format!("atom{suffix}.cas {register}, {location}, {read}, {value}"),
                 },
-                Kind::Fence => (row.fence)(order, &scope),
+                Kind::Fence => other.map_or_else(|| (row.fence)(order, &scope), |other| other.fence.to_owned()),
             };
         };
         let place = if writing.objects { location.to_owned() } else { format!("*{location}") };
@@ -374,7 +400,7 @@ impl Alphabet {
             };
             let _ = writeln!(text, "{name} = {ty}");
         }
-        for (other, before, proxy, ..) in NAMES {
+        for Other { name: other, before, proxy, .. } in OTHERS {
             if letters.iter().any(|&l| self.letters[l].name == other) {
                 for name in &LOCATIONS[..shape.locations()] {
                     let _ = writeln!(text, "{before}{name} = {{ alias = \"{name}\"{proxy} }}");

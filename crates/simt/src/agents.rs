@@ -100,14 +100,11 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
         let mut at = 0;
         while at < code.len() {
             let same = code[at..].iter().take_while(|i| i.span == code[at].span).count();
-            match code[at..at + same].iter().position(|i| i.op.has("ASY")) {
-                Some(skip) => {
-                    of_instruction(&mut new.program, &mut agents, t, at + skip..at + same)?;
-                    for instr in &mut new.program.threads[usize::from(t.0)].code[at..at + same] {
-                        instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
-                    }
+            if let Some(skip) = code[at..at + same].iter().position(|i| i.op.has("ASY")) {
+                of_instruction(&mut new.program, &mut agents, t, at + skip..at + same)?;
+                for instr in &mut new.program.threads[usize::from(t.0)].code[at..at + same] {
+                    instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
                 }
-                None => {}
             }
             at += same;
         }

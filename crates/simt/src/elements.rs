@@ -18,11 +18,14 @@ pub fn has_vectors(test: &LitmusTest) -> bool {
     test.program.instrs().any(|(_, _, instr)| instr.element.of > 1)
 }
 
+/// A test with the order of elements as choices, and where its instructions are then, by thread.
+type Ordered = (LitmusTest, Vec<Vec<usize>>);
+
 /// The test with the order of elements as choices, and where its instructions are then, by thread; `None` if it has no vectors.
 ///
 /// # Errors
 /// If a thread runs out of registers.
-pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Vec<usize>>)>, String> {
+pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<Ordered>, String> {
     if !has_vectors(test) {
         return Ok(None);
     }

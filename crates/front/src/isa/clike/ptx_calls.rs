@@ -333,7 +333,7 @@ impl Lowering<'_, '_> {
             });
             return None;
         };
-        let addr = self.from_the_start(value.expr, &tree.range);
+        let addr = self.counted_from_the_start(value.expr, &tree.range);
         if addr.base().is_none() {
             self.untold(&tree.range);
             return None;
@@ -349,7 +349,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A value, with the addresses that parameters have from the start; whether they keep these is seen in the end.
-    fn from_the_start(&mut self, mut value: Expr, range: &Range<usize>) -> Expr {
+    fn counted_from_the_start(&mut self, mut value: Expr, range: &Range<usize>) -> Expr {
         let mut found = Vec::new();
         value.visit_mut(&mut |e| {
             if let Expr::Reg(r) = *e
