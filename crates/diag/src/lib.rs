@@ -209,15 +209,21 @@ impl fmt::Display for Diagnostic {
 const MAX_CANDIDATES: usize = 1000;
 
 /// The candidate closest to `word` by edit distance, if it is close enough to be worth proposing; of several, the one that
-/// begins most like it.
+/// has most of it in one piece.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
     let ranked = candidates.into_iter().filter(close).take(MAX_CANDIDATES).map(|c| (edit_distance(word, c), c));
-    let alike = |c: &str| word.chars().zip(c.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
     // Replacing every character is no typo.
     let near = ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count()));
-    near.min_by_key(|&(d, c)| (d, Reverse(alike(c)), c)).map(|(_, c)| c)
+    near.min_by_key(|&(d, c)| (d, Reverse(common_piece(word, c)), c)).map(|(_, c)| c)
+}
+
+/// The length of the longest piece that two words have in common, ignoring case.
+fn common_piece(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    let from = |i: usize, j: usize| a[i..].iter().zip(&b[j..]).take_while(|(x, y)| x == y).count();
+    (0..a.len()).flat_map(|i| (0..b.len()).map(move |j| (i, j))).map(|(i, j)| from(i, j)).max().unwrap_or(0)
 }
 
 /// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string alignment).
@@ -250,6 +256,7 @@ mod tests {
         assert_eq!(nearest("relaxd", ["relaxed", "release"]), Some("relaxed"));
         assert_eq!(nearest("gup", ["gpu", "cta"]), Some("gpu"));
         assert_eq!(nearest("stt", ["set", "st"]), Some("st"));
+        assert_eq!(nearest("atomic_store", ["atomicOr", "__atomic_store_n"]), Some("__atomic_store_n"));
         assert_eq!(nearest("x", ["y"]), None);
         assert_eq!(nearest("zzz", ["relaxed", "release"]), None);
     }
