@@ -306,8 +306,8 @@ impl<'a> Judge<'a> {
         });
         self.possible = self.flat.run(0, |_| false).is_ok();
         // What comes behind the axiom that nothing keeps was not computed for this program.
+        self.loaded = Some((shape.clone(), places.to_vec(), letters.to_vec()));
         if !self.possible {
-            self.loaded = Some((shape.clone(), places.to_vec(), letters.to_vec()));
             return true;
         }
         let mut next = 0;
@@ -335,7 +335,6 @@ impl<'a> Judge<'a> {
             }
             next += 1;
         }
-        self.loaded = Some((shape.clone(), places.to_vec(), letters.to_vec()));
         true
     }
 

@@ -133,11 +133,16 @@ pub(super) enum Fence {
 impl Fence {
     /// What it does, one after the other. A half does the whole of its fence, and is a fence of all memory: with that it orders more
     /// than it has to, as halves do their work in pairs.
-    pub(super) fn in_turn(self) -> (Fence, Option<Fence>) {
-        let Fence::Half { acquire, scope, part } = self else { return (self, None) };
-        let whole = part.map_or(Fence::Alias, Fence::Async);
-        let memory = Fence::of_memory(acquire, scope);
-        if acquire { (memory, Some(whole)) } else { (whole, Some(memory)) }
+    pub(super) fn in_turn(self) -> impl Iterator<Item = Fence> {
+        let (first, second) = match self {
+            Fence::Half { acquire, scope, part } => {
+                let whole = part.map_or(Fence::Alias, Fence::Async);
+                let memory = Fence::of_memory(acquire, scope);
+                if acquire { (memory, Some(whole)) } else { (whole, Some(memory)) }
+            }
+            whole => (whole, None),
+        };
+        std::iter::once(first).chain(second)
     }
 
     /// A fence of one direction.

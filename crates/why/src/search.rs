@@ -177,17 +177,14 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         let pairs =
             paired.iter().enumerate().flat_map(|(n, &i)| paired[n + 1..].iter().map(move |&j| of(&[i, j])));
         // A wider scope need not help where a narrower one does: some models want equal ones.
-        let narrower = |&i: &usize| {
-            let levels = if self.knobs[i].kind() == Written::Scope { 1..top[i] } else { 0..0 };
-            let of = &of;
-            levels.rev().map(move |level| {
-                let mut setting = of(&[i]);
-                setting[i] = level;
-                setting
-            })
+        let least = |i: usize| if self.knobs[i].kind() == Written::Scope { 1.min(top[i]) } else { top[i] };
+        let at = |i: usize, level| {
+            let mut setting = of(&[i]);
+            setting[i] = level;
+            setting
         };
-        let ones: Vec<Setting> =
-            together.iter().flat_map(|i| std::iter::once(of(&[*i])).chain(narrower(i))).collect();
+        let levels = together.iter().flat_map(|&i| (least(i)..=top[i]).rev().map(move |level| (i, level)));
+        let ones: Vec<Setting> = levels.map(|(i, level)| at(i, level)).collect();
         let ones = ones.into_iter().chain(alone);
         self.first_of(ones.chain(pairs).chain([all.clone()]))
     }

@@ -172,13 +172,16 @@ impl<'a> Session<'a> {
     /// Whether an outcome is forbidden only because no execution that the filter lets through runs to its end; not where that
     /// is not decided.
     pub fn is_vacuous(&mut self, answer: &Answer) -> bool {
+        if answer.verdict != Verdict::Forbidden {
+            return false;
+        }
         let bound = answer.bound.unwrap_or_else(|| self.limits.bounds(self.test)[0]);
         let deadline = self.deadline();
         let Ok(prepared) = self.prepare(bound, deadline) else { return false };
         let task = prepared.task.clone();
         let may_be = task.sk.complete != Cond::TRUE || self.test.filter.is_some();
         // Where nothing is observed, that is what was asked.
-        if answer.verdict != Verdict::Forbidden || !may_be || task.observed.is_empty() {
+        if !may_be || task.observed.is_empty() {
             return false;
         }
         let query = self.query(&task, &Question::reachability(None));

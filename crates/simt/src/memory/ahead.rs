@@ -272,8 +272,7 @@ impl Look<'_> {
                 }
                 Act::Mark { mark: fence, .. } => {
                     walk.passed.wall = true;
-                    let (first, second) = fence.in_turn();
-                    for fence in [Some(first), second].into_iter().flatten() {
+                    for fence in fence.in_turn() {
                         if let Fence::Thread { release: true, scope, .. } = fence {
                             walk.release(scope, None);
                         }

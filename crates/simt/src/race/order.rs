@@ -371,9 +371,8 @@ impl<'a> Order<'a> {
     }
 
     fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
-        let (first, second) = fence.in_turn();
         // There is one of memory.
-        let of_memory = [Some(first), second].into_iter().flatten().find(|f| matches!(f, Fence::Thread { .. }));
+        let of_memory = fence.in_turn().find(|f| matches!(f, Fence::Thread { .. }));
         let Some(Fence::Thread { acquire, release, sc, scope, .. }) = of_memory else { return };
         if acquire {
             self.acquire((t, instr), scope, None);

@@ -465,10 +465,11 @@ fn text_of(form: &Form, words: &[String], element: Option<Ty>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::clike::{Env, Language, Unit};
+    use crate::isa::clike::Unit;
+    use crate::isa::clike::tests::env;
     use crate::isa::{Object, SymbolKind, Symbols};
     use diag::{MappedText, Sink, SourceFile, Span, Style, render};
-    use program::{Class, Dialect, Seat};
+    use program::{Class, Dialect};
 
     /// What is wrong with a thread's code over what arguments name here; nothing: it becomes PTX.
     fn wrong(code: &str) -> String {
@@ -487,17 +488,7 @@ mod tests {
                 Object { init: vec![Init::Int(0); elements], ty: Some((ty, Span::default())), class, ..of };
             symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
         }
-        let env = Env {
-            language: Language::of(Dialect::Cuda).expect("a C-like one"),
-            strict: true,
-            capped: false,
-            visible: None,
-            regs: Vec::new(),
-            warp: Seat::ALONE,
-            block: Seat::ALONE,
-            specials: Vec::new(),
-            host: None,
-        };
+        let env = env(Dialect::Cuda);
         let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
         let lowered = unit.lower(&env, &mut symbols, &mut sink);
         if sink.errors() == 0 {

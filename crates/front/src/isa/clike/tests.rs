@@ -5,16 +5,9 @@ use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, SourceFile, Style, render};
 use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Seat, Update};
 
-/// Lowers a thread's code over the locations `x`, `y` and `a[2]`: one word per micro-op, or the messages.
-fn lowered(dialect: Dialect, code: &str) -> String {
-    let file = SourceFile::new("test", code);
-    let mut sink = Sink::new(&file);
-    let mut symbols = Symbols::default();
-    for (name, elements) in [("x", 1), ("y", 1), ("a", 2)] {
-        let object = Object { init: vec![program::Init::Int(0); elements], ..Object::scalar(0) };
-        symbols.declare(name, Default::default(), SymbolKind::Object(object), &mut sink);
-    }
-    let env = Env {
+/// What code of a dialect finds, if it is that of one thread alone.
+pub(super) fn env(dialect: Dialect) -> Env {
+    Env {
         language: Language::of(dialect).expect("a C-like one"),
         strict: true,
         capped: false,
@@ -24,7 +17,19 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         block: Seat::ALONE,
         specials: Vec::new(),
         host: None,
-    };
+    }
+}
+
+/// Lowers a thread's code over the locations `x`, `y` and `a[2]`: one word per micro-op, or the messages.
+fn lowered(dialect: Dialect, code: &str) -> String {
+    let file = SourceFile::new("test", code);
+    let mut sink = Sink::new(&file);
+    let mut symbols = Symbols::default();
+    for (name, elements) in [("x", 1), ("y", 1), ("a", 2)] {
+        let object = Object { init: vec![program::Init::Int(0); elements], ..Object::scalar(0) };
+        symbols.declare(name, Default::default(), SymbolKind::Object(object), &mut sink);
+    }
+    let env = env(dialect);
     let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
     let lowered = unit.lower(&env, &mut symbols, &mut sink);
     if sink.errors() > 0 {

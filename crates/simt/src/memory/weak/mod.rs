@@ -243,8 +243,7 @@ impl Backend for Weak {
     }
 
     fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
-        let (first, second) = fence.in_turn();
-        for fence in [Some(first), second].into_iter().flatten() {
+        for fence in fence.in_turn() {
             self.fence_in_turn(cx.code, m, at, fence)?;
         }
         cx.log.note(Event::Fence(at.spot()));
