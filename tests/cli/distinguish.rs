@@ -60,7 +60,8 @@ fn letters_that_are_asked_for_are_said() {
         assert!(alphabet.contains(part), "{part}: {alphabet}");
     }
     assert!(lines[0]["found"][0]["program"].as_str().is_some_and(|p| p.contains(".cas ")), "{lines:?}");
-    let (lines, said) = distinguish(&["ptx", "sc", "--with", "cluster,red,alias,surface", "--size", "2"]);
+    let (lines, said) =
+        distinguish(&["ptx", "sc", "--with", "cluster,red,alias,surface", "--size", "2", "--timeout", "600s"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
     for part in [

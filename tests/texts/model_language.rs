@@ -264,7 +264,7 @@ fn deep_or_long_text_is_an_answer_and_not_a_crash() {
         assert_eq!(errors_of(format!("let x = rf{}\nacyclic x", chained.repeat(20_000))), [""; 0]);
     }
     assert_eq!(errors_of(format!("let x = po{}", "?".repeat(many))), ["syntax-error"]);
-    let at_limit = parse::MAX_NESTING;
+    let at_limit = diag::MAX_NESTING;
     assert_eq!(errors_of(format!("let x = {}po{}", "(".repeat(at_limit), ")".repeat(at_limit))), [""; 0]);
     assert_eq!(errors_of(format!("let x = {}po{}", "~".repeat(at_limit), "?".repeat(8))), [""; 0]);
 }
@@ -273,7 +273,7 @@ fn deep_or_long_text_is_an_answer_and_not_a_crash() {
 fn calls_and_brackets_together_stay_within_the_stack() {
     let mut text = "let f0(x) = x\n".to_string();
     for n in 1..60 {
-        let _ = writeln!(text, "let f{n}(x) = {}f{m}(x){}", "[domain(".repeat(90), ")]".repeat(90), m = n - 1);
+        let _ = writeln!(text, "let f{n}(x) = {}f{m}(x){}", "[domain(".repeat(45), ")]".repeat(45), m = n - 1);
     }
     text.push_str("acyclic f59(co)\n");
     assert!(errors_of(text).contains(&"too-large"));

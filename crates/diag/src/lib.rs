@@ -9,12 +9,14 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
+mod cursor;
 pub mod file;
 mod mapped;
 mod render;
 mod sink;
 mod visible;
 
+pub use cursor::{Cursor, MAX_NESTING, Token};
 pub use mapped::MappedText;
 pub use render::{Style, render};
 pub use sink::Sink;

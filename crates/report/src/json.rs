@@ -1,85 +1,97 @@
-//! `json`: one object for the whole run, `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a
-//! `jsonl` line. For `outcomes`, the list is called `tables`, for `run` `runs`, for `distinguish` `searches`, for `compilers`
-//! `compilers`, which holds the searches, too.
+//! `jsonl`: one object per answer, one per line. `json`: one object for the whole run,
+//! `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a `jsonl` line. For `outcomes`, the list is called
+//! `tables`, for `run` `runs`, for `distinguish` `searches`, for `compilers` `compilers`, which holds the searches, too.
 
 use std::io::{self, Write};
 
 use super::{
     Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter, Summary, Table,
-    jsonl,
+    answer,
 };
 
 /// The version of the format: it changes if a key goes or changes its meaning.
 pub(super) const VERSION: u32 = 1;
 
-/// Writes `json`, answer by answer.
+/// Writes `json` or `jsonl`, object by object.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json {
+    /// One object for the whole run, and not a line for each.
+    whole: bool,
     started: bool,
 }
 
 impl Json {
-    /// What comes before the next member of the list.
-    fn separate(&mut self, out: &mut dyn Write, list: &str) -> io::Result<()> {
-        if std::mem::replace(&mut self.started, true) {
-            out.write_all(b",\n")
-        } else {
-            writeln!(out, "{{\"version\":{VERSION},\"{list}\":[")
+    /// The writer of `json`.
+    pub fn whole() -> Json {
+        Json { whole: true, started: false }
+    }
+
+    /// The writer of `jsonl`.
+    pub fn lines() -> Json {
+        Json::default()
+    }
+
+    /// An object of a list.
+    fn object(
+        &mut self,
+        out: &mut dyn Write,
+        list: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let first = !std::mem::replace(&mut self.started, true);
+        match (self.whole, first) {
+            (true, true) => writeln!(out, "{{\"version\":{VERSION},\"{list}\":[")?,
+            (true, false) => out.write_all(b",\n")?,
+            (false, _) => {}
         }
+        write(out)?;
+        if self.whole { Ok(()) } else { out.write_all(b"\n") }
     }
 }
 
 impl Reporter for Json {
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        self.separate(out, "answers")?;
-        jsonl::write_line(out, line)
+        self.object(out, "answers", |out| answer::write_line(out, line))
     }
 
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
-        self.separate(out, "tables")?;
-        jsonl::write_table(out, table)
+        self.object(out, "tables", |out| answer::write_table(out, table))
     }
 
     fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
-        self.separate(out, "runs")?;
-        super::observations::write(out, observations)
+        self.object(out, "runs", |out| super::observations::write(out, observations))
     }
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
-        self.separate(out, "searches")?;
-        super::distinction::write(out, distinction)
+        self.object(out, "searches", |out| super::distinction::write(out, distinction))
     }
 
     fn suite(&mut self, out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
-        self.separate(out, "suites")?;
-        super::suite::write(out, suite)
+        self.object(out, "suites", |out| super::suite::write(out, suite))
     }
 
     fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
-        self.separate(out, "compilers")?;
-        super::compiled::write(out, compiled)
+        self.object(out, "compilers", |out| super::compiled::write(out, compiled))
     }
 
     fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
-        self.separate(out, "advice")?;
-        super::advice::write(out, advice)
+        self.object(out, "advice", |out| super::advice::write(out, advice))
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
-        for column in 0..comparison.columns.len() {
-            for line in 0..comparison.columns[column].lines.len() {
-                self.separate(out, "answers")?;
-                jsonl::write_compared(out, comparison, column, line)?;
+        for (column, this) in comparison.columns.iter().enumerate() {
+            for line in 0..this.lines.len() {
+                self.object(out, "answers", |out| answer::write_compared(out, comparison, column, line))?;
             }
         }
         Ok(())
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-        if self.started {
-            out.write_all(b"\n],\"summary\":")?;
-        } else {
-            write!(out, "{{\"version\":{VERSION},\"answers\":[],\"summary\":")?;
+        match (self.whole, self.started) {
+            (false, _) => return Ok(()),
+            (true, true) => out.write_all(b"\n],\"summary\":")?,
+            (true, false) => write!(out, "{{\"version\":{VERSION},\"answers\":[],\"summary\":")?,
         }
         serde_json::to_writer(&mut *out, summary)?;
         out.write_all(b"}\n")
@@ -107,7 +119,7 @@ mod tests {
     #[test]
     fn without_answers_it_is_still_an_object() {
         let mut out = Vec::new();
-        Json::default().end(&mut out, &Summary::default()).unwrap();
+        Json::whole().end(&mut out, &Summary::default()).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["answers"], serde_json::json!([]));
     }

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use diag::Diagnostic;
 
 mod advice;
+mod answer;
 mod case;
 mod comparison;
 mod compiled;
@@ -24,7 +25,6 @@ mod github;
 mod html;
 mod human;
 mod json;
-mod jsonl;
 mod junit;
 mod line;
 mod observations;
@@ -43,7 +43,6 @@ pub use github::Github;
 pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
-pub use jsonl::Jsonl;
 pub use junit::Junit;
 pub use line::{Known, Line, PartOf, Reading, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
@@ -159,8 +158,8 @@ pub trait Reporter {
 pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
     match format {
         Format::Human => Box::new(Human::new(human.clone())),
-        Format::Json => Box::new(Json::default()),
-        Format::Jsonl => Box::new(Jsonl),
+        Format::Json => Box::new(Json::whole()),
+        Format::Jsonl => Box::new(Json::lines()),
         Format::Junit => Box::new(Junit::default()),
         Format::Sarif => Box::new(Sarif::default()),
         Format::Github => Box::new(Github),

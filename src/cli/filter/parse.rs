@@ -1,24 +1,21 @@
 //! The words of a filter to its tree. Errors point into the text and say what was expected.
 //!
 //! # Invariants
-//! - However deep a filter is nested, it is read without recursion past [`DEEPEST`].
+//! - However deep a filter is nested, it is read without recursion past [`MAX_NESTING`].
 
 use std::sync::Arc;
 
 use super::pattern::Pattern;
 use super::{Expr, KEYS, Key, Match};
-use diag::{Diagnostic, SourceFile, Span};
-
-/// No filter that somebody wrote is nested deeper.
-const DEEPEST: usize = 100;
+use diag::{Cursor, Diagnostic, MAX_NESTING, SourceFile, Span};
 
 const OPERATORS: &str = "`=`, `!=`, `~` or `!~`";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
-    Word(String),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Word(&'a str),
     /// In quotes: never a keyword.
-    Quoted(String),
+    Quoted(&'a str),
     Operator(&'static str),
     Open,
     Close,
@@ -29,17 +26,16 @@ type Fail = Box<Diagnostic>;
 
 /// Reads a whole filter.
 pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Expr, Fail> {
-    let tokens = lex(file)?;
-    let mut parser = Parser { file, tokens, at: 0, depth: 0 };
+    let mut parser = Parser { file, tokens: Cursor::new(lex(file)?) };
     let expr = parser.expr()?;
-    match parser.peek() {
+    match parser.tokens.peek() {
         Token::End => Ok(expr),
         Token::Close => Err(parser.wrong("this `)` closes nothing", "")),
         _ => Err(parser.wrong("two conditions side by side", "expected `and` or `or` between them")),
     }
 }
 
-fn lex(file: &Arc<SourceFile>) -> Result<Vec<(Token, Span)>, Fail> {
+fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<Token<'_>>>, Fail> {
     let text = file.text.as_str();
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -47,7 +43,7 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<(Token, Span)>, Fail> {
         rest = rest.trim_start();
         let start = text.len() - rest.len();
         let Some(first) = rest.chars().next() else {
-            tokens.push((Token::End, Span::new(start, start)));
+            tokens.push(diag::Token::new(Token::End, start..start));
             return Ok(tokens);
         };
         let operator = ["!=", "!~", "=", "~"].into_iter().find(|op| rest.starts_with(op));
@@ -59,7 +55,7 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<(Token, Span)>, Fail> {
                 (Token::Operator(operator), operator.len())
             }
             '"' | '\'' => match rest[1..].find(first) {
-                Some(end) => (Token::Quoted(rest[1..=end].to_owned()), end + 2),
+                Some(end) => (Token::Quoted(&rest[1..=end]), end + 2),
                 None => {
                     let span = Span::new(start, text.len());
                     let plain = Diagnostic::error("filter", file, span, "a value in quotes does not end");
@@ -73,43 +69,32 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<(Token, Span)>, Fail> {
                     true => rest[..end].strip_suffix('!').unwrap_or(&rest[..end]),
                     false => &rest[..end],
                 };
-                (Token::Word(word.to_owned()), word.len())
+                (Token::Word(word), word.len())
             }
         };
-        tokens.push((token, Span::new(start, start + length)));
+        tokens.push(diag::Token::new(token, start..start + length));
         rest = &rest[length..];
     }
 }
 
 struct Parser<'a> {
     file: &'a Arc<SourceFile>,
-    tokens: Vec<(Token, Span)>,
-    at: usize,
-    depth: usize,
+    tokens: Cursor<Token<'a>>,
 }
 
-impl Parser<'_> {
-    fn peek(&self) -> &Token {
-        &self.tokens[self.at].0
-    }
-
-    fn span(&self) -> Span {
-        self.tokens[self.at].1
-    }
-
-    fn next(&mut self) -> (Token, Span) {
-        let token = self.tokens[self.at].clone();
-        // The last one is the end, and stays.
-        self.at = (self.at + 1).min(self.tokens.len() - 1);
-        token
+impl<'a> Parser<'a> {
+    fn next(&mut self) -> (Token<'a>, Span) {
+        let token = self.tokens.advance();
+        (token.kind, Span::new(token.range.start, token.range.end))
     }
 
     fn is(&self, keyword: &str) -> bool {
-        matches!(self.peek(), Token::Word(word) if word == keyword)
+        self.tokens.peek() == Token::Word(keyword)
     }
 
     fn wrong(&self, message: &str, label: &str) -> Fail {
-        Box::new(Diagnostic::error("filter", self.file, self.span(), message).label(label))
+        let range = self.tokens.range();
+        Box::new(Diagnostic::error("filter", self.file, Span::new(range.start, range.end), message).label(label))
     }
 
     fn expr(&mut self) -> Result<Expr, Fail> {
@@ -136,12 +121,11 @@ impl Parser<'_> {
     }
 
     fn factor(&mut self) -> Result<Expr, Fail> {
-        if self.depth == DEEPEST {
-            return Err(self.wrong("this filter is nested too deeply", &format!("at most {DEEPEST} levels")));
+        if !self.tokens.descend() {
+            return Err(self.wrong("this filter is nested too deeply", &format!("at most {MAX_NESTING} levels")));
         }
-        self.depth += 1;
         let expr = self.inner()?;
-        self.depth -= 1;
+        self.tokens.ascend();
         Ok(expr)
     }
 
@@ -150,10 +134,10 @@ impl Parser<'_> {
             self.next();
             return Ok(Expr::Not(Box::new(self.factor()?)));
         }
-        if *self.peek() == Token::Open {
+        if self.tokens.peek() == Token::Open {
             let (_, open) = self.next();
             let expr = self.expr()?;
-            if *self.peek() != Token::Close {
+            if self.tokens.peek() != Token::Close {
                 let mut fail = self.wrong("a `(` is not closed", "expected `)`");
                 fail.secondary.push((open, "opened here".into()));
                 return Err(fail);
@@ -185,7 +169,7 @@ impl Parser<'_> {
             None => {
                 let message = format!("there is nothing called `{word}` to filter by");
                 let plain = Diagnostic::error("filter", self.file, span, message).label("expected a key");
-                Err(Box::new(plain.note(format!("keys: {listed}")).did_you_mean(&word, names())))
+                Err(Box::new(plain.note(format!("keys: {listed}")).did_you_mean(word, names())))
             }
         }
     }
@@ -198,20 +182,20 @@ impl Parser<'_> {
             return Err(Box::new(plain.label("expected a value; put blanks and parentheses in quotes")));
         };
         if operator.ends_with('~') {
-            return Pattern::parse(&value).map(Match::Like).map_err(|what| {
+            return Pattern::parse(value).map(Match::Like).map_err(|what| {
                 Box::new(
                     Diagnostic::error("filter", self.file, span, format!("`{value}` is no pattern")).label(what),
                 )
             });
         }
         if let Some(words) = key.words()
-            && !words.contains(&value.as_str())
+            && !words.contains(&value)
         {
             let plain = Diagnostic::error("filter", self.file, span, format!("no {name} is called `{value}`"));
             let noted = plain.label("never true").note(format!("{name}: {}", words.join(", ")));
-            return Err(Box::new(noted.did_you_mean(&value, words)));
+            return Err(Box::new(noted.did_you_mean(value, words)));
         }
-        Ok(Match::Exactly(value))
+        Ok(Match::Exactly(value.to_owned()))
     }
 }
 

@@ -11,28 +11,21 @@
 
 use std::sync::Arc;
 
-use diag::{Diagnostic, SourceFile, Span};
+use diag::{Diagnostic, SourceFile, Span, Token};
 
 /// One token.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tok {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tok<'a> {
     /// A name or a keyword.
-    Name(String),
+    Name(&'a str),
     /// `"…"`, without its quotes.
-    Text(String),
+    Text(&'a str),
     /// An operator or bracket, spelled as in [`SYMBOLS`] (a postfix operator without its hat).
     Sym(&'static str),
     /// `0`
     Zero,
     /// After the last token.
     End,
-}
-
-/// A token and where it stands.
-#[derive(Clone, Debug)]
-pub(super) struct Token {
-    pub(super) tok: Tok,
-    pub(super) span: Span,
 }
 
 /// A comment: its text without markers, and where it stands.
@@ -43,8 +36,8 @@ pub(super) struct Comment {
 }
 
 /// Everything found in one text.
-pub(super) struct Lexed {
-    pub(super) tokens: Vec<Token>,
+pub(super) struct Lexed<'a> {
+    pub(super) tokens: Vec<Token<Tok<'a>>>,
     pub(super) comments: Vec<Comment>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -80,7 +73,7 @@ const SYMBOLS: &[(&str, &str)] = &[
 ];
 
 /// Reads a whole text.
-pub(super) fn lex(source: &Arc<SourceFile>) -> Lexed {
+pub(super) fn lex(source: &Arc<SourceFile>) -> Lexed<'_> {
     let mut lexer = Lexer {
         source,
         text: &source.text,
@@ -89,7 +82,7 @@ pub(super) fn lex(source: &Arc<SourceFile>) -> Lexed {
     };
     while lexer.step() {}
     let end = source.text.len();
-    lexer.out.tokens.push(Token { tok: Tok::End, span: Span::new(end, end) });
+    lexer.out.tokens.push(Token::new(Tok::End, end..end));
     lexer.out
 }
 
@@ -97,10 +90,10 @@ struct Lexer<'a> {
     source: &'a Arc<SourceFile>,
     text: &'a str,
     at: usize,
-    out: Lexed,
+    out: Lexed<'a>,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
     /// Reads one token, comment or run of blanks; false at the end.
     fn step(&mut self) -> bool {
         let rest = &self.text[self.at..];
@@ -127,8 +120,8 @@ impl Lexer<'_> {
         true
     }
 
-    fn push(&mut self, tok: Tok, len: usize) {
-        self.out.tokens.push(Token { tok, span: Span::new(self.at, self.at + len) });
+    fn push(&mut self, tok: Tok<'a>, len: usize) {
+        self.out.tokens.push(Token::new(tok, self.at..self.at + len));
         self.at += len;
     }
 
@@ -146,16 +139,12 @@ impl Lexer<'_> {
                 break;
             }
         }
-        let name = self.text[self.at..end].to_string();
-        self.push(Tok::Name(name), end - self.at);
+        self.push(Tok::Name(&self.text[self.at..end]), end - self.at);
     }
 
     fn string(&mut self) {
         match self.text[self.at + 1..].find('"') {
-            Some(len) => {
-                let text = self.text[self.at + 1..self.at + 1 + len].to_string();
-                self.push(Tok::Text(text), len + 2);
-            }
+            Some(len) => self.push(Tok::Text(&self.text[self.at + 1..self.at + 1 + len]), len + 2),
             None => self.unterminated("unterminated-string", "this string has no closing `\"`", 1),
         }
     }

@@ -1,44 +1,44 @@
 //! The tokens before the parser, and what it says of those that it did not expect.
-//!
-//! # Invariants
-//! - There is always a current token: after the last one, the end of the file.
+
+use std::ops::Range;
 
 use super::{Parsed, Parser, Reported, STATEMENT_WORDS, reserved};
 use crate::model::ast::Ident;
 use crate::model::lex::Tok;
 use diag::{Diagnostic, Span};
 
-impl Parser<'_> {
-    /// The current token; at the end, the end.
-    pub(super) fn tok(&self) -> &Tok {
-        &self.tokens[self.at.min(self.tokens.len() - 1)].tok
-    }
-
-    /// The token after the current one.
-    pub(super) fn next_tok(&self, ahead: usize) -> &Tok {
-        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].tok
+impl<'a> Parser<'a> {
+    /// The current token.
+    pub(super) fn tok(&self) -> Tok<'a> {
+        self.tokens.peek()
     }
 
     /// The place of the current token.
     pub(super) fn span(&self) -> Span {
-        self.tokens[self.at.min(self.tokens.len() - 1)].span
+        span(&self.tokens.range())
     }
 
     /// The place of the token before the current one.
     pub(super) fn before(&self) -> Span {
-        self.tokens[self.at.min(self.tokens.len()).saturating_sub(1)].span
+        span(&self.tokens.last().range)
+    }
+
+    fn go_on(&mut self, found: bool) -> bool {
+        if found {
+            self.tokens.advance();
+        }
+        found
     }
 
     /// Whether the current token is this symbol.
     pub(super) fn is_sym(&self, symbol: &str) -> bool {
-        matches!(self.tok(), Tok::Sym(s) if *s == symbol)
+        matches!(self.tok(), Tok::Sym(s) if s == symbol)
     }
 
     /// Goes on if the current token is this symbol.
     pub(super) fn take_sym(&mut self, symbol: &str) -> bool {
         let found = self.is_sym(symbol);
-        self.at += usize::from(found);
-        found
+        self.go_on(found)
     }
 
     /// Goes on if the current token is this symbol, and reports it if not.
@@ -54,16 +54,15 @@ impl Parser<'_> {
     /// Goes on if the current token is this word.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
-        self.at += usize::from(found);
-        found
+        self.go_on(found)
     }
 
     /// A name; `expected` is what a report calls it.
     pub(super) fn name(&mut self, expected: &str) -> Parsed<Ident> {
         match self.tok() {
             Tok::Name(word) if !reserved(word) && word != "_" => {
-                let ident = Ident { name: word.clone(), span: self.span() };
-                self.at += 1;
+                let ident = Ident { name: word.to_owned(), span: self.span() };
+                self.tokens.advance();
                 Ok(ident)
             }
             _ => Err(self.unexpected(expected)),
@@ -72,7 +71,7 @@ impl Parser<'_> {
 
     /// Goes over a word; a name follows.
     pub(super) fn word_then_name(&mut self) -> Parsed<Ident> {
-        self.at += 1;
+        self.tokens.advance();
         self.name("a name")
     }
 
@@ -89,9 +88,8 @@ impl Parser<'_> {
     pub(super) fn text(&mut self, expected: &str) -> Parsed<String> {
         match self.tok() {
             Tok::Text(text) => {
-                let text = text.clone();
-                self.at += 1;
-                Ok(text)
+                self.tokens.advance();
+                Ok(text.to_owned())
             }
             _ => Err(self.unexpected(expected)),
         }
@@ -116,8 +114,7 @@ impl Parser<'_> {
         )
         .label(format!("expected {expected}"));
         if let (Tok::Name(word), "a statement") = (self.tok(), expected) {
-            let word = word.clone();
-            diagnostic = diagnostic.did_you_mean(&word, STATEMENT_WORDS.iter().chain(&["let", "with"]).copied());
+            diagnostic = diagnostic.did_you_mean(word, STATEMENT_WORDS.iter().chain(&["let", "with"]).copied());
         }
         self.diagnostics.push(diagnostic);
         Reported
@@ -130,4 +127,8 @@ impl Parser<'_> {
                 .label("this construct has no meaning here"),
         );
     }
+}
+
+fn span(range: &Range<usize>) -> Span {
+    Span::new(range.start, range.end)
 }

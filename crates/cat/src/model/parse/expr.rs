@@ -18,7 +18,7 @@ impl Parser<'_> {
         // The operator whose chain `left` is, unless it stood in brackets.
         let mut open = None;
         while let Some((chain, level)) = self.operator().filter(|&(_, level)| level >= min) {
-            self.at += 1;
+            self.tokens.advance();
             let right = self.binary(level + 1)?;
             let span = left.span.to(right.span);
             left = match (chain, left.kind) {
@@ -56,7 +56,7 @@ impl Parser<'_> {
         }
         let mut list = vec![first];
         while self.is_sym("*") && self.operand_at(1) {
-            self.at += 1;
+            self.tokens.advance();
             list.push(self.unary()?);
         }
         let span = list[0].span.to(self.before());
@@ -65,12 +65,12 @@ impl Parser<'_> {
 
     /// Whether the token `ahead` of the current one can begin an operand.
     fn operand_at(&self, ahead: usize) -> bool {
-        match self.next_tok(ahead) {
+        match self.tokens.peek_at(ahead) {
             Tok::Name(word) => !reserved(word),
             Tok::Zero | Tok::Sym("(" | "[" | "{") => true,
             // `r* ~empty x`: the tilde belongs to the next statement.
             Tok::Sym("~") => {
-                !matches!(self.next_tok(ahead + 1), Tok::Name(w) if STATEMENT_WORDS.contains(&w.as_str()))
+                !matches!(self.tokens.peek_at(ahead + 1), Tok::Name(w) if STATEMENT_WORDS.contains(&w))
             }
             _ => false,
         }
@@ -96,7 +96,7 @@ impl Parser<'_> {
             if count == MAX_POSTFIX {
                 return Err(self.unexpected("at most eight postfix operators in a row"));
             }
-            self.at += 1;
+            self.tokens.advance();
             let span = start.to(self.before());
             expr = Expr { kind: ExprKind::Unary(op, Box::new(expr)), span };
         }
@@ -105,14 +105,14 @@ impl Parser<'_> {
 
     pub(super) fn primary(&mut self) -> Parsed<Expr> {
         let start = self.span();
-        match self.tok().clone() {
-            Tok::Name(word) => self.word(&word, start),
+        match self.tok() {
+            Tok::Name(word) => self.word(word, start),
             Tok::Zero => {
-                self.at += 1;
+                self.tokens.advance();
                 Ok(Expr { kind: ExprKind::Zero, span: start })
             }
             Tok::Sym("(") => {
-                self.at += 1;
+                self.tokens.advance();
                 let inner = self.nested(Self::expr)?;
                 if self.is_sym(",") {
                     while self.take_sym(",") {
@@ -125,19 +125,19 @@ impl Parser<'_> {
                 Ok(inner)
             }
             Tok::Sym("[") => {
-                self.at += 1;
+                self.tokens.advance();
                 let inner = self.nested(Self::expr)?;
                 self.close("[", "]", start)?;
                 let span = start.to(self.before());
                 Ok(Expr { kind: ExprKind::Unary(Unary::Identity, Box::new(inner)), span })
             }
             Tok::Sym("{") => {
-                self.at += 1;
+                self.tokens.advance();
                 if self.take_sym("}") {
                     return Ok(Expr { kind: ExprKind::EmptySet, span: start.to(self.before()) });
                 }
                 while !matches!(self.tok(), Tok::End | Tok::Sym("}")) {
-                    self.at += 1;
+                    self.tokens.advance();
                 }
                 self.close("{", "}", start)?;
                 Ok(self.unsupported_expr("{…}", start.to(self.before())))
@@ -150,7 +150,7 @@ impl Parser<'_> {
     fn word(&mut self, word: &str, start: Span) -> Parsed<Expr> {
         match word {
             "_" => {
-                self.at += 1;
+                self.tokens.advance();
                 Ok(Expr { kind: ExprKind::Universe, span: start })
             }
             "let" => self.nested(|p| p.let_in(start)),
@@ -160,7 +160,7 @@ impl Parser<'_> {
             "fun" => self.nested(|p| p.fun_expr(start)),
             _ if reserved(word) => Err(self.unexpected("an expression")),
             _ => {
-                self.at += 1;
+                self.tokens.advance();
                 let name = Ident { name: word.to_string(), span: start };
                 let args = match self.tok() {
                     Tok::Sym("(") => self.arguments()?,
@@ -189,7 +189,7 @@ impl Parser<'_> {
     }
 
     fn let_in(&mut self, start: Span) -> Parsed<Expr> {
-        self.at += 1;
+        self.tokens.advance();
         let recursive = self.take_word("rec");
         let bindings = self.bindings()?;
         if !self.take_word("in") {
@@ -204,7 +204,7 @@ impl Parser<'_> {
     }
 
     fn if_expr(&mut self, start: Span) -> Parsed<Expr> {
-        self.at += 1;
+        self.tokens.advance();
         let variant = self.text("the name of a variant in quotes")?;
         if !self.take_word("then") {
             return Err(self.unexpected("`then`"));
@@ -218,7 +218,7 @@ impl Parser<'_> {
     }
 
     fn try_expr(&mut self, start: Span) -> Parsed<Expr> {
-        self.at += 1;
+        self.tokens.advance();
         let first = self.expr()?;
         if !self.take_word("with") {
             return Err(self.unexpected("`with`"));
@@ -238,7 +238,7 @@ impl Parser<'_> {
             } else if matches!(self.tok(), Tok::End) {
                 return Err(self.unexpected("`end` of `match`"));
             }
-            self.at += 1;
+            self.tokens.advance();
             if open == 0 {
                 return Ok(self.unsupported_expr("match", start.to(self.before())));
             }
@@ -246,7 +246,7 @@ impl Parser<'_> {
     }
 
     fn fun_expr(&mut self, start: Span) -> Parsed<Expr> {
-        self.at += 1;
+        self.tokens.advance();
         if self.is_sym("(") {
             self.parameters()?;
         } else {

@@ -13,14 +13,11 @@
 use std::sync::Arc;
 
 use super::ast::{Binding, Expr, File, FreeDecl, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord};
-use super::lex::{Comment, Tok, Token, clean, lex};
-use diag::{Diagnostic, SourceFile, Span};
+use super::lex::{Comment, Tok, clean, lex};
+use diag::{Cursor, Diagnostic, MAX_NESTING, SourceFile, Span};
 
 mod cursor;
 mod expr;
-
-/// How deep brackets may nest. Published models stay below 20.
-pub const MAX_NESTING: usize = 200;
 
 /// How many syntax errors are reported before the rest of the file is left.
 const MAX_ERRORS: usize = 100;
@@ -71,10 +68,8 @@ pub fn parse(source: &Arc<SourceFile>) -> (File, Vec<Diagnostic>) {
     let lexed = lex(source);
     let mut parser = Parser {
         source,
-        tokens: lexed.tokens,
+        tokens: Cursor::new(lexed.tokens),
         comments: lexed.comments,
-        at: 0,
-        depth: 0,
         too_deep: false,
         diagnostics: lexed.diagnostics,
     };
@@ -91,10 +86,8 @@ type Parsed<T> = Result<T, Reported>;
 
 struct Parser<'a> {
     source: &'a Arc<SourceFile>,
-    tokens: Vec<Token>,
+    tokens: Cursor<Tok<'a>>,
     comments: Vec<Comment>,
-    at: usize,
-    depth: usize,
     /// Whether too deep nesting was reported.
     too_deep: bool,
     diagnostics: Vec<Diagnostic>,
@@ -119,17 +112,17 @@ impl Parser<'_> {
     /// Architecture name and title: words and strings before the first statement.
     fn head(&mut self, file: &mut File) {
         loop {
-            match &self.tokens[self.at].tok {
-                Tok::Name(word) if !reserved(word) => file.head.push(word.clone()),
+            match self.tokens.peek() {
+                Tok::Name(word) if !reserved(word) => file.head.push(word.to_owned()),
                 Tok::Text(title) => {
                     if file.title.is_empty() {
-                        file.title.clone_from(title);
+                        title.clone_into(&mut file.title);
                     }
                     file.head.push(format!("\"{title}\""));
                 }
                 _ => return,
             }
-            self.at += 1;
+            self.tokens.advance();
         }
     }
 
@@ -140,11 +133,11 @@ impl Parser<'_> {
             && self.diagnostics.len() < MAX_ERRORS
             && !closers.iter().any(|c| self.is_word(c))
         {
-            let (before, depth) = (self.at, self.depth);
+            let (before, depth) = (self.tokens.position(), self.tokens.depth());
             match self.statement() {
                 Ok(statement) => list.push(statement),
                 Err(Reported) => {
-                    self.depth = depth;
+                    self.tokens.ascend_to(depth);
                     self.recover(before);
                 }
             }
@@ -154,34 +147,34 @@ impl Parser<'_> {
 
     /// Skips to the next word that begins a statement; always makes progress.
     fn recover(&mut self, before: usize) {
-        if self.at == before {
-            self.at += 1;
+        if self.tokens.position() == before {
+            self.tokens.advance();
         }
         loop {
             match self.tok() {
                 Tok::End => return,
-                Tok::Name(w) if w == "let" || w == "end" || STATEMENT_WORDS.contains(&w.as_str()) => return,
-                _ => self.at += 1,
+                Tok::Name(w) if w == "let" || w == "end" || STATEMENT_WORDS.contains(&w) => return,
+                _ => drop(self.tokens.advance()),
             }
         }
     }
 
     fn statement(&mut self) -> Parsed<Stmt> {
         let start = self.span();
-        let kind = match self.tok().clone() {
+        let kind = match self.tok() {
             Tok::Sym("~") => self.test(TestRole::Axiom, start)?,
-            Tok::Name(word) => match word.as_str() {
+            Tok::Name(word) => match word {
                 "acyclic" | "irreflexive" | "empty" => self.test(TestRole::Axiom, start)?,
                 "flag" => {
-                    self.at += 1;
+                    self.tokens.advance();
                     self.test(TestRole::Flag, start)?
                 }
                 "undefined_unless" => {
-                    self.at += 1;
+                    self.tokens.advance();
                     self.test(TestRole::UndefinedUnless, start)?
                 }
                 "let" => {
-                    self.at += 1;
+                    self.tokens.advance();
                     let recursive = self.take_word("rec");
                     let kind = StmtKind::Let { recursive, bindings: self.bindings()? };
                     if self.is_word("in") {
@@ -202,7 +195,7 @@ impl Parser<'_> {
                 "unshow" => StmtKind::Unshow(self.word_then_names()?),
                 "showflag" => StmtKind::ShowFlag(self.word_then_names()?),
                 "include" => {
-                    self.at += 1;
+                    self.tokens.advance();
                     StmtKind::Include(self.text("a file name in quotes")?)
                 }
                 "procedure" => self.procedure()?,
@@ -235,12 +228,12 @@ impl Parser<'_> {
         let doc = self.doc_above(start);
         let negated = self.take_sym("~");
         let word = match self.tok() {
-            Tok::Name(w) if w == "acyclic" => TestWord::Acyclic,
-            Tok::Name(w) if w == "irreflexive" => TestWord::Irreflexive,
-            Tok::Name(w) if w == "empty" => TestWord::Empty,
+            Tok::Name("acyclic") => TestWord::Acyclic,
+            Tok::Name("irreflexive") => TestWord::Irreflexive,
+            Tok::Name("empty") => TestWord::Empty,
             _ => return Err(self.unexpected("`acyclic`, `irreflexive` or `empty`")),
         };
-        self.at += 1;
+        self.tokens.advance();
         let expr = self.expr()?;
         let name = if self.take_word("as") { Some(self.name("a name for the axiom")?) } else { None };
         let flag = role != TestRole::Axiom;
@@ -305,7 +298,7 @@ impl Parser<'_> {
     }
 
     fn show(&mut self) -> Parsed<StmtKind> {
-        self.at += 1;
+        self.tokens.advance();
         let mut list = Vec::new();
         loop {
             let expr = self.expr()?;
@@ -327,7 +320,7 @@ impl Parser<'_> {
     }
 
     fn conditional(&mut self) -> Parsed<StmtKind> {
-        self.at += 1;
+        self.tokens.advance();
         let variant = self.text("the name of a variant in quotes")?;
         let yes = self.nested(|p| Ok(p.statements(&["else", "end"])))?;
         let no = if self.take_word("else") { self.nested(|p| Ok(p.statements(&["end"])))? } else { Vec::new() };
@@ -341,7 +334,7 @@ impl Parser<'_> {
 
     /// Runs `inner` one level deeper, or reports that it is too deep.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth >= MAX_NESTING {
+        if !self.tokens.descend() {
             let at = self.span();
             // Once per file: the rest of the same brackets would be as deep again.
             if std::mem::replace(&mut self.too_deep, true) {
@@ -354,9 +347,8 @@ impl Parser<'_> {
             );
             return Err(Reported);
         }
-        self.depth += 1;
         let result = inner(self);
-        self.depth = self.depth.saturating_sub(1);
+        self.tokens.ascend();
         result
     }
 

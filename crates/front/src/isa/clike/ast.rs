@@ -4,7 +4,7 @@
 //! walk with its meaning.
 //!
 //! # Invariants
-//! - No tree is deeper than [`MAX_DEPTH`]; walks over it may recurse.
+//! - No tree is deeper than [`diag::MAX_NESTING`]; walks over it may recurse.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -12,9 +12,6 @@ use std::rc::Rc;
 use super::host::HostCall;
 use super::inline_asm::Assembly;
 use program::{BinOp, CmpOp, Space, Ty};
-
-/// How deep expressions and statements may be nested.
-pub(super) const MAX_DEPTH: usize = 100;
 
 /// An expression with its place in the text.
 #[derive(Debug)]

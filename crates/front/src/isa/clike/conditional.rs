@@ -55,9 +55,6 @@ const LEVELS: &[&[&str]] = &[
     &["*", "/", "%"],
 ];
 
-/// How deep parentheses and signs may be nested.
-const DEEPEST: usize = 100;
-
 /// The number that words stand for; `named` says what names do.
 ///
 /// # Errors
@@ -96,7 +93,7 @@ impl Reader<'_> {
 
     fn unary(&mut self) -> Result<Number, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > diag::MAX_NESTING {
             return Err("this is nested too deeply".into());
         }
         let word = self.word().to_string();

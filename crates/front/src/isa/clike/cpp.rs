@@ -20,7 +20,8 @@ const TEMPLATES: &[&str] = &["cuda::atomic_ref", "cuda::std::atomic_ref", "std::
 impl Parser<'_, '_> {
     /// Whether the next tokens begin the type of an atomic reference.
     pub(super) fn names_reference(&self) -> bool {
-        TEMPLATES.contains(&self.word()) && matches!(self.peek_at(1), Tok::Punct("<" | "(" | "{") | Tok::Name)
+        TEMPLATES.contains(&self.word())
+            && matches!(self.tokens.peek_at(1), Tok::Punct("<" | "(" | "{") | Tok::Name)
     }
 
     /// Whether the next tokens declare an atomic reference: a name stands behind its type.
@@ -30,9 +31,9 @@ impl Parser<'_, '_> {
         }
         let mut n = 1;
         loop {
-            match self.peek_at(n) {
+            match self.tokens.peek_at(n) {
                 Tok::Name if n == 1 => return true,
-                Tok::Punct(">") => return self.peek_at(n + 1) == Tok::Name,
+                Tok::Punct(">") => return self.tokens.peek_at(n + 1) == Tok::Name,
                 Tok::Name | Tok::Punct("," | "<" | "*") => n += 1,
                 _ => return false,
             }
@@ -52,26 +53,26 @@ impl Parser<'_, '_> {
 
     /// `cuda::atomic_ref<int, scope> f(x), g(y)`, without the `;`.
     pub(super) fn refer(&mut self) -> Parsed<Declaration> {
-        let (start, first) = (self.position(), self.range().start);
+        let (start, first) = (self.tokens.position(), self.tokens.range().start);
         let mut all = Vec::new();
         loop {
             // Each name has the type that stands before the first one.
-            let here = self.position();
-            self.go_to(start);
+            let here = self.tokens.position();
+            self.tokens.go_to(start);
             let mut reference = self.template()?;
             if !all.is_empty() {
-                self.go_to(here);
+                self.tokens.go_to(here);
             }
-            if self.peek() != Tok::Name {
+            if self.tokens.peek() != Tok::Name {
                 return self.unexpected("the name of a reference");
             }
             let name = self.next();
             // `= cuda::atomic_ref<…>(x)` says it twice.
             reference.object = self.object()?;
-            let (range, depth) = (first..self.last_end(), reference.object.depth);
+            let (range, depth) = (first..self.tokens.last().range.end, reference.object.depth);
             all.push((name, self.node(ExprKind::Refer(reference.into()), range, depth)?));
             if !self.eat(",") {
-                return Ok(self.deduced(first..self.last_end(), all));
+                return Ok(self.deduced(first..self.tokens.last().range.end, all));
             }
         }
     }
@@ -79,9 +80,9 @@ impl Parser<'_, '_> {
     /// Whether a class of the library is named `n` tokens ahead, whose objects are in memory.
     pub(super) fn names_class(&self, n: usize) -> bool {
         let word = self.word_at(n);
-        let alias = atomic_alias(word).is_some() && self.peek_at(n + 1) == Tok::Name;
+        let alias = atomic_alias(word).is_some() && self.tokens.peek_at(n + 1) == Tok::Name;
         self.language.cpp
-            && (is_class(word) || alias || (is_class_word(word) && self.peek_at(n + 1) == Tok::Punct("<")))
+            && (is_class(word) || alias || (is_class_word(word) && self.tokens.peek_at(n + 1) == Tok::Punct("<")))
     }
 
     /// `cuda::barrier<cuda::thread_scope_block>`; `::arrival_token` behind it is an integer here.
@@ -89,13 +90,13 @@ impl Parser<'_, '_> {
         let start = self.next().start;
         if self.eat("<") {
             while !self.eat(">") {
-                match self.peek() {
+                match self.tokens.peek() {
                     Tok::Name | Tok::Int(..) | Tok::Punct(",") => drop(self.next()),
                     _ => return self.unexpected("`>`"),
                 }
             }
         }
-        let range = start..self.last_end();
+        let range = start..self.tokens.last().range.end;
         if self.eat(":") {
             self.expect(":")?;
             if self.word() != "arrival_token" {
@@ -109,7 +110,7 @@ impl Parser<'_, '_> {
 
     /// Whether an atomic reference is the type of a parameter that comes next.
     pub(super) fn takes_reference(&self) -> bool {
-        self.language.cpp && TEMPLATES.contains(&self.word()) && self.peek_at(1) == Tok::Punct("<")
+        self.language.cpp && TEMPLATES.contains(&self.word()) && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
     /// `cuda::atomic_ref<int, scope>(x)`.
@@ -129,7 +130,7 @@ impl Parser<'_, '_> {
         let ty = Some(self.type_name()?);
         let mut scope = None;
         if self.eat(",") {
-            if self.peek() != Tok::Name {
+            if self.tokens.peek() != Tok::Name {
                 return self.unexpected("a scope such as `cuda::thread_scope_device`");
             }
             scope = Some(self.next());
@@ -151,9 +152,9 @@ impl Parser<'_, '_> {
 
     /// Whether the next tokens declare a group of threads by the name of its type, as in `cg::grid_group g = …`.
     pub(super) fn declares_group(&self) -> bool {
-        let tile = self.peek_at(1) == Tok::Punct("<") && self.peek_at(3) == Tok::Punct(">");
+        let tile = self.tokens.peek_at(1) == Tok::Punct("<") && self.tokens.peek_at(3) == Tok::Punct(">");
         let name = if tile { 4 } else { 1 };
-        GROUP_TYPES.contains(&group_word(self.word())) && self.peek_at(name) == Tok::Name
+        GROUP_TYPES.contains(&group_word(self.word())) && self.tokens.peek_at(name) == Tok::Name
     }
 
     /// `cg::grid_group g = value`, without the `;`.
@@ -166,48 +167,50 @@ impl Parser<'_, '_> {
         let name = self.next();
         self.expect("=")?;
         let value = self.expression()?;
-        Ok(self.deduced(start..self.last_end(), vec![(name, value)]))
+        Ok(self.deduced(start..self.tokens.last().range.end, vec![(name, value)]))
     }
 
     /// Whether the name just read is followed by the size of a tile.
     pub(super) fn partitions(&self, name: &Range<usize>) -> bool {
-        group_word(self.str(name)) == "tiled_partition" && self.peek() == Tok::Punct("<")
+        group_word(self.str(name)) == "tiled_partition" && self.tokens.peek() == Tok::Punct("<")
     }
 
     /// `cg::tiled_partition<4>(group)`, behind the name: a call whose first argument is the size.
     pub(super) fn partition(&mut self, name: Range<usize>) -> Parsed<Expr> {
         self.next();
-        let at = self.range();
-        let Tok::Int(size, _) = self.peek() else { return self.unexpected("the size of a tile, such as 4") };
+        let at = self.tokens.range();
+        let Tok::Int(size, _) = self.tokens.peek() else {
+            return self.unexpected("the size of a tile, such as 4");
+        };
         self.next();
         self.expect(">")?;
         self.expect("(")?;
         let (given, depth) = self.arguments()?;
         let mut args = vec![Expr { kind: ExprKind::Int(size, Ty::S32), range: at, depth: 1 }];
         args.extend(given);
-        let whole = name.start..self.last_end();
+        let whole = name.start..self.tokens.last().range.end;
         self.node(ExprKind::Call(name, args), whole, depth.max(1))
     }
 
     /// What stands behind `object.`.
     pub(super) fn method(&mut self, object: Expr) -> Parsed<Expr> {
-        if self.peek() != Tok::Name {
+        if self.tokens.peek() != Tok::Name {
             return self.unexpected("a member, or a function such as `load`");
         }
         let name = self.next();
-        if self.peek() != Tok::Punct("(") {
+        if self.tokens.peek() != Tok::Punct("(") {
             let (range, depth) = (object.range.start..name.end, object.depth);
             return self.node(ExprKind::Field(object.into(), name), range, depth);
         }
         self.expect("(")?;
         let (args, depth) = self.arguments()?;
-        let (range, depth) = (object.range.start..self.last_end(), depth.max(object.depth));
+        let (range, depth) = (object.range.start..self.tokens.last().range.end, depth.max(object.depth));
         self.node(ExprKind::Method(object.into(), name, args), range, depth)
     }
 
     /// Whether the next tokens begin a cast.
     pub(super) fn casts(&self) -> bool {
-        self.peek() == Tok::Punct("(") && self.is_type_alone(1)
+        self.tokens.peek() == Tok::Punct("(") && self.is_type_alone(1)
     }
 
     /// `(type) a` or `(type*) a`.
@@ -215,14 +218,14 @@ impl Parser<'_, '_> {
         let start = self.next().start;
         let to = self.type_name()?;
         self.expect(")")?;
-        if self.peek() == Tok::Punct("{") {
+        if self.tokens.peek() == Tok::Punct("{") {
             return self.braced(start, Some(to));
         }
         // `(int2)(1, 2)` has two values, `(int2)((1, 2))` one.
         let vector = self.language.row().regions && self.names_vector(&to);
         if vector && self.eat("(") {
             let (all, depth) = self.arguments()?;
-            return self.node(ExprKind::Vector(to.into(), all), start..self.last_end(), depth);
+            return self.node(ExprKind::Vector(to.into(), all), start..self.tokens.last().range.end, depth);
         }
         let inner = self.nested(Self::unary)?;
         let (range, depth) = (start..inner.range.end, inner.depth);
@@ -242,7 +245,7 @@ impl Parser<'_, '_> {
     pub(super) fn named_cast(&self) -> bool {
         self.language.cpp
             && matches!(self.word(), "static_cast" | "reinterpret_cast" | "const_cast")
-            && self.peek_at(1) == Tok::Punct("<")
+            && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
     /// `static_cast<int>(a)`
@@ -260,19 +263,19 @@ impl Parser<'_, '_> {
     /// Whether the next tokens begin a conversion such as `int(a)`.
     pub(super) fn converts(&self) -> bool {
         let name = self.types.contains(self.word()) || !is_keyword(self.word(), self.language.dialect);
-        self.is_type(0) && (!name || matches!(self.peek_at(1), Tok::Punct("(" | "{")))
+        self.is_type(0) && (!name || matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{")))
     }
 
     /// `int(a)`, `unsigned{a}`
     pub(super) fn cast_by_call(&mut self) -> Parsed<Expr> {
-        let start = self.range().start;
+        let start = self.tokens.range().start;
         let specifiers = self.specifiers()?;
-        if self.peek() == Tok::Punct("{") {
+        if self.tokens.peek() == Tok::Punct("{") {
             let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
             return self.braced(start, Some(to));
         }
         let inner = self.object()?;
-        let (range, depth) = (start..self.last_end(), inner.depth);
+        let (range, depth) = (start..self.tokens.last().range.end, inner.depth);
         let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
     }
@@ -282,7 +285,7 @@ impl Parser<'_, '_> {
         let all = self.nested(Self::initial_value)?;
         let mut depth = 0;
         all.each_expr(&mut |part| depth = depth.max(part.depth));
-        self.node(ExprKind::Braced(to.map(Box::new), all.into()), start..self.last_end(), depth)
+        self.node(ExprKind::Braced(to.map(Box::new), all.into()), start..self.tokens.last().range.end, depth)
     }
 
     /// `sizeof(int)`, `sizeof a`

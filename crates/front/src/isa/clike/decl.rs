@@ -118,7 +118,7 @@ impl Parser<'_, '_> {
     fn is_type_name(&self, n: usize) -> bool {
         let word = self.word_at(n);
         let behind = matches!(
-            self.peek_at(n + 1),
+            self.tokens.peek_at(n + 1),
             Tok::Name | Tok::Punct("*" | "&" | "&&" | ">" | ")" | "(" | "[" | "{" | ",")
         );
         behind && !self.variables.contains(word) && names_type(word, self.language.dialect)
@@ -133,21 +133,23 @@ impl Parser<'_, '_> {
             return self.is_type(n);
         }
         let mut behind = n + 1;
-        while matches!(self.peek_at(behind), Tok::Punct("*" | "&")) || self.is_qualifier(self.word_at(behind)) {
+        while matches!(self.tokens.peek_at(behind), Tok::Punct("*" | "&"))
+            || self.is_qualifier(self.word_at(behind))
+        {
             behind += 1;
         }
-        matches!(self.peek_at(behind), Tok::Punct(")" | "[" | "<" | ":")) || self.is_type(behind)
+        matches!(self.tokens.peek_at(behind), Tok::Punct(")" | "[" | "<" | ":")) || self.is_type(behind)
     }
 
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
         // `size_t(n)` is a cast, `enum { A }` is none.
         let own = matches!(self.word(), "enum" | "struct");
-        let cast = self.language.cpp && !own && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
+        let cast = self.language.cpp && !own && matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{"));
         // `int (*f)(int)`
-        let pointer = self.peek_at(2) == Tok::Punct("*") && self.peek_at(4) == Tok::Punct(")");
-        let cast = cast && !(pointer && matches!(self.peek_at(5), Tok::Punct("(" | "[")));
-        let named = matches!(self.peek_at(1), Tok::Punct("(" | "[" | "{" | ")" | "," | ">"))
+        let pointer = self.tokens.peek_at(2) == Tok::Punct("*") && self.tokens.peek_at(4) == Tok::Punct(")");
+        let cast = cast && !(pointer && matches!(self.tokens.peek_at(5), Tok::Punct("(" | "[")));
+        let named = matches!(self.tokens.peek_at(1), Tok::Punct("(" | "[" | "{" | ")" | "," | ">"))
             && !self.types.contains(self.word())
             && self.is_type_name(0)
             && !is_keyword(self.word(), self.language.dialect);
@@ -167,7 +169,7 @@ impl Parser<'_, '_> {
 
     /// A name that is declared.
     fn new_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
-        if self.peek() != Tok::Name {
+        if self.tokens.peek() != Tok::Name {
             return self.unexpected(expected);
         }
         let range = self.next();
@@ -183,7 +185,7 @@ impl Parser<'_, '_> {
         match self.word() {
             "const" => all.constant = true,
             "volatile" => all.volatile = true,
-            "_Atomic" if self.peek_at(1) != Tok::Punct("(") => all.atomic = true,
+            "_Atomic" if self.tokens.peek_at(1) != Tok::Punct("(") => all.atomic = true,
             word if PROMISES.contains(&word) => {}
             word => match self.region(word) {
                 Some(space) => (all.space, all.generic) = (space, space.is_none()),
@@ -196,14 +198,14 @@ impl Parser<'_, '_> {
 
     /// The words that a declaration begins with.
     pub(super) fn specifiers(&mut self) -> Parsed<Specifiers> {
-        let start = self.range().start;
+        let start = self.tokens.range().start;
         let mut storage = Vec::new();
         let mut of_base = Qualifiers::default();
         let mut base: Option<Base> = None;
         let mut parts: Vec<&str> = Vec::new();
         loop {
-            let (word, range) = (self.word(), self.range());
-            if self.peek() == Tok::Name && (word == "_Atomic" || (word == "double" && base.is_none())) {
+            let (word, range) = (self.word(), self.tokens.range());
+            if self.tokens.peek() == Tok::Name && (word == "_Atomic" || (word == "double" && base.is_none())) {
                 self.refused_word(&range)?;
             }
             if self.qualifier(&mut of_base) {
@@ -227,7 +229,10 @@ impl Parser<'_, '_> {
             } else if matches!(word, "__attribute__" | "__attribute") {
                 self.next();
                 self.attribute()?;
-            } else if word.is_empty() && self.peek() == Tok::Punct("[") && self.peek_at(1) == Tok::Punct("[") {
+            } else if word.is_empty()
+                && self.tokens.peek() == Tok::Punct("[")
+                && self.tokens.peek_at(1) == Tok::Punct("[")
+            {
                 self.attributes()?;
             } else if PARTS.contains(&word) && base.is_none() {
                 self.next();
@@ -268,7 +273,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let range = start..self.last_end().max(start);
+        let range = start..self.tokens.last().range.end.max(start);
         let base = match base {
             Some(base) => base,
             None if parts.is_empty() => return self.unexpected("a type such as `int`"),
@@ -330,7 +335,7 @@ impl Parser<'_, '_> {
 
     /// The name of a structure or enumeration, if one comes next; in C++ it is the name of a type.
     fn tag(&mut self) -> Parsed<Option<Range<usize>>> {
-        if self.peek() != Tok::Name {
+        if self.tokens.peek() != Tok::Name {
             return Ok(None);
         }
         let name = self.new_name("another name")?;
@@ -349,7 +354,7 @@ impl Parser<'_, '_> {
                 .refuse("alignment and packing of structures are", "leave it out, if only sizes depend on it");
         }
         let name = self.tag()?;
-        if self.peek() == Tok::Punct(":") {
+        if self.tokens.peek() == Tok::Punct(":") {
             return self.refuse("base classes are", "write their members into the structure");
         }
         let members = match self.eat("{") {
@@ -363,14 +368,14 @@ impl Parser<'_, '_> {
             false if name.is_none() => return self.unexpected("the name of a structure or `{`"),
             false => None,
         };
-        Ok(Base::Struct(StructSyntax { name, members, range: start..self.last_end() }.into()))
+        Ok(Base::Struct(StructSyntax { name, members, range: start..self.tokens.last().range.end }.into()))
     }
 
     /// Goes to the `}` of the structure in which something was wrong.
     fn behind_brace(&mut self) {
         let mut open = 0;
         loop {
-            match self.peek() {
+            match self.tokens.peek() {
                 Tok::Punct("{") => open += 1,
                 Tok::Punct("}") if open == 0 => return,
                 Tok::Punct("}") => open -= 1,
@@ -388,7 +393,7 @@ impl Parser<'_, '_> {
             if matches!(self.word(), "public" | "private" | "protected") {
                 return self.refuse("access specifiers are", "leave them out");
             }
-            if self.peek() == Tok::Punct("~") {
+            if self.tokens.peek() == Tok::Punct("~") {
                 return self.refuse("destructors are", "write what it does where the object is used");
             }
             let specifiers = self.specifiers()?;
@@ -397,7 +402,7 @@ impl Parser<'_, '_> {
             }
             let mut members = Vec::new();
             loop {
-                match self.peek() {
+                match self.tokens.peek() {
                     Tok::Punct("(") => return self.refuse("constructors are", "assign to the members"),
                     Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
                     Tok::Punct(";") if members.is_empty() => {
@@ -406,7 +411,7 @@ impl Parser<'_, '_> {
                     _ => {}
                 }
                 let declarator = self.declarator(true)?;
-                match self.peek() {
+                match self.tokens.peek() {
                     Tok::Punct("(") => {
                         return self
                             .refuse("functions in structures are", "use a function that takes a pointer to it");
@@ -436,10 +441,10 @@ impl Parser<'_, '_> {
             while self.qualifier(&mut of_pointer) {}
             all.pointers.push(of_pointer);
         }
-        if self.peek() == Tok::Punct("&&") {
+        if self.tokens.peek() == Tok::Punct("&&") {
             return self.refuse("references to temporary values are", "use a variable");
         }
-        if self.peek() == Tok::Punct("&") {
+        if self.tokens.peek() == Tok::Punct("&") {
             if !self.language.cpp {
                 return self.unexpected("a name; there are no references in C");
             }
@@ -449,20 +454,20 @@ impl Parser<'_, '_> {
         // `int *__restrict__ p`, `int & __restrict__ r`
         while self.qualifier(&mut Qualifiers::default()) {}
         if named {
-            if self.peek() == Tok::Punct("(") {
+            if self.tokens.peek() == Tok::Punct("(") {
                 return self.refuse(
                     "pointers to functions and to arrays are",
                     "call the function itself, or declare a pointer to the first element",
                 );
             }
-            if self.language.cpp && self.peek() == Tok::Punct("[") {
+            if self.language.cpp && self.tokens.peek() == Tok::Punct("[") {
                 return self.refuse("structured bindings are", "name the members");
             }
             all.name = self.new_name("the name of a register")?;
         }
-        while self.peek() == Tok::Punct("[") {
+        while self.tokens.peek() == Tok::Punct("[") {
             let start = self.next().start;
-            let size = if self.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
+            let size = if self.tokens.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
             let end = self.expect("]")?.end;
             all.arrays.push((size, start..end));
         }
@@ -501,7 +506,7 @@ impl Parser<'_, '_> {
                 self.variables.insert(word);
             }
             let auto = matches!(specifiers.base, Base::Auto);
-            if auto && self.peek() == Tok::Punct("=") && self.peek_at(1) == Tok::Punct("{") {
+            if auto && self.tokens.peek() == Tok::Punct("=") && self.tokens.peek_at(1) == Tok::Punct("{") {
                 return self.refuse(
                     "variables of type `std::initializer_list` are",
                     "without `=`, it has the type of its one value",
@@ -531,14 +536,14 @@ impl Parser<'_, '_> {
 
     /// Whether the declarator just read is that of a function: its parameters come next.
     fn is_function(&self) -> bool {
-        if self.peek() != Tok::Punct("(") || self.in_block() {
+        if self.tokens.peek() != Tok::Punct("(") || self.in_block() {
             return false;
         }
         // `int n(4);` is a variable in C++, `int f(int n);` and `int f();` are functions.
         let mut open = 0;
         let mut n = 0;
         loop {
-            match self.peek_at(n) {
+            match self.tokens.peek_at(n) {
                 Tok::Punct("(") => open += 1,
                 Tok::Punct(")") => open -= 1,
                 Tok::End => return false,
@@ -549,35 +554,35 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let typed = self.is_type(1) || self.peek_at(1) == Tok::Punct(")");
-        self.peek_at(n) == Tok::Punct("{") || typed
+        let typed = self.is_type(1) || self.tokens.peek_at(1) == Tok::Punct(")");
+        self.tokens.peek_at(n) == Tok::Punct("{") || typed
     }
 
     /// `(int *p, int v) { … }`, behind the name.
     fn function(&mut self, specifiers: Specifiers, declarator: Declarator) -> Parsed<StmtKind> {
         self.expect("(")?;
         let mut params = Vec::new();
-        if self.word() == "void" && self.peek_at(1) == Tok::Punct(")") {
+        if self.word() == "void" && self.tokens.peek_at(1) == Tok::Punct(")") {
             self.next();
         }
         while !self.eat(")") {
-            if self.peek() == Tok::Punct("...") {
+            if self.tokens.peek() == Tok::Punct("...") {
                 return self.refuse("functions of any number of arguments are", "give them one by one");
             }
             let specifiers = self.specifiers()?;
             let mut declarator = self.declarator(false)?;
-            if self.peek() == Tok::Name {
+            if self.tokens.peek() == Tok::Name {
                 declarator.name = self.new_name("the name of a parameter")?;
                 let word = self.str(&declarator.name);
                 self.variables.insert(word);
-                while self.peek() == Tok::Punct("[") {
+                while self.tokens.peek() == Tok::Punct("[") {
                     let start = self.next().start;
-                    let size = if self.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
+                    let size = if self.tokens.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
                     let end = self.expect("]")?.end;
                     declarator.arrays.push((size, start..end));
                 }
             }
-            if self.peek() == Tok::Punct("=") {
+            if self.tokens.peek() == Tok::Punct("=") {
                 return self.refuse("default arguments are", "write the argument where the function is called");
             }
             self.has_a_place(&specifiers, &declarator)?;
@@ -590,10 +595,10 @@ impl Parser<'_, '_> {
         if self.eat(";") {
             return Ok(StmtKind::Function(None));
         }
-        if self.language.cpp && self.peek() == Tok::Punct("->") {
+        if self.language.cpp && self.tokens.peek() == Tok::Punct("->") {
             return self.refuse("types of results behind the parameters are", "write the type before the name");
         }
-        if self.peek() != Tok::Punct("{") {
+        if self.tokens.peek() != Tok::Punct("{") {
             return self.unexpected("`{` and the body of the function");
         }
         let body = self.nested(Self::body)?;
@@ -604,7 +609,7 @@ impl Parser<'_, '_> {
     /// A declaration or a function, with its `;`.
     pub(super) fn declared(&mut self) -> Parsed<StmtKind> {
         let specifiers = self.specifiers()?;
-        if self.peek() == Tok::Punct(";") {
+        if self.tokens.peek() == Tok::Punct(";") {
             self.next();
             return Ok(StmtKind::Declare(Declaration { specifiers, all: Vec::new() }));
         }
@@ -622,7 +627,7 @@ impl Parser<'_, '_> {
         if self.eat("=") {
             return self.nested(Self::initial_value).map(Some);
         }
-        if self.language.cpp && self.peek() == Tok::Punct("{") {
+        if self.language.cpp && self.tokens.peek() == Tok::Punct("{") {
             return self.nested(Self::initial_value).map(Some);
         }
         if self.language.cpp && self.eat("(") {
@@ -634,17 +639,17 @@ impl Parser<'_, '_> {
     }
 
     pub(super) fn initial_value(&mut self) -> Parsed<Initial> {
-        let start = self.range().start;
+        let start = self.tokens.range().start;
         if !self.eat("{") {
             return self.expression().map(Initial::Value);
         }
         let mut all = Vec::new();
         while !self.eat("}") {
-            if self.peek() == Tok::Punct("[") {
+            if self.tokens.peek() == Tok::Punct("[") {
                 return self.refuse("designated elements are", "give the values in the order of the elements");
             }
             all.push(match self.eat(".") {
-                true if self.peek() != Tok::Name => return self.unexpected("the name of a member"),
+                true if self.tokens.peek() != Tok::Name => return self.unexpected("the name of a member"),
                 true => {
                     let name = self.next();
                     self.expect("=")?;
@@ -657,7 +662,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        Ok(Initial::List(all, start..self.last_end()))
+        Ok(Initial::List(all, start..self.tokens.last().range.end))
     }
 
     /// Passes over `((always_inline))`: attributes that change nothing which a model could see.
@@ -665,14 +670,14 @@ impl Parser<'_, '_> {
         self.expect("(")?;
         self.expect("(")?;
         while !self.eat(")") {
-            if self.peek() == Tok::Name && !ATTRIBUTES.contains(&self.word().trim_matches('_')) {
+            if self.tokens.peek() == Tok::Name && !ATTRIBUTES.contains(&self.word().trim_matches('_')) {
                 return self.refuse("such attributes are", "leave it out, if nothing depends on it");
             }
             self.next();
-            if self.peek() == Tok::Punct("(") {
+            if self.tokens.peek() == Tok::Punct("(") {
                 self.parenthesised()?;
             }
-            if self.peek() == Tok::End {
+            if self.tokens.peek() == Tok::End {
                 return self.unexpected("`)`");
             }
         }
@@ -683,7 +688,7 @@ impl Parser<'_, '_> {
     fn parenthesised(&mut self) -> Parsed<()> {
         let mut open = 0;
         loop {
-            match self.peek() {
+            match self.tokens.peek() {
                 Tok::Punct("(") => open += 1,
                 Tok::Punct(")") => open -= 1,
                 Tok::End => return self.unexpected("`)`"),
@@ -699,7 +704,7 @@ impl Parser<'_, '_> {
 
     /// Says that the language has something here that Fencepost does not.
     pub(super) fn refuse<T>(&mut self, what: &str, instead: &str) -> Parsed<T> {
-        let span = self.text.span(self.range());
+        let span = self.text.span(self.tokens.range());
         self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
             d.label("the language has them, Fencepost does not").help(instead)
         });

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::ast::{Expr, ExprKind, MAX_DEPTH};
+use super::ast::{Expr, ExprKind};
 use super::lex::{CHARACTER, Tok};
 use super::parse::{ASSIGNMENTS, Failed, Parser};
 use super::words::bare;
+use diag::MAX_NESTING;
 use program::{BinOp, CmpOp, Ty};
 
 /// Names of the library with a number for an argument of the template: a constant, a size that says how it is aligned, a function.
@@ -56,7 +57,7 @@ impl Parser<'_, '_> {
     pub(super) fn expression(&mut self) -> Result<Expr, Failed> {
         self.nested(|p| {
             let cond = p.binary(0)?;
-            let assignment = match p.peek() {
+            let assignment = match p.tokens.peek() {
                 Tok::Punct("=") => Some(None),
                 Tok::Punct(sign) => ASSIGNMENTS.iter().find(|a| a.0 == sign).map(|a| Some(a.1)),
                 _ => None,
@@ -70,7 +71,7 @@ impl Parser<'_, '_> {
             if !p.eat("?") {
                 return Ok(cond);
             }
-            if p.peek() == Tok::Punct(":") {
+            if p.tokens.peek() == Tok::Punct(":") {
                 return p.refuse("choices without a middle are", "write the condition twice, or a variable");
             }
             let then = p.comma()?;
@@ -84,8 +85,8 @@ impl Parser<'_, '_> {
 
     /// A tree node; an error if the tree gets too deep.
     pub(super) fn node(&mut self, kind: ExprKind, range: Range<usize>, below: usize) -> Result<Expr, Failed> {
-        if below >= MAX_DEPTH {
-            return self.fail(range, "this expression is too long", &format!("at most {MAX_DEPTH} levels"));
+        if below >= MAX_NESTING {
+            return self.fail(range, "this expression is too long", &format!("at most {MAX_NESTING} levels"));
         }
         Ok(Expr { kind, range, depth: below + 1 })
     }
@@ -94,7 +95,7 @@ impl Parser<'_, '_> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.binary(level + 1)?;
         loop {
-            let Tok::Punct(sign) = self.peek() else { return Ok(left) };
+            let Tok::Punct(sign) = self.tokens.peek() else { return Ok(left) };
             let Some((_, op)) = operators.iter().find(|o| o.0 == sign) else { return Ok(left) };
             self.next();
             let right = self.binary(level + 1)?;
@@ -118,13 +119,15 @@ impl Parser<'_, '_> {
         if self.word() == "sizeof" {
             return self.nested(Self::size_of);
         }
-        if let Tok::Punct(sign @ ("++" | "--")) = self.peek() {
+        if let Tok::Punct(sign @ ("++" | "--")) = self.tokens.peek() {
             let start = self.next().start;
             let target = self.nested(Self::unary)?;
             let range = start..target.range.end;
             return self.step(target, sign, range, true);
         }
-        let Tok::Punct(sign @ ("-" | "+" | "!" | "~" | "*" | "&")) = self.peek() else { return self.postfix() };
+        let Tok::Punct(sign @ ("-" | "+" | "!" | "~" | "*" | "&")) = self.tokens.peek() else {
+            return self.postfix();
+        };
         let start = self.next().start;
         let inner = self.nested(Self::unary)?;
         let (range, depth) = (start..inner.range.end, inner.depth);
@@ -150,7 +153,7 @@ impl Parser<'_, '_> {
     fn postfix(&mut self) -> Result<Expr, Failed> {
         let mut inner = self.primary()?;
         loop {
-            if let Tok::Punct(sign @ ("++" | "--")) = self.peek() {
+            if let Tok::Punct(sign @ ("++" | "--")) = self.tokens.peek() {
                 let range = inner.range.start..self.next().end;
                 inner = self.step(inner, sign, range, false)?;
                 continue;
@@ -176,8 +179,8 @@ impl Parser<'_, '_> {
     }
 
     fn primary(&mut self) -> Result<Expr, Failed> {
-        let range = self.range();
-        match self.peek() {
+        let range = self.tokens.range();
+        match self.tokens.peek() {
             Tok::Int(value, ty) => {
                 self.next();
                 // A character is an `int` in C (C11, 6.4.4.4), a `char` in C++.
@@ -186,7 +189,7 @@ impl Parser<'_, '_> {
             }
             Tok::Punct("(") => {
                 self.next();
-                if self.peek() == Tok::Punct("{") {
+                if self.tokens.peek() == Tok::Punct("{") {
                     return self.refuse("statements in expressions are", "write them before the statement");
                 }
                 let inner = self.comma()?;
@@ -198,7 +201,7 @@ impl Parser<'_, '_> {
             Tok::Name if self.language.cpp && self.is_numbered() => self.nested(Self::numbered),
             Tok::Name if self.names_reference() => {
                 let reference = self.reference()?;
-                let (range, depth) = (range.start..self.last_end(), reference.object.depth);
+                let (range, depth) = (range.start..self.tokens.last().range.end, reference.object.depth);
                 self.node(ExprKind::Refer(reference.into()), range, depth)
             }
             Tok::Name => {
@@ -207,12 +210,13 @@ impl Parser<'_, '_> {
                     return self.partition(range);
                 }
                 let prefix = matches!(self.str(&range), "L" | "u" | "U" | "u8" | "R");
-                let quoted = self.peek() == Tok::Str || matches!(self.peek(), Tok::Int(_, CHARACTER));
-                if prefix && quoted && self.range().start == range.end {
+                let quoted =
+                    self.tokens.peek() == Tok::Str || matches!(self.tokens.peek(), Tok::Int(_, CHARACTER));
+                if prefix && quoted && self.tokens.range().start == range.end {
                     return self.refuse("strings and characters of other character sets are", "write the number");
                 }
-                let cast = self.peek() == Tok::Punct("<") && self.str(&range).ends_with("_cast");
-                if cast || self.peek() == Tok::Punct("(") {
+                let cast = self.tokens.peek() == Tok::Punct("<") && self.str(&range).ends_with("_cast");
+                if cast || self.tokens.peek() == Tok::Punct("(") {
                     self.refused_word(&range)?;
                 }
                 if !self.eat("(") {
@@ -222,7 +226,7 @@ impl Parser<'_, '_> {
                     "printf" => self.printed()?,
                     _ => self.arguments()?,
                 };
-                let whole = range.start..self.last_end();
+                let whole = range.start..self.tokens.last().range.end;
                 self.node(ExprKind::Call(range, args), whole, depth)
             }
             Tok::Str => self.refuse("strings are", "leave out what prints them; a condition names registers"),
@@ -236,7 +240,7 @@ impl Parser<'_, '_> {
     /// Whether a name of the library with a number comes next.
     fn is_numbered(&self) -> bool {
         let name = self.word().rsplit("::").next().unwrap_or_default();
-        NUMBERED.contains(&name) && self.peek_at(1) == Tok::Punct("<")
+        NUMBERED.contains(&name) && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
     /// `cuda::ptx::n32_t<0>{}`, a constant; `cuda::aligned_size_t<16>(n)`, a call with the number before its arguments.
@@ -263,22 +267,22 @@ impl Parser<'_, '_> {
             }
             false => self.arguments()?,
         };
-        let range = name.start..self.last_end();
+        let range = name.start..self.tokens.last().range.end;
         let depth = depth.max(number.depth);
         self.node(ExprKind::Call(name, std::iter::once(number).chain(args).collect()), range, depth)
     }
 
     /// What `printf` prints, behind its format: whole numbers and addresses.
     fn printed(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
-        let start = self.range();
+        let start = self.tokens.range();
         let mut format = String::new();
-        if self.peek() != Tok::Str {
+        if self.tokens.peek() != Tok::Str {
             return self.refuse("formats that do not stand there are", "write the format as a string");
         }
         while let Some(text) = self.string() {
             format.push_str(self.str(&text));
         }
-        let range = start.start..self.last_end();
+        let range = start.start..self.tokens.last().range.end;
         let mut wanted = 0;
         for conversion in format.replace("%%", "").split('%').skip(1) {
             let of = conversion.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.hlzjt".contains(c));

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use diag::{MappedText, Sink};
+use diag::{MappedText, Sink, Token};
 use program::Ty;
 
 /// What a token is.
@@ -27,13 +27,6 @@ pub(super) enum Tok {
 /// The type of a character: one that no number has.
 pub(super) const CHARACTER: Ty = Ty { bits: 8, signed: true };
 
-/// A token with its place in the text.
-#[derive(Clone, Debug)]
-pub(super) struct Token {
-    pub(super) tok: Tok,
-    pub(super) range: Range<usize>,
-}
-
 /// Operators and brackets; longer ones before those they begin with.
 pub(super) const PUNCTUATION: &[&str] = &[
     "...", "<<=", ">>=", "->", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=",
@@ -42,7 +35,7 @@ pub(super) const PUNCTUATION: &[&str] = &[
 ];
 
 /// Splits a text into tokens.
-pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token> {
+pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token<Tok>> {
     let source = text.as_str();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -77,7 +70,7 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
                 d.label("the language has them, Fencepost does not")
                     .help("use integers: orders and races do not depend on it")
             });
-            tokens.push(Token { tok: Tok::Int(0, Ty::S32), range: at..at + len });
+            tokens.push(Token::new(Tok::Int(0, Ty::S32), at..at + len));
             at += len;
             continue;
         } else if c.is_ascii_digit() && cpp {
@@ -100,7 +93,7 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
             }
         } else if let Some((len, value)) = character(rest) {
             // A character is a `char` in C++ and an `int` in C: the same value, once promoted.
-            tokens.push(Token { tok: Tok::Int(value, CHARACTER), range: at..at + len });
+            tokens.push(Token::new(Tok::Int(value, CHARACTER), at..at + len));
             at += len;
             continue;
         } else if c == '\'' {
@@ -110,7 +103,7 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
                 d.label("expected one character in quotes, such as `'a'`, `'\\n'` or `'\\x1f'`")
                     .help("write its number")
             });
-            tokens.push(Token { tok: Tok::Int(0, CHARACTER), range: at..at + len });
+            tokens.push(Token::new(Tok::Int(0, CHARACTER), at..at + len));
             at += len;
             continue;
         } else {
@@ -133,9 +126,9 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
             });
             continue;
         };
-        tokens.push(Token { tok, range });
+        tokens.push(Token::new(tok, range));
     }
-    tokens.push(Token { tok: Tok::End, range: source.len()..source.len() });
+    tokens.push(Token::new(Tok::End, source.len()..source.len()));
     tokens
 }
 

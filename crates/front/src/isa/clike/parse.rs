@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::ast::{Expr, ExprKind, MAX_DEPTH, Stmt, StmtKind};
+use super::ast::{Expr, ExprKind, Stmt, StmtKind};
 use super::host::begins;
 use super::inline_asm;
 use super::language::Language;
-use super::lex::{Tok, Token, tokens};
+use super::lex::{Tok, tokens};
 use super::refused::class;
 use super::words::is_keyword;
-use diag::{MappedText, Sink};
+use diag::{Cursor, MAX_NESTING, MappedText, Sink, Token};
 use program::BinOp;
 
 /// Reads tokens one by one.
@@ -24,10 +24,8 @@ pub(super) struct Parser<'a, 's> {
     pub(super) types: HashSet<&'a str>,
     /// Names that the code gave to anything else.
     pub(super) variables: HashSet<&'a str>,
-    tokens: Vec<Token>,
-    at: usize,
+    pub(super) tokens: Cursor<Tok>,
     pub(super) sink: &'s mut Sink,
-    depth: usize,
 }
 
 /// Something was wrong, and was reported.
@@ -51,80 +49,41 @@ pub(super) const ASSIGNMENTS: &[(&str, BinOp)] = &[
 
 /// The statements of a thread's code.
 pub(super) fn statements(text: &MappedText, language: &'static Language, sink: &mut Sink) -> Vec<Stmt> {
-    let tokens = tokens(text, language.cpp, sink);
-    let mut parser =
-        Parser { text, language, types: HashSet::new(), variables: HashSet::new(), tokens, at: 0, sink, depth: 0 };
+    let tokens = Cursor::new(tokens(text, language.cpp, sink));
+    let mut parser = Parser { text, language, types: HashSet::new(), variables: HashSet::new(), tokens, sink };
     let mut all = Vec::new();
-    while parser.peek() != Tok::End {
+    while parser.tokens.peek() != Tok::End {
         parser.one(&mut all);
     }
     all
 }
 
 impl<'a> Parser<'a, '_> {
-    pub(super) fn peek(&self) -> Tok {
-        self.tokens[self.at].tok
-    }
-
-    pub(super) fn peek_at(&self, n: usize) -> Tok {
-        self.tokens[(self.at + n).min(self.tokens.len() - 1)].tok
-    }
-
-    /// Which token comes next.
-    pub(super) fn position(&self) -> usize {
-        self.at
-    }
-
-    /// Goes back, or forward again, to a token.
-    pub(super) fn go_to(&mut self, position: usize) {
-        self.at = position;
-    }
-
-    pub(super) fn range(&self) -> Range<usize> {
-        self.tokens[self.at].range.clone()
-    }
-
     pub(super) fn str(&self, range: &Range<usize>) -> &'a str {
         &self.text.as_str()[range.clone()]
     }
 
     pub(super) fn word(&self) -> &'a str {
-        match self.peek() {
-            Tok::Name => self.str(&self.range()),
-            _ => "",
-        }
+        self.word_at(0)
     }
 
     /// The word `n` tokens ahead; empty if it is none.
     pub(super) fn word_at(&self, n: usize) -> &'a str {
-        let token = &self.tokens[(self.at + n).min(self.tokens.len() - 1)];
-        if token.tok == Tok::Name { self.str(&token.range) } else { "" }
+        let token = self.tokens.token_at(n);
+        if token.kind == Tok::Name { self.str(&token.range) } else { "" }
     }
 
     pub(super) fn next(&mut self) -> Range<usize> {
-        let range = self.range();
-        if self.at + 1 < self.tokens.len() {
-            self.at += 1;
-        }
-        range
-    }
-
-    /// The end of the token before the next one.
-    pub(super) fn last_end(&self) -> usize {
-        self.tokens[self.at.saturating_sub(1)].range.end
+        self.tokens.advance().range
     }
 
     pub(super) fn eat(&mut self, punct: &str) -> bool {
-        let hit = self.peek() == Tok::Punct(punct_of(punct));
-        if hit {
-            self.next();
-        }
-        hit
+        self.tokens.eat(Tok::Punct(punct_of(punct)))
     }
 
     /// The contents of the string that comes next, if one does.
     pub(super) fn string(&mut self) -> Option<Range<usize>> {
-        (self.peek() == Tok::Str).then(|| {
+        (self.tokens.peek() == Tok::Str).then(|| {
             let range = self.next();
             range.start + 1..range.end - 1
         })
@@ -143,15 +102,15 @@ impl<'a> Parser<'a, '_> {
 
     /// Reports the next token as one that cannot stand here.
     pub(super) fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
-        let range = self.range();
+        let range = self.tokens.range();
         // A word that the language does not have, or that is not supported, here or before.
-        let last = self.tokens[self.at.saturating_sub(1)].clone();
-        for (tok, range) in [(last.tok, last.range), (self.peek(), range.clone())] {
-            if tok == Tok::Name {
+        let last = self.tokens.last().clone();
+        for Token { kind, range } in [last, Token::new(self.tokens.peek(), range.clone())] {
+            if kind == Tok::Name {
                 self.refused_word(&range)?;
             }
         }
-        let found = match self.peek() {
+        let found = match self.tokens.peek() {
             Tok::End => "the code ends here".to_string(),
             _ => format!("`{}` cannot stand here", self.str(&range)),
         };
@@ -159,29 +118,28 @@ impl<'a> Parser<'a, '_> {
     }
 
     pub(super) fn expect(&mut self, punct: &str) -> Parsed<Range<usize>> {
-        let range = self.range();
+        let range = self.tokens.range();
         if self.eat(punct) { Ok(range) } else { self.unexpected(&format!("`{punct}`")) }
     }
 
     /// Counts a level of nesting around `f`.
     pub(super) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth >= MAX_DEPTH {
-            let range = self.range();
-            return self.fail(range, "this is nested too deeply", &format!("at most {MAX_DEPTH} levels"));
+        if !self.tokens.descend() {
+            let range = self.tokens.range();
+            return self.fail(range, "this is nested too deeply", &format!("at most {MAX_NESTING} levels"));
         }
-        self.depth += 1;
         let result = f(self);
-        self.depth -= 1;
+        self.tokens.ascend();
         result
     }
 
     /// Reads a statement into `all`, or passes over one that is wrong.
     fn one(&mut self, all: &mut Vec<Stmt>) {
-        let (start, depth) = (self.at, self.depth);
+        let (start, depth) = (self.tokens.position(), self.tokens.depth());
         match self.statement() {
             Ok(stmt) => all.push(stmt),
             Err(Failed) => {
-                self.depth = depth;
+                self.tokens.ascend_to(depth);
                 self.recover(start);
             }
         }
@@ -189,17 +147,17 @@ impl<'a> Parser<'a, '_> {
 
     /// Goes behind a statement that is wrong: its blocks belong to it.
     fn recover(&mut self, start: usize) {
-        self.at = self.at.max(start);
+        self.tokens.go_to(self.tokens.position().max(start));
         let mut open: Vec<&str> = Vec::new();
-        for token in &self.tokens[start..self.at] {
-            match token.tok {
+        for token in self.tokens.since(start) {
+            match token.kind {
                 Tok::Punct(sign @ ("{" | "(")) => open.push(sign),
                 Tok::Punct("}" | ")") => drop(open.pop()),
                 _ => {}
             }
         }
         loop {
-            match self.peek() {
+            match self.tokens.peek() {
                 Tok::End => return,
                 Tok::Punct(sign @ ("{" | "(")) => open.push(sign),
                 Tok::Punct(")") if open.last() == Some(&"(") => drop(open.pop()),
@@ -212,7 +170,7 @@ impl<'a> Parser<'a, '_> {
                     }
                 }
                 // That of the block around.
-                Tok::Punct("}") if self.depth > 0 => return,
+                Tok::Punct("}") if self.tokens.depth() > 0 => return,
                 // A parenthesis that is not closed ends with its statement.
                 Tok::Punct(";" | "}") if !open.contains(&"{") && (open.is_empty() || !self.closes()) => {
                     self.next();
@@ -226,7 +184,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Whether a `)` comes before the next brace.
     fn closes(&self) -> bool {
-        let behind = self.tokens[self.at..].iter().map(|token| token.tok);
+        let behind = self.tokens.rest().iter().map(|token| token.kind);
         let mut signs = behind.filter(|tok| matches!(tok, Tok::Punct("{" | "}" | "(" | ")") | Tok::End));
         signs.next() == Some(Tok::Punct(")"))
     }
@@ -236,25 +194,25 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn statement_inner(&mut self) -> Parsed<Stmt> {
-        let start = self.range().start;
+        let start = self.tokens.range().start;
         if let Some((what, instead)) = class(self.word()) {
             return self.refuse(what, instead);
         }
         self.attributes()?;
-        let labelled = self.peek_at(1) == Tok::Punct(":");
-        if self.peek() == Tok::Name && !labelled && !self.names_class(0) {
+        let labelled = self.tokens.peek_at(1) == Tok::Punct(":");
+        if self.tokens.peek() == Tok::Name && !labelled && !self.names_class(0) {
             let assigned = |sign: &str| ASSIGNMENTS.iter().any(|a| a.0 == sign);
-            let operated = match self.peek_at(1) {
+            let operated = match self.tokens.peek_at(1) {
                 Tok::Punct("=" | "." | "->" | "[" | "++" | "--") => true,
                 Tok::Punct(sign) => assigned(sign),
                 _ => false,
             };
             let operated = operated && !is_keyword(self.word(), self.language.dialect);
             if !operated {
-                self.refused_word(&self.range())?;
+                self.refused_word(&self.tokens.range())?;
             }
         }
-        let kind = match (self.peek(), self.word()) {
+        let kind = match (self.tokens.peek(), self.word()) {
             (Tok::Punct(";"), _) => {
                 self.next();
                 StmtKind::Empty
@@ -326,9 +284,9 @@ impl<'a> Parser<'a, '_> {
             }
             (_, "return") => {
                 self.next();
-                let value = match self.peek() {
+                let value = match self.tokens.peek() {
                     Tok::Punct(";") => None,
-                    Tok::Punct("{") if self.language.cpp => Some(self.braced(self.range().start, None)?),
+                    Tok::Punct("{") if self.language.cpp => Some(self.braced(self.tokens.range().start, None)?),
                     _ => Some(self.comma()?),
                 };
                 self.expect(";")?;
@@ -343,18 +301,18 @@ impl<'a> Parser<'a, '_> {
             (_, "case") => {
                 self.next();
                 let value = self.expression()?;
-                if self.peek() == Tok::Punct("...") {
+                if self.tokens.peek() == Tok::Punct("...") {
                     return self.refuse("ranges of labels are", "write one `case` for each value");
                 }
                 self.expect(":")?;
                 StmtKind::Case(Some(value))
             }
-            (_, "default") if self.peek_at(1) == Tok::Punct(":") => {
+            (_, "default") if self.tokens.peek_at(1) == Tok::Punct(":") => {
                 self.next();
                 self.next();
                 StmtKind::Case(None)
             }
-            (_, "static_assert" | "_Static_assert") if self.peek_at(1) == Tok::Punct("(") => {
+            (_, "static_assert" | "_Static_assert") if self.tokens.peek_at(1) == Tok::Punct("(") => {
                 self.next();
                 self.next();
                 let holds = self.expression()?;
@@ -365,7 +323,7 @@ impl<'a> Parser<'a, '_> {
                 self.expect(";")?;
                 StmtKind::Assert(holds)
             }
-            (Tok::Name, word) if self.peek_at(1) == Tok::Punct(":") => {
+            (Tok::Name, word) if self.tokens.peek_at(1) == Tok::Punct(":") => {
                 let label = self.next();
                 self.next();
                 let number = word.strip_prefix('B').and_then(|n| n.parse::<u32>().ok());
@@ -414,7 +372,7 @@ impl<'a> Parser<'a, '_> {
                 StmtKind::Expr(value)
             }
         };
-        let end = self.last_end().max(start);
+        let end = self.tokens.last().range.end.max(start);
         Ok(Stmt { kind, range: start..end })
     }
 
@@ -424,7 +382,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Whether what is read is in a block.
     pub(super) fn in_block(&self) -> bool {
-        self.depth > 1
+        self.tokens.depth() > 1
     }
 
     /// The statements of a block.
@@ -432,7 +390,7 @@ impl<'a> Parser<'a, '_> {
         let open = self.next();
         let mut all = Vec::new();
         loop {
-            match self.peek() {
+            match self.tokens.peek() {
                 Tok::Punct("}") => {
                     self.next();
                     return Ok(all);
@@ -449,10 +407,10 @@ impl<'a> Parser<'a, '_> {
         self.expect("(")?;
         let mut before = Vec::new();
         loop {
-            let start = self.range().start;
+            let start = self.tokens.range().start;
             let (kind, cond) = if self.declares() {
                 if !self.language.cpp {
-                    let range = self.range();
+                    let range = self.tokens.range();
                     return self.fail(range, "a declaration is no condition in C", "an expression");
                 }
                 let declaration = self.declaration()?;
@@ -463,24 +421,28 @@ impl<'a> Parser<'a, '_> {
                     _ => None,
                 };
                 (StmtKind::Declare(declaration), cond)
-            } else if self.language.cpp && self.peek() == Tok::Punct(";") {
+            } else if self.language.cpp && self.tokens.peek() == Tok::Punct(";") {
                 (StmtKind::Empty, None)
             } else {
                 let value = self.comma()?;
-                if self.peek() == Tok::Punct(")") {
+                if self.tokens.peek() == Tok::Punct(")") {
                     self.next();
                     return Ok((before, value));
                 }
                 (StmtKind::Expr(value), None)
             };
-            before.push(Stmt { kind, range: start..self.last_end().max(start) });
+            before.push(Stmt { kind, range: start..self.tokens.last().range.end.max(start) });
             if self.language.cpp && with_statement && before.len() == 1 && self.eat(";") {
                 continue;
             }
             self.expect(")")?;
             return match cond {
                 Some(cond) => Ok((before, cond)),
-                None => self.fail(start..self.last_end(), "this declares no condition", "one name with a value"),
+                None => self.fail(
+                    start..self.tokens.last().range.end,
+                    "this declares no condition",
+                    "one name with a value",
+                ),
             };
         }
     }
@@ -490,15 +452,15 @@ impl<'a> Parser<'a, '_> {
         if before.is_empty() {
             return kind;
         }
-        before.push(Stmt { kind, range: start..self.last_end().max(start) });
+        before.push(Stmt { kind, range: start..self.tokens.last().range.end.max(start) });
         StmtKind::Block(before)
     }
 
     /// Passes over attributes that change nothing which a model could see: `[[likely]]`.
     pub(super) fn attributes(&mut self) -> Parsed<()> {
-        while self.peek() == Tok::Punct("[") && self.peek_at(1) == Tok::Punct("[") {
+        while self.tokens.peek() == Tok::Punct("[") && self.tokens.peek_at(1) == Tok::Punct("[") {
             if !self.language.cpp {
-                let range = self.range();
+                let range = self.tokens.range();
                 return self.fail(range, "there are no attributes in `[[ ]]` in C", "a statement");
             }
             self.next();
@@ -510,7 +472,7 @@ impl<'a> Parser<'a, '_> {
             if !known {
                 return self.refuse("such attributes are", "leave it out, if nothing depends on it");
             }
-            while self.peek() != Tok::Punct("]") && self.peek() != Tok::End {
+            while self.tokens.peek() != Tok::Punct("]") && self.tokens.peek() != Tok::End {
                 self.next();
             }
             self.expect("]")?;
@@ -522,22 +484,22 @@ impl<'a> Parser<'a, '_> {
     fn for_loop(&mut self) -> Parsed<StmtKind> {
         self.next();
         self.expect("(")?;
-        let start = self.range().start;
-        let init = match self.peek() {
+        let start = self.tokens.range().start;
+        let init = match self.tokens.peek() {
             Tok::Punct(";") => None,
             _ if self.declares() => {
                 let specifiers = self.specifiers()?;
                 let first = self.declarator(true)?;
-                if self.language.cpp && self.peek() == Tok::Punct(":") {
+                if self.language.cpp && self.tokens.peek() == Tok::Punct(":") {
                     return self.refuse("loops over ranges are", "count with an index");
                 }
                 Some(StmtKind::Declare(self.declarators(specifiers, first)?))
             }
             _ => Some(StmtKind::Expr(self.comma()?)),
         };
-        let init = init.map(|kind| Box::new(Stmt { kind, range: start..self.range().start }));
+        let init = init.map(|kind| Box::new(Stmt { kind, range: start..self.tokens.range().start }));
         self.expect(";")?;
-        let cond = match self.peek() {
+        let cond = match self.tokens.peek() {
             Tok::Punct(";") => None,
             _ if self.language.cpp && self.declares() => {
                 return self.refuse("declarations as the condition of `for` are", "declare it before the loop");
@@ -545,9 +507,10 @@ impl<'a> Parser<'a, '_> {
             _ => Some(self.comma()?),
         };
         self.expect(";")?;
-        let start = self.range().start;
-        let step = if self.peek() == Tok::Punct(")") { None } else { Some(self.comma()?) };
-        let step = step.map(|e| Box::new(Stmt { kind: StmtKind::Expr(e), range: start..self.range().start }));
+        let start = self.tokens.range().start;
+        let step = if self.tokens.peek() == Tok::Punct(")") { None } else { Some(self.comma()?) };
+        let step =
+            step.map(|e| Box::new(Stmt { kind: StmtKind::Expr(e), range: start..self.tokens.range().start }));
         self.expect(")")?;
         let body = Box::new(self.statement()?);
         Ok(StmtKind::Loop { init, cond, step, body, test_last: false })

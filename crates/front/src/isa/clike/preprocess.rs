@@ -15,7 +15,7 @@ use std::ops::Range;
 use super::conditional::{self, Number};
 use super::lex::PUNCTUATION;
 use super::words::is_keyword;
-use diag::{MappedText, Sink};
+use diag::{MAX_NESTING, MappedText, Sink};
 use program::Dialect;
 
 /// Headers of the languages and their libraries, whose names are known.
@@ -84,9 +84,8 @@ const NAMESPACES: &[&str] =
 /// How long a text may get.
 const LONGEST: usize = 1 << 20;
 
-/// How many words an alias may have, and how deep uses of macros in macros may be.
+/// How many words an alias may have.
 const LONGEST_ALIAS: usize = 100;
-const DEEPEST: usize = 100;
 
 /// A macro, or another name that stands for a text.
 #[derive(Debug)]
@@ -633,7 +632,7 @@ fn expand(
     out: &mut Vec<String>,
     budget: &mut usize,
 ) -> Result<(), String> {
-    if depth > DEEPEST {
+    if depth > MAX_NESTING {
         return Err("macros are nested too deeply here".to_string());
     }
     let mut at = 0;

@@ -16,9 +16,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::lex::{Kind, Token, lex};
+use super::lex::{Kind, lex};
 use super::table::bits_named;
-use diag::{MappedText, Sink, Span};
+use diag::{MappedText, Sink, Span, Token};
 
 /// What has no row, as it is gone before instructions are looked up: its form, and what becomes of it.
 #[cfg(test)]
@@ -31,8 +31,8 @@ const LONGEST: usize = 1 << 20;
 /// The text without blocks, functions and calls; `None`: it has none, and stays as it is.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
-    let word = |t: &Token, is: fn(&str) -> bool| t.kind == Kind::Word && is(&text.as_str()[t.range.clone()]);
-    let scoped = |t: &Token| t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call");
+    let word = |t: &Token<Kind>, is: fn(&str) -> bool| t.kind == Kind::Word && is(&text.as_str()[t.range.clone()]);
+    let scoped = |t: &Token<Kind>| t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call");
     if !tokens.iter().any(|t| scoped(t) || word(t, |w| w == ".param")) {
         return None;
     }
@@ -119,7 +119,7 @@ struct Called {
 
 struct Expander<'a> {
     text: &'a MappedText,
-    tokens: &'a [Token],
+    tokens: &'a [Token<Kind>],
     sink: &'a mut Sink,
     out: MappedText,
     functions: HashMap<String, Function>,

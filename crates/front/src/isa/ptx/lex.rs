@@ -4,7 +4,7 @@
 //! - Never fails: a character that begins no token is a token of its own, for the parser to report.
 //! - Linear in the text; comments are dropped, line ends are kept because they end statements.
 
-use std::ops::Range;
+use diag::Token;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +25,8 @@ pub(super) enum Kind {
     End,
 }
 
-/// A token and its byte range.
-#[derive(Clone, Debug)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) range: Range<usize>,
-}
-
 /// All tokens of a text; the last one is [`Kind::End`].
-pub(super) fn lex(text: &str) -> Vec<Token> {
+pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     let mut at = 0;

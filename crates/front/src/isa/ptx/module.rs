@@ -10,10 +10,10 @@
 
 use std::ops::Range;
 
-use super::lex::{Kind, Token, lex};
+use super::lex::{Kind, lex};
 use super::needs::Made;
 use super::table::bits_named;
-use diag::{Sink, Span};
+use diag::{Cursor, Sink, Span};
 use program::Ty;
 
 /// The parts of a module that a test can be made of.
@@ -91,9 +91,9 @@ pub struct Variable {
 
 /// Reads a module; what is wrong with it goes to `sink`.
 pub fn parse(text: &str, sink: &mut Sink) -> Module {
-    let tokens: Vec<Token> = lex(text).into_iter().filter(|t| t.kind != Kind::Newline).collect();
-    let mut reader = Reader { text, tokens, at: 0, sink, module: Module::default(), version: None };
-    while reader.peek() != Kind::End {
+    let tokens = lex(text).into_iter().filter(|t| t.kind != Kind::Newline).collect();
+    let mut reader = Reader { text, tokens: Cursor::new(tokens), sink, module: Module::default(), version: None };
+    while reader.tokens.peek() != Kind::End {
         if reader.item().is_err() {
             reader.skip();
         }
@@ -106,8 +106,7 @@ struct Failed;
 
 struct Reader<'a> {
     text: &'a str,
-    tokens: Vec<Token>,
-    at: usize,
+    tokens: Cursor<Kind>,
     sink: &'a mut Sink,
     module: Module,
     /// What comes behind `.version`.
@@ -119,43 +118,29 @@ const SPACES: [(&str, &str); 4] =
     [(".global", "global"), (".const", "const"), (".shared", "shared"), (".local", "local")];
 
 impl Reader<'_> {
-    fn peek(&self) -> Kind {
-        self.tokens[self.at].kind
-    }
-
-    fn range(&self) -> Range<usize> {
-        self.tokens[self.at].range.clone()
-    }
-
     fn word(&self) -> &str {
-        if self.peek() == Kind::Word { &self.text[self.range()] } else { "" }
+        if self.tokens.peek() == Kind::Word { &self.text[self.tokens.range()] } else { "" }
     }
 
     fn next(&mut self) -> Range<usize> {
-        let range = self.range();
-        if self.peek() != Kind::End {
-            self.at += 1;
-        }
-        range
+        self.tokens.advance().range
     }
 
     fn eat(&mut self, c: char) -> bool {
-        let found = self.peek() == Kind::Punct(c);
-        self.at += usize::from(found);
-        found
+        self.tokens.eat(Kind::Punct(c))
     }
 
     fn error<T>(&mut self, id: &'static str, message: String, label: &str) -> Result<T, Failed> {
-        let range = self.range();
+        let range = self.tokens.range();
         self.sink.error(id, Span::new(range.start, range.end), message, |d| d.label(label));
         Err(Failed)
     }
 
     fn fail<T>(&mut self, expected: &str) -> Result<T, Failed> {
-        let found = match self.peek() {
+        let found = match self.tokens.peek() {
             Kind::End => "the end of the file".to_owned(),
             Kind::OpenComment => "a comment that is never closed".to_owned(),
-            _ => format!("`{}`", &self.text[self.range()]),
+            _ => format!("`{}`", &self.text[self.tokens.range()]),
         };
         self.error("syntax", format!("expected {expected}, found {found}"), &format!("expected {expected}"))
     }
@@ -165,7 +150,7 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, what: &str) -> Result<String, Failed> {
-        if self.peek() != Kind::Word || self.word().starts_with('.') {
+        if self.tokens.peek() != Kind::Word || self.word().starts_with('.') {
             return self.fail(what);
         }
         let range = self.next();
@@ -173,7 +158,7 @@ impl Reader<'_> {
     }
 
     fn count(&mut self) -> Result<u64, Failed> {
-        match self.peek() {
+        match self.tokens.peek() {
             Kind::Int(n) if n >= 0 => {
                 self.next();
                 Ok(n as u64)
@@ -185,8 +170,8 @@ impl Reader<'_> {
     /// Goes behind the statement or the block that begins here.
     fn skip(&mut self) {
         let mut depth = 0;
-        while self.peek() != Kind::End {
-            match self.peek() {
+        while self.tokens.peek() != Kind::End {
+            match self.tokens.peek() {
                 Kind::Punct('{') => depth += 1,
                 Kind::Punct('}') if depth <= 1 => {
                     self.next();
@@ -205,9 +190,9 @@ impl Reader<'_> {
 
     /// The tokens up to the end of the line that holds the present one.
     fn skip_line(&mut self) {
-        let start = self.range().start;
+        let start = self.tokens.range().start;
         let end = self.text[start..].find('\n').map_or(self.text.len(), |n| start + n);
-        while self.peek() != Kind::End && self.range().start < end {
+        while self.tokens.peek() != Kind::End && self.tokens.range().start < end {
             self.next();
         }
     }
@@ -218,11 +203,11 @@ impl Reader<'_> {
                 let (bits, version) = (self.word() == ".address_size", self.word() == ".version");
                 self.next();
                 if version {
-                    let line = self.text[self.range().start..].lines().next().unwrap_or_default();
+                    let line = self.text[self.tokens.range().start..].lines().next().unwrap_or_default();
                     let number = line.split_whitespace().next().and_then(|word| word.split_once('.'));
                     self.version = number.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
                 }
-                if bits && self.peek() != Kind::Int(64) {
+                if bits && self.tokens.peek() != Kind::Int(64) {
                     self.skip_line();
                     return self.error(
                         "unsupported-target",
@@ -293,7 +278,7 @@ impl Reader<'_> {
             }
         }
         let mut cluster = None;
-        while self.peek() != Kind::Punct('{') {
+        while self.tokens.peek() != Kind::Punct('{') {
             let directive = self.word().to_owned();
             match directive.as_str() {
                 ".reqnctapercluster" => {
@@ -309,7 +294,7 @@ impl Reader<'_> {
                 ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".explicitcluster"
                 | ".maxclusterrank" | ".noreturn" | ".pragma" | ".blocksareclusters" | ".local_maxnreg" => {
                     self.next();
-                    while matches!(self.peek(), Kind::Int(_) | Kind::Punct(',' | ';' | '"')) {
+                    while matches!(self.tokens.peek(), Kind::Int(_) | Kind::Punct(',' | ';' | '"')) {
                         self.next();
                     }
                 }
@@ -328,19 +313,19 @@ impl Reader<'_> {
         let start = self.next().start;
         if self.eat('(') {
             while !self.eat(')') {
-                if self.peek() == Kind::End {
+                if self.tokens.peek() == Kind::End {
                     return self.fail("`)` behind the results of a function");
                 }
                 self.next();
             }
         }
         let name = self.name("the name of a function")?;
-        while self.peek() != Kind::Punct('{') {
+        while self.tokens.peek() != Kind::Punct('{') {
             // Whether somebody calls one without a body is seen where it is called.
             if self.eat(';') {
                 return Ok(());
             }
-            if self.peek() == Kind::End {
+            if self.tokens.peek() == Kind::End {
                 return self.fail("`{` and the function's code");
             }
             self.next();
@@ -358,18 +343,18 @@ impl Reader<'_> {
         let mut body = String::new();
         let (mut variables, mut from) = (Vec::new(), start);
         loop {
-            match self.peek() {
+            match self.tokens.peek() {
                 Kind::End => return self.fail("`}` behind the code"),
                 Kind::Punct('{') => depth += 1,
                 Kind::Punct('}') => depth -= 1,
                 Kind::Word if SPACES.iter().any(|s| s.0 == self.word()) || self.word() == ".extern" => {
-                    let range = self.range();
+                    let range = self.tokens.range();
                     body.push_str(&self.text[from..range.start]);
                     if self.word() == ".extern" {
                         self.next();
                     }
                     variables.extend(self.variable()?);
-                    from = self.tokens[self.at - 1].range.end;
+                    from = self.tokens.last().range.end;
                     // Everything behind stays where it is.
                     let blank = |c: char| if c == '\n' { "\n".to_owned() } else { " ".repeat(c.len_utf8()) };
                     body.extend(self.text[range.start..from].chars().map(blank));
@@ -382,7 +367,7 @@ impl Reader<'_> {
             }
             self.next();
         }
-        body.push_str(&self.text[from..self.range().start]);
+        body.push_str(&self.text[from..self.tokens.range().start]);
         Ok((body, variables))
     }
 
@@ -434,7 +419,7 @@ impl Reader<'_> {
                 }
                 ".attribute" => {
                     self.next();
-                    while !self.eat(')') && self.peek() != Kind::End {
+                    while !self.eat(')') && self.tokens.peek() != Kind::End {
                         self.next();
                     }
                 }
@@ -458,7 +443,7 @@ impl Reader<'_> {
         let Some(ty) = ty else { return self.fail("a type such as `.u32`") };
         let mut all = Vec::new();
         loop {
-            let range = self.range();
+            let range = self.tokens.range();
             let name = self.name("the name of a variable")?;
             let mut elements = Some(1);
             while self.eat('[') {
@@ -490,11 +475,11 @@ impl Reader<'_> {
             if braces && self.eat('}') {
                 return Ok(values);
             }
-            if braces && self.peek() == Kind::Punct('{') {
+            if braces && self.tokens.peek() == Kind::Punct('{') {
                 values.extend(self.initialiser(ty)?);
             } else {
                 let minus = self.eat('-');
-                let Kind::Int(n) = self.peek() else { return self.fail("an integer") };
+                let Kind::Int(n) = self.tokens.peek() else { return self.fail("an integer") };
                 self.next();
                 values.push(ty.wrap(if minus { n.wrapping_neg() } else { n }));
             }

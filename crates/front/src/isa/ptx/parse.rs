@@ -8,9 +8,9 @@
 
 use std::ops::Range;
 
-use super::lex::{Kind, Token, lex};
+use super::lex::{Kind, lex};
 use super::outside;
-use diag::{MappedText, Sink};
+use diag::{Cursor, MappedText, Sink};
 
 /// One statement.
 #[derive(Clone, Debug)]
@@ -86,16 +86,14 @@ pub(super) struct NameOperand {
 
 /// Parses a text.
 pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
-    let tokens = lex(text.as_str());
-    let mut parser = Parser { text, tokens: &tokens, at: 0, sink, out: Vec::new() };
+    let mut parser = Parser { text, tokens: Cursor::new(lex(text.as_str())), sink, out: Vec::new() };
     parser.run();
     parser.out
 }
 
 struct Parser<'a> {
     text: &'a MappedText,
-    tokens: &'a [Token],
-    at: usize,
+    tokens: Cursor<Kind>,
     sink: &'a mut Sink,
     out: Vec<Stmt>,
 }
@@ -106,9 +104,9 @@ struct Malformed;
 impl Parser<'_> {
     fn run(&mut self) {
         loop {
-            match self.peek() {
+            match self.tokens.peek() {
                 Kind::End => return,
-                Kind::Newline | Kind::Punct(';' | '{' | '}') => self.at += 1,
+                Kind::Newline | Kind::Punct(';' | '{' | '}') => drop(self.tokens.advance()),
                 _ => {
                     if self.statement().is_err() {
                         self.skip_statement();
@@ -118,54 +116,30 @@ impl Parser<'_> {
         }
     }
 
-    fn peek(&self) -> Kind {
-        self.tokens[self.at].kind
-    }
-
-    fn peek_second(&self) -> Kind {
-        self.tokens.get(self.at + 1).map_or(Kind::End, |t| t.kind)
-    }
-
-    fn range(&self) -> Range<usize> {
-        self.tokens[self.at].range.clone()
-    }
-
     fn str(&self, range: &Range<usize>) -> &str {
         &self.text.as_str()[range.clone()]
     }
 
-    fn advance(&mut self) -> Range<usize> {
-        let range = self.range();
-        if self.peek() != Kind::End {
-            self.at += 1;
-        }
-        range
-    }
-
     fn eat(&mut self, c: char) -> bool {
-        let found = self.peek() == Kind::Punct(c);
-        if found {
-            self.at += 1;
-        }
-        found
+        self.tokens.eat(Kind::Punct(c))
     }
 
     fn skip_newlines(&mut self) {
-        while self.peek() == Kind::Newline {
-            self.at += 1;
+        while self.tokens.peek() == Kind::Newline {
+            self.tokens.advance();
         }
     }
 
     fn skip_statement(&mut self) {
-        while !matches!(self.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
-            self.at += 1;
+        while !matches!(self.tokens.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
+            self.tokens.advance();
         }
     }
 
     fn fail<T>(&mut self, expected: &str) -> Result<T, Malformed> {
-        let range = self.range();
+        let range = self.tokens.range();
         let span = self.text.span(range.clone());
-        let found = match self.peek() {
+        let found = match self.tokens.peek() {
             Kind::End | Kind::Newline => "the end of the line".to_string(),
             Kind::OpenComment => {
                 self.sink.error("unterminated-comment", span, "this comment is never closed", |d| {
@@ -189,18 +163,18 @@ impl Parser<'_> {
     }
 
     fn word(&mut self, expected: &str) -> Result<Range<usize>, Malformed> {
-        if self.peek() == Kind::Word { Ok(self.advance()) } else { self.fail(expected) }
+        if self.tokens.peek() == Kind::Word { Ok(self.tokens.advance().range) } else { self.fail(expected) }
     }
 
     fn statement(&mut self) -> Result<(), Malformed> {
-        if self.peek() == Kind::Word && self.peek_second() == Kind::Punct(':') {
-            let name = self.advance();
-            self.at += 1;
+        if self.tokens.peek() == Kind::Word && self.tokens.peek_at(1) == Kind::Punct(':') {
+            let name = self.tokens.advance().range;
+            self.tokens.advance();
             self.out.push(Stmt::Label(name));
             return Ok(());
         }
-        let start = self.range().start;
-        if self.peek() == Kind::Word && self.str(&self.range()).starts_with('.') {
+        let start = self.tokens.range().start;
+        if self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()).starts_with('.') {
             return self.directive();
         }
         let pred = if self.eat('@') {
@@ -214,8 +188,8 @@ impl Parser<'_> {
         let mut operands = Vec::new();
         // Of an instruction that is not supported, operands may be of forms that no other has: what it names may be what it writes.
         if outside::instruction(self.str(&opcode)).is_some() {
-            while !matches!(self.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
-                let range = self.advance();
+            while !matches!(self.tokens.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
+                let range = self.tokens.advance().range;
                 if self.str(&range).starts_with(|c: char| c.is_ascii_alphabetic() || "%_$".contains(c)) {
                     let name =
                         NameOperand { name: range.clone(), brackets: false, negated: false, offset: 0, index: 0 };
@@ -235,13 +209,13 @@ impl Parser<'_> {
         if !self.at_end() {
             return self.fail("`,`, `;` or the end of the line");
         }
-        let end = self.tokens[self.at - 1].range.end;
+        let end = self.tokens.last().range.end;
         self.out.push(Stmt::Instr(RawInstr { range: start..end, pred, opcode, quals, operands }));
         Ok(())
     }
 
     fn at_end(&self) -> bool {
-        matches!(self.peek(), Kind::End | Kind::Newline | Kind::Punct(';' | '}'))
+        matches!(self.tokens.peek(), Kind::End | Kind::Newline | Kind::Punct(';' | '}'))
     }
 
     /// Splits `ld.weak.u32` at its dots.
@@ -258,20 +232,20 @@ impl Parser<'_> {
 
     /// `.reg` is read; line and pragma information is skipped.
     fn directive(&mut self) -> Result<(), Malformed> {
-        let word = self.range();
+        let word = self.tokens.range();
         match self.str(&word) {
             ".loc" | ".file" | ".pragma" => {
                 self.skip_statement();
                 Ok(())
             }
             ".reg" => {
-                self.at += 1;
+                self.tokens.advance();
                 let ty = self.word("a register type such as `.u32`")?;
                 loop {
                     let name = self.word("a register name")?;
                     let count = if self.eat('<') {
-                        let Kind::Int(n) = self.peek() else { return self.fail("a number of registers") };
-                        self.at += 1;
+                        let Kind::Int(n) = self.tokens.peek() else { return self.fail("a number of registers") };
+                        self.tokens.advance();
                         if !self.eat('>') {
                             return self.fail("`>`");
                         }
@@ -299,17 +273,20 @@ impl Parser<'_> {
     }
 
     fn integer(&mut self) -> Option<i64> {
-        let negative = self.peek() == Kind::Punct('-');
-        let value = if negative { self.peek_second() } else { self.peek() };
+        let negative = self.tokens.peek() == Kind::Punct('-');
+        let value = if negative { self.tokens.peek_at(1) } else { self.tokens.peek() };
         let Kind::Int(value) = value else { return None };
-        self.at += 1 + usize::from(negative);
+        if negative {
+            self.tokens.advance();
+        }
+        self.tokens.advance();
         Some(if negative { value.wrapping_neg() } else { value })
     }
 
     fn operand(&mut self) -> Result<Operand, Malformed> {
-        let start = self.range().start;
+        let start = self.tokens.range().start;
         let kind = self.operand_kind()?;
-        let end = self.tokens[self.at - 1].range.end.max(start);
+        let end = self.tokens.last().range.end.max(start);
         Ok(Operand { range: start..end, kind })
     }
 
@@ -317,13 +294,13 @@ impl Parser<'_> {
         if let Some(value) = self.integer() {
             return Ok(OperandKind::Int(value));
         }
-        match self.peek() {
+        match self.tokens.peek() {
             Kind::Punct('{') => {
-                self.at += 1;
+                self.tokens.advance();
                 let mut all = Vec::new();
                 loop {
                     self.skip_newlines();
-                    if self.peek() == Kind::Punct('{') {
+                    if self.tokens.peek() == Kind::Punct('{') {
                         return self.fail("an element of the vector");
                     }
                     all.push(self.operand()?);
@@ -337,14 +314,14 @@ impl Parser<'_> {
                 }
             }
             Kind::Punct('[') => {
-                self.at += 1;
+                self.tokens.advance();
                 self.skip_newlines();
                 if self.integer().is_some() {
                     self.fail::<()>("a location or a register that holds an address")?;
                 }
                 let mut name = self.name(true)?;
                 name.brackets = true;
-                if self.peek() == Kind::Punct(',') {
+                if self.tokens.peek() == Kind::Punct(',') {
                     return self.fail(
                         "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor [dst], [map], bytes, [a]` copies a range",
                     );
@@ -355,14 +332,14 @@ impl Parser<'_> {
                 Ok(OperandKind::Name(name))
             }
             Kind::Punct('!') => {
-                self.at += 1;
+                self.tokens.advance();
                 let mut name = self.name(false)?;
                 name.negated = true;
                 Ok(OperandKind::Name(name))
             }
-            Kind::Word if self.str(&self.range()) == "_" => {
-                let range = self.range();
-                self.at += 1;
+            Kind::Word if self.str(&self.tokens.range()) == "_" => {
+                let range = self.tokens.range();
+                self.tokens.advance();
                 self.perhaps_pair(Operand { range, kind: OperandKind::Discard })
             }
             Kind::Word => {
@@ -390,8 +367,8 @@ impl Parser<'_> {
         if !address {
             return Ok(operand);
         }
-        if self.peek() == Kind::Punct('[') {
-            self.at += 1;
+        if self.tokens.peek() == Kind::Punct('[') {
+            self.tokens.advance();
             operand.index = match self.integer() {
                 Some(index) => index,
                 None => return self.fail("an element number"),
@@ -400,8 +377,8 @@ impl Parser<'_> {
                 return self.fail("`]`");
             }
         }
-        if let Kind::Punct(sign @ ('+' | '-')) = self.peek() {
-            self.at += 1;
+        if let Kind::Punct(sign @ ('+' | '-')) = self.tokens.peek() {
+            self.tokens.advance();
             let Some(offset) = self.integer() else { return self.fail("an offset in bytes") };
             operand.offset = if sign == '-' { offset.wrapping_neg() } else { offset };
         }

@@ -1,8 +1,7 @@
 //! Tokens of propositions.
 
-use std::ops::Range;
-
 use super::cmp;
+use diag::Token;
 use program::CmpOp;
 
 /// What a token is.
@@ -24,12 +23,6 @@ pub(super) enum TokenKind {
     /// A character that begins no token.
     Stray,
     End,
-}
-
-/// A token and its byte range.
-pub(super) struct Token {
-    pub(super) kind: TokenKind,
-    pub(super) range: Range<usize>,
 }
 
 /// Spellings; longer ones first.
@@ -57,7 +50,7 @@ const SYMBOLS: &[(&str, TokenKind)] = &[
 ];
 
 /// All tokens of a text; the last one is [`TokenKind::End`].
-pub(super) fn lex(text: &str) -> Vec<Token> {
+pub(super) fn lex(text: &str) -> Vec<Token<TokenKind>> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -84,8 +77,8 @@ pub(super) fn lex(text: &str) -> Vec<Token> {
             at += text[at..].chars().next().map_or(1, char::len_utf8);
             TokenKind::Stray
         };
-        tokens.push(Token { kind, range: start..at });
+        tokens.push(Token::new(kind, start..at));
     }
-    tokens.push(Token { kind: TokenKind::End, range: text.len()..text.len() });
+    tokens.push(Token::new(TokenKind::End, text.len()..text.len()));
     tokens
 }

@@ -11,7 +11,7 @@
 //!
 //! # Invariants
 //! - Every name is resolved; a proposition never names a register, thread or element that does not exist.
-//! - Nesting is limited to [`MAX_DEPTH`], so no later recursion over a proposition can overflow the stack.
+//! - Nesting is limited to [`MAX_NESTING`], so no later recursion over a proposition can overflow the stack.
 //! - A comparison is carried out in the type of the observable it is about; between observables of different types,
 //!   on the plain values.
 
@@ -24,20 +24,16 @@ pub use program::litmus::{show, show_observable};
 use resolve::Named;
 pub(super) use resolve::{Resolver, Unknown};
 
-use diag::{Diagnostic, MappedText, Sink, SourceFile};
-use lex::{Token, TokenKind, lex};
+use diag::{Cursor, Diagnostic, MAX_NESTING, MappedText, Sink, SourceFile};
+use lex::{TokenKind, lex};
 use program::litmus::{Atom, Observable, Prop};
 use program::{CmpOp, Ty};
 
-/// How deeply parentheses and negations may nest.
-pub const MAX_DEPTH: usize = 500;
-
 /// Parses a proposition. `None`: a diagnostic was reported.
 pub(super) fn parse(text: &MappedText, resolver: &mut Resolver<'_>, sink: &mut Sink) -> Option<Prop> {
-    let tokens = lex(text.as_str());
     let errors = sink.errors();
-    let mut parser = Parser { text, tokens: &tokens, at: 0, resolver, sink };
-    let prop = parser.disjunction(0)?;
+    let mut parser = Parser { text, tokens: Cursor::new(lex(text.as_str())), resolver, sink };
+    let prop = parser.disjunction()?;
     parser.finish("`/\\`, `\\/` or the end of the proposition")?;
     (sink.errors() == errors).then_some(prop)
 }
@@ -63,9 +59,8 @@ pub(super) fn parse_observable(
     resolver: &mut Resolver<'_>,
     sink: &mut Sink,
 ) -> Option<Observable> {
-    let tokens = lex(text.as_str());
     let errors = sink.errors();
-    let mut parser = Parser { text, tokens: &tokens, at: 0, resolver, sink };
+    let mut parser = Parser { text, tokens: Cursor::new(lex(text.as_str())), resolver, sink };
     let (atom, _) = parser.value()?;
     parser.finish("the end of the observable")?;
     match atom {
@@ -82,37 +77,23 @@ pub(super) fn parse_observable(
 
 struct Parser<'a, 'r, 'p> {
     text: &'a MappedText,
-    tokens: &'a [Token],
-    at: usize,
+    tokens: Cursor<TokenKind>,
     resolver: &'r mut Resolver<'p>,
     sink: &'a mut Sink,
 }
 
 impl Parser<'_, '_, '_> {
-    fn peek(&self) -> TokenKind {
-        self.tokens[self.at].kind
-    }
-
-    fn next_is(&self, offset: usize, kind: TokenKind) -> bool {
-        self.tokens.get(self.at + offset).is_some_and(|t| t.kind == kind)
-    }
-
     fn word(&self) -> &str {
-        &self.text.as_str()[self.tokens[self.at].range.clone()]
-    }
-
-    fn eat(&mut self, kind: TokenKind) -> bool {
-        let found = self.peek() == kind;
-        if found {
-            self.at += 1;
-        }
-        found
+        &self.text.as_str()[self.tokens.range()]
     }
 
     fn fail<T>(&mut self, expected: &str) -> Option<T> {
-        let range = self.tokens[self.at].range.clone();
-        let found =
-            if self.peek() == TokenKind::End { "the end".to_string() } else { format!("`{}`", self.word()) };
+        let range = self.tokens.range();
+        let found = if self.tokens.peek() == TokenKind::End {
+            "the end".to_string()
+        } else {
+            format!("`{}`", self.word())
+        };
         let message = format!("expected {expected}, found {found}");
         self.sink.error("condition-syntax", self.text.span(range), message, |d| {
             d.label(format!("expected {expected}"))
@@ -121,51 +102,57 @@ impl Parser<'_, '_, '_> {
     }
 
     fn finish(&mut self, expected: &str) -> Option<()> {
-        if self.peek() == TokenKind::End { Some(()) } else { self.fail(expected) }
+        if self.tokens.peek() == TokenKind::End { Some(()) } else { self.fail(expected) }
     }
 
-    fn disjunction(&mut self, depth: usize) -> Option<Prop> {
-        let mut parts = vec![self.conjunction(depth)?];
-        while self.eat(TokenKind::Or) {
-            parts.push(self.conjunction(depth)?);
+    fn disjunction(&mut self) -> Option<Prop> {
+        let mut parts = vec![self.conjunction()?];
+        while self.tokens.eat(TokenKind::Or) {
+            parts.push(self.conjunction()?);
         }
         Some(if parts.len() == 1 { parts.remove(0) } else { Prop::Or(parts) })
     }
 
-    fn conjunction(&mut self, depth: usize) -> Option<Prop> {
-        let mut parts = vec![self.unary(depth)?];
-        while self.eat(TokenKind::And) {
-            parts.push(self.unary(depth)?);
+    fn conjunction(&mut self) -> Option<Prop> {
+        let mut parts = vec![self.unary()?];
+        while self.tokens.eat(TokenKind::And) {
+            parts.push(self.unary()?);
         }
         Some(if parts.len() == 1 { parts.remove(0) } else { Prop::And(parts) })
     }
 
-    fn unary(&mut self, depth: usize) -> Option<Prop> {
-        if depth > MAX_DEPTH {
-            let span = self.text.span(self.tokens[self.at].range.clone());
-            let message = format!("a condition nests at most {MAX_DEPTH} deep");
+    fn nested(&mut self, inner: fn(&mut Self) -> Option<Prop>) -> Option<Prop> {
+        if !self.tokens.descend() {
+            let span = self.text.span(self.tokens.range());
+            let message = format!("a condition nests at most {MAX_NESTING} deep");
             self.sink.error("nesting-too-deep", span, message, |d| d.label("too deep here"));
             return None;
         }
-        match self.peek() {
+        let prop = inner(self);
+        self.tokens.ascend();
+        prop
+    }
+
+    fn unary(&mut self) -> Option<Prop> {
+        match self.tokens.peek() {
             TokenKind::Not => {
-                self.at += 1;
-                Some(Prop::Not(Box::new(self.unary(depth + 1)?)))
+                self.tokens.advance();
+                Some(Prop::Not(Box::new(self.nested(Self::unary)?)))
             }
             TokenKind::Open => {
-                self.at += 1;
-                let inner = self.disjunction(depth + 1)?;
-                if !self.eat(TokenKind::Close) {
+                self.tokens.advance();
+                let inner = self.nested(Self::disjunction)?;
+                if !self.tokens.eat(TokenKind::Close) {
                     return self.fail("`)`");
                 }
                 Some(inner)
             }
             TokenKind::Word if self.word() == "true" => {
-                self.at += 1;
+                self.tokens.advance();
                 Some(Prop::And(Vec::new()))
             }
             TokenKind::Word if self.word() == "false" => {
-                self.at += 1;
+                self.tokens.advance();
                 Some(Prop::Or(Vec::new()))
             }
             _ => self.comparison(),
@@ -174,8 +161,8 @@ impl Parser<'_, '_, '_> {
 
     fn comparison(&mut self) -> Option<Prop> {
         let (a, ta) = self.value()?;
-        let TokenKind::Cmp(op) = self.peek() else { return self.fail("a comparison such as `==`") };
-        self.at += 1;
+        let TokenKind::Cmp(op) = self.tokens.peek() else { return self.fail("a comparison such as `==`") };
+        self.tokens.advance();
         let (b, tb) = self.value()?;
         let ty = match (ta, tb) {
             (Some(a), Some(b)) if a == b => a,
@@ -186,7 +173,7 @@ impl Parser<'_, '_, '_> {
     }
 
     fn integer(&mut self) -> Option<i64> {
-        let range = self.tokens[self.at].range.clone();
+        let range = self.tokens.range();
         let digits = self.word();
         let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
             Some(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -197,23 +184,26 @@ impl Parser<'_, '_, '_> {
             self.sink.error("bad-number", self.text.span(range), message, |d| d.label("expected an integer"));
             return None;
         }
-        self.at += 1;
+        self.tokens.advance();
         value.map(|v| v as i64)
     }
 
     /// A value and its type; `None` for constants and addresses.
     fn value(&mut self) -> Option<(Atom, Option<Ty>)> {
-        match self.peek() {
-            TokenKind::Minus if self.next_is(1, TokenKind::Int) => {
-                self.at += 1;
+        match self.tokens.peek() {
+            TokenKind::Minus if self.tokens.peek_at(1) == TokenKind::Int => {
+                self.tokens.advance();
                 Some((Atom::Const(self.integer()?.wrapping_neg()), None))
             }
-            TokenKind::Int if !self.next_is(1, TokenKind::Colon) => Some((Atom::Const(self.integer()?), None)),
-            TokenKind::Int | TokenKind::Word if self.next_is(1, TokenKind::Colon) => {
-                let range = self.tokens[self.at].range.clone();
+            TokenKind::Int if self.tokens.peek_at(1) != TokenKind::Colon => {
+                Some((Atom::Const(self.integer()?), None))
+            }
+            TokenKind::Int | TokenKind::Word if self.tokens.peek_at(1) == TokenKind::Colon => {
+                let range = self.tokens.range();
                 let thread = self.resolver.thread(self.text, range, self.sink);
-                self.at += 2;
-                if self.peek() != TokenKind::Word {
+                self.tokens.advance();
+                self.tokens.advance();
+                if self.tokens.peek() != TokenKind::Word {
                     return self.fail("a register or a location");
                 }
                 let named = self.named()?;
@@ -223,16 +213,16 @@ impl Parser<'_, '_, '_> {
             }
             TokenKind::Word => self.memory(),
             TokenKind::OpenBracket => {
-                self.at += 1;
+                self.tokens.advance();
                 let value = self.memory()?;
-                if !self.eat(TokenKind::CloseBracket) {
+                if !self.tokens.eat(TokenKind::CloseBracket) {
                     return self.fail("`]`");
                 }
                 Some(value)
             }
             TokenKind::Ampersand => {
-                self.at += 1;
-                if self.peek() != TokenKind::Word {
+                self.tokens.advance();
+                if self.tokens.peek() != TokenKind::Word {
                     return self.fail("a location");
                 }
                 let named = self.named()?;
@@ -245,7 +235,7 @@ impl Parser<'_, '_, '_> {
     }
 
     fn memory(&mut self) -> Option<(Atom, Option<Ty>)> {
-        if self.peek() != TokenKind::Word {
+        if self.tokens.peek() != TokenKind::Word {
             return self.fail("a location");
         }
         let named = self.named()?;
@@ -255,22 +245,22 @@ impl Parser<'_, '_, '_> {
 
     /// A name, and what stands behind it for a part of what it names: `[1]`, `.data`, `[1].at[0]`.
     fn named(&mut self) -> Option<Named> {
-        let range = self.tokens[self.at].range.clone();
-        self.at += 1;
+        let range = self.tokens.range();
+        self.tokens.advance();
         let mut suffix = String::new();
         loop {
-            let part = self.tokens[self.at].range.clone();
-            if self.eat(TokenKind::OpenBracket) {
-                if self.peek() != TokenKind::Int {
+            let part = self.tokens.range();
+            if self.tokens.eat(TokenKind::OpenBracket) {
+                if self.tokens.peek() != TokenKind::Int {
                     return self.fail("an element number");
                 }
                 suffix.push_str(&format!("[{}]", self.integer()?));
-                if !self.eat(TokenKind::CloseBracket) {
+                if !self.tokens.eat(TokenKind::CloseBracket) {
                     return self.fail("`]`");
                 }
-            } else if self.peek() == TokenKind::Word && self.text.as_str()[part.clone()].starts_with('.') {
+            } else if self.tokens.peek() == TokenKind::Word && self.text.as_str()[part.clone()].starts_with('.') {
                 suffix.push_str(&self.text.as_str()[part]);
-                self.at += 1;
+                self.tokens.advance();
             } else {
                 return Some(Named { range, suffix });
             }

@@ -92,7 +92,7 @@ fn errors_name_the_place_and_all_come_at_once() {
 #[test]
 fn nesting_is_limited() {
     let nested = |n: usize| format!("{}x == 1{}", "(".repeat(n), ")".repeat(n));
-    assert!(read(&nested(MAX_DEPTH)).is_ok());
-    assert!(read(&nested(MAX_DEPTH + 1)).unwrap_err().contains("nests at most"));
+    assert!(read(&nested(MAX_NESTING)).is_ok());
+    assert!(read(&nested(MAX_NESTING + 1)).unwrap_err().contains("nests at most"));
     assert!(read(&"~".repeat(1_000_000)).is_err());
 }

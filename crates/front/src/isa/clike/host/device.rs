@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::calls::Param;
+use super::lower::Wrong;
 use super::parse::Arg;
 use super::{Name, Request};
 use crate::isa::clike::lower::Lowering;
@@ -73,31 +73,32 @@ impl Paths {
 }
 
 impl Lowering<'_, '_> {
-    /// A stream that device code names: `Ok` if it is none of the host.
-    pub(super) fn device_stream(&mut self, arg: &Arg, request: &mut Request) -> bool {
+    /// A stream that device code names, which is none of the host.
+    pub(super) fn device_stream(&mut self, arg: &Arg, request: &mut Request) -> Result<bool, Wrong> {
         let range = arg.range();
         let word = self.str(&range).to_string();
         if matches!(arg, Arg::Int(0, _)) || word == "NULL" || word == "nullptr" {
-            return true;
+            return Ok(true);
         }
         if let Some(known) = STREAMS.iter().find(|s| **s == word) {
             request.words.push(Name { text: (*known).to_string(), span: self.unit.text.span(range) });
-            return true;
+            return Ok(true);
         }
         self.error("wrong-operand", &range, format!("`{word}` cannot stand here"), |d| {
             d.label("expected no stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`")
                 .note("streams of the host are unknown to the device; streams made by kernels are not supported")
                 .did_you_mean(&word, STREAMS)
         });
-        false
+        Err(Wrong)
     }
 
     /// A device queue: the default one, or a name for it. All are alike, since all are out of order.
-    pub(super) fn device_queue(&mut self, arg: &Arg) -> bool {
+    pub(super) fn device_queue(&mut self, arg: &Arg) -> Result<bool, Wrong> {
+        let Arg::Names(_) = arg else { return Ok(false) };
         let range = arg.range();
         let word = self.str(&range).to_string();
         if word.starts_with("get_default_queue") || self.host.queues.contains(&word) {
-            return true;
+            return Ok(true);
         }
         let known = self.host.queues.clone();
         self.error("wrong-operand", &range, format!("`{word}` is no queue of the device"), |d| {
@@ -105,12 +106,12 @@ impl Lowering<'_, '_> {
                 .help("declare one as in `queue_t q = get_default_queue();`")
                 .did_you_mean(&word, known.iter().map(String::as_str))
         });
-        false
+        Err(Wrong)
     }
 
     /// An index space, `ndrange_1D(offset, global, local)`: what is missing in front is no offset, then no local size.
-    pub(super) fn device_range(&mut self, arg: &Arg, request: &mut Request) -> bool {
-        let Arg::Range(dimensions, parts, range) = arg else { return false };
+    pub(super) fn device_range(&mut self, arg: &Arg, request: &mut Request) -> Result<bool, Wrong> {
+        let Arg::Range(dimensions, parts, range) = arg else { return Ok(false) };
         let mut lists: Vec<Vec<u64>> = Vec::new();
         for part in parts {
             let items = match part {
@@ -130,7 +131,7 @@ impl Lowering<'_, '_> {
                             n => format!("expected {n} numbers, as in `{{2, 2}}`"),
                         })
                     });
-                    return false;
+                    return Err(Wrong);
                 }
             }
         }
@@ -142,27 +143,18 @@ impl Lowering<'_, '_> {
                 self.error("wrong-operands", range, "an index space has up to three sizes", |d| {
                     d.label("expected `(global)`, `(global, local)` or `(offset, global, local)`")
                 });
-                return false;
+                return Err(Wrong);
             }
         };
         let span = self.unit.text.span(Range { start: range.start, end: range.end });
         for (place, list) in places.iter().zip(lists) {
             request.sizes[*place] = Some((list, span));
         }
-        true
+        Ok(true)
     }
 
     /// Whether the code is OpenCL's or CUDA's of a kernel.
     pub(super) fn is_kernel_code(&self) -> bool {
         self.env.host.as_ref().is_some_and(|names| names.of_kernel) && self.runtime().is_some()
-    }
-
-    /// What an operand of kernel code is, in words.
-    pub(super) fn device_expected(param: Param) -> &'static str {
-        match param {
-            Param::Queue => "a queue of the device, such as `get_default_queue()`",
-            Param::Range => "an index space, such as `ndrange_1D(1)`",
-            _ => "a block that calls a kernel, such as `^{ child(); }`",
-        }
     }
 }

@@ -11,12 +11,10 @@ use super::lifetimes::Lifetimes;
 use super::parse::{Arg, HostCall};
 use super::{Name, Request, advice};
 use crate::isa::clike::lower::Lowering;
-use crate::isa::clike::scope::Binding;
-use crate::isa::clike::words::type_named;
 use diag::Diagnostic;
 use program::dialect::Runtime;
 use program::host::{CallId, CommandId};
-use program::{LocId, Op, Ty};
+use program::{Op, Ty};
 
 /// What the lowering of host code knows beyond that of other code.
 #[derive(Default)]
@@ -196,7 +194,7 @@ impl Lowering<'_, '_> {
         });
     }
 
-    fn host_unknown(&mut self, range: &Range<usize>, what: &str, known: &[String]) {
+    pub(super) fn host_unknown(&mut self, range: &Range<usize>, what: &str, known: &[String]) {
         let word = self.str(range);
         self.error("unknown-name", range, format!("there is no {what} `{word}`"), |d| {
             let article = if what.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
@@ -205,7 +203,7 @@ impl Lowering<'_, '_> {
         });
     }
 
-    fn host_name(&self, range: &Range<usize>) -> Name {
+    pub(super) fn host_name(&self, range: &Range<usize>) -> Name {
         let text = self.str(range).trim_start_matches('&').trim().to_string();
         Name { text, span: self.unit.text.span(range.clone()) }
     }
@@ -262,11 +260,16 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    fn host_wrong<T>(&mut self, arg: &Arg, message: impl Into<String>, expected: &str) -> Result<T, Wrong> {
+    pub(super) fn host_wrong<T>(
+        &mut self,
+        arg: &Arg,
+        message: impl Into<String>,
+        expected: &str,
+    ) -> Result<T, Wrong> {
         self.host_report(arg, message, |d| d.label(format!("expected {expected}")))
     }
 
-    fn host_report<T>(
+    pub(super) fn host_report<T>(
         &mut self,
         arg: &Arg,
         message: impl Into<String>,
@@ -274,220 +277,5 @@ impl Lowering<'_, '_> {
     ) -> Result<T, Wrong> {
         self.error("wrong-operand", &arg.range(), message, finish);
         Err(Wrong)
-    }
-
-    fn host_operand(&mut self, param: Param, arg: &Arg, request: &mut Request) -> Result<(), Wrong> {
-        let range = arg.range();
-        let text = self.str(&range).to_string();
-        let names = self.env.host.clone().unwrap_or_default();
-        let null = text == "NULL" || text == "nullptr";
-        let cannot = format!("`{text}` cannot stand here");
-        match (param, arg) {
-            (Param::Lane, _) if names.of_kernel => {
-                if !self.device_stream(arg, request) {
-                    return Err(Wrong);
-                }
-            }
-            (Param::Queue, Arg::Names(_)) => {
-                if !self.device_queue(arg) {
-                    return Err(Wrong);
-                }
-            }
-            (Param::Range, Arg::Range(..)) => {
-                if !self.device_range(arg, request) {
-                    return Err(Wrong);
-                }
-            }
-            (Param::Block, Arg::Block(kernel, _)) => {
-                let text = self.str(kernel);
-                let Some(at) = names.kernels.iter().position(|k| k == text) else {
-                    self.host_unknown(kernel, "kernel", &names.kernels);
-                    return Err(Wrong);
-                };
-                request.kernel = Some(at);
-            }
-            (Param::Lane, Arg::Int(0, _)) if self.runtime() == Some(Runtime::Cuda) => {}
-            (Param::Lane, Arg::Names(_)) if self.runtime() == Some(Runtime::Cuda) && null => {}
-            (Param::Lane, Arg::Names(_) | Arg::Address(_)) => match text.trim_start_matches('&') {
-                "cudaStreamLegacy" => {}
-                "cudaStreamPerThread" => request.lane = names.per_thread,
-                word => match names.lanes.iter().find(|l| l.0 == word) {
-                    Some((_, lane)) => {
-                        self.host_lives(*lane, arg)?;
-                        request.lane = Some(*lane);
-                    }
-                    None => {
-                        let what = if self.runtime() == Some(Runtime::Cuda) { "stream" } else { "queue" };
-                        let known: Vec<String> = names.lanes.iter().map(|l| l.0.clone()).collect();
-                        self.host_unknown(&range, what, &known);
-                        return Err(Wrong);
-                    }
-                },
-            },
-            (Param::Kernel | Param::Function, Arg::Names(_)) => {
-                let (what, known) = match param {
-                    Param::Kernel => ("kernel", &names.kernels),
-                    _ => ("function", &names.functions),
-                };
-                let Some(at) = known.iter().position(|k| *k == text) else {
-                    self.host_unknown(&range, what, known);
-                    return Err(Wrong);
-                };
-                let slot = if param == Param::Kernel { &mut request.kernel } else { &mut request.function };
-                *slot = Some(at);
-            }
-            (Param::Sizes(_) | Param::Waits | Param::NewEvent, Arg::Names(_)) if null => {}
-            (Param::Sizes(n), Arg::Int(..) | Arg::List(..)) => {
-                let list = match arg {
-                    Arg::List(all, _) => all.as_slice(),
-                    one => std::slice::from_ref(one),
-                };
-                let number = |a: &Arg| match a {
-                    Arg::Int(n, r) if !self.str(r).starts_with('-') => Some(*n as u64),
-                    _ => None,
-                };
-                match list.iter().map(number).collect::<Option<Vec<u64>>>() {
-                    Some(all) if (1..=3).contains(&all.len()) => {
-                        request.sizes[n] = Some((all, self.unit.text.span(range)));
-                    }
-                    _ => return self.host_wrong(arg, cannot, "one to three numbers that are not negative"),
-                }
-            }
-            (Param::Waits, Arg::Int(0, _)) => {}
-            (Param::Waits, Arg::List(all, _)) => {
-                for one in all {
-                    match one {
-                        Arg::Names(_) | Arg::Address(_) => {
-                            let name = self.host_name(&one.range());
-                            self.event_lives(&name, one)?;
-                            request.waits.push(name);
-                        }
-                        _ => return self.host_wrong(one, cannot, "the name of an event"),
-                    }
-                }
-            }
-            (Param::Waits, Arg::Names(_) | Arg::Address(_)) => {
-                let name = self.host_name(&range);
-                self.event_lives(&name, arg)?;
-                request.waits.push(name);
-            }
-            (Param::Event, Arg::Names(_) | Arg::Address(_)) => {
-                let name = self.host_name(&range);
-                self.event_lives(&name, arg)?;
-                if self.runtime() == Some(Runtime::Cuda) && !names.events.contains(&name.text) {
-                    self.host_unknown(&range, "event", &names.events);
-                    return Err(Wrong);
-                }
-                request.event = Some(name);
-            }
-            (Param::NewEvent, Arg::Address(_)) => request.event = Some(self.host_name(&range)),
-            (Param::To, Arg::Names(_) | Arg::Address(_)) => {
-                request.memory[0] = Some((self.host_memory(arg)?, self.unit.text.span(range)));
-            }
-            (Param::From, Arg::Names(_) | Arg::Address(_)) => {
-                request.memory[1] = Some((self.host_memory(arg)?, self.unit.text.span(range)));
-            }
-            (Param::Bytes, Arg::Int(n, _)) if *n >= 0 => {
-                request.bytes = Some((*n as u64, self.unit.text.span(range)));
-            }
-            (Param::Bytes, Arg::Size(factor, of)) if *factor >= 0 => {
-                let word = self.str(of);
-                let size = match (type_named(word), self.location(word)) {
-                    (Some((ty, _)), _) => u64::from(ty.bits) / 8,
-                    (None, Some(loc)) => self.symbols.layout(loc).bytes(self.symbols.object(loc).1.init.len()),
-                    _ => return self.host_wrong(arg, cannot, "the size of a type or of memory"),
-                };
-                request.bytes = Some((size * *factor as u64, self.unit.text.span(range)));
-            }
-            (Param::Value, Arg::Int(n, _)) => request.value = *n,
-            (Param::Blocking, Arg::Names(_)) if matches!(text.as_str(), "CL_TRUE" | "CL_BLOCKING") => {
-                request.blocking = true;
-            }
-            (Param::Blocking, Arg::Names(_)) if matches!(text.as_str(), "CL_FALSE" | "CL_NON_BLOCKING") => {}
-            (Param::Blocking, _) => return self.host_wrong(arg, cannot, "`CL_TRUE` or `CL_FALSE`"),
-            (Param::Words(known), Arg::Names(all)) => {
-                for one in all {
-                    let word = self.str(one);
-                    if !known.contains(&word) {
-                        let message = format!("`{word}` cannot stand here");
-                        return self.host_report(arg, message, |d| {
-                            d.label(format!("expected one of {}", known.join(", ")))
-                                .did_you_mean(word, known.iter().copied())
-                        });
-                    }
-                    request.words.push(self.host_name(one));
-                }
-            }
-            (Param::Words(known), Arg::Int(n, _)) if *n < 0 && known.contains(&"CL_COMPLETE") => {
-                return self.host_report(arg, "failing commands are not supported", |d| {
-                    d.label("expected `CL_COMPLETE`")
-                        .note("what a terminated command does to memory is specified nowhere")
-                });
-            }
-            (Param::Words(known), _) => {
-                return self.host_wrong(arg, cannot, &format!("one of {}", known.join(", ")));
-            }
-            (Param::Status, Arg::Address(_)) => {
-                let name = self.host_name(&range);
-                match self.scopes.find(&name.text) {
-                    Some(Binding::Register(variable)) => request.status = Some(variable.reg),
-                    _ => return self.host_wrong(arg, cannot, "the address of a declared register"),
-                }
-            }
-            (Param::Context, Arg::Names(_)) if names.contexts.contains(&text) => {
-                request.words.push(self.host_name(&range));
-            }
-            (Param::Context, Arg::Names(_)) => {
-                self.host_unknown(&range, "context", &names.contexts);
-                return Err(Wrong);
-            }
-            (Param::Device, Arg::Int(n, _)) if usize::try_from(*n).is_ok_and(|n| n < names.null.len()) => {
-                request.device = *n as u32;
-            }
-            (Param::Device, _) => {
-                return self.host_report(arg, cannot, |d| {
-                    d.label(format!("expected the number of a device, 0 to {}", names.null.len() - 1))
-                        .note("a device is one that a stream or memory of the test is of")
-                });
-            }
-            (Param::Unused, Arg::Int(..) | Arg::Names(_)) => {}
-            _ => {
-                let expected = match param {
-                    Param::Lane => "the name of a stream or queue",
-                    Param::Kernel => "the name of a kernel",
-                    Param::Function => "the name of a function",
-                    Param::Event => "the name of an event",
-                    Param::NewEvent => "`&` and the name of the event, or `NULL`",
-                    Param::Waits => "a list of events, such as `{e, f}`, or `NULL`",
-                    Param::To | Param::From => "the name of memory",
-                    Param::Status => "`&` and the name of a register",
-                    Param::Sizes(_) => "one to three numbers",
-                    Param::Queue | Param::Range | Param::Block => Self::device_expected(param),
-                    _ => "a number or `NULL`",
-                };
-                return self.host_wrong(arg, cannot, expected);
-            }
-        }
-        Ok(())
-    }
-
-    /// The memory that an operand names.
-    fn host_memory(&mut self, arg: &Arg) -> Result<LocId, Wrong> {
-        let range = arg.range();
-        let name = self.str(&range).trim_start_matches('&').trim();
-        match self.location(name) {
-            Some(loc) if self.symbols.layout(loc).cells() > 1 => {
-                let message = format!("`{name}` is of a structure");
-                self.host_report(arg, message, |d| {
-                    d.label("expected memory of integers").note("commands on structures are not supported")
-                })
-            }
-            Some(loc) => Ok(loc),
-            None => {
-                let known: Vec<String> = self.symbols.names().map(str::to_string).collect();
-                self.host_unknown(&range, "location", &known);
-                Err(Wrong)
-            }
-        }
     }
 }

@@ -19,6 +19,7 @@ mod calls;
 mod device;
 mod lifetimes;
 mod lower;
+mod operands;
 mod parse;
 mod query;
 

@@ -62,9 +62,9 @@ const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
 pub(in crate::isa::clike) fn begins(p: &Parser<'_, '_>) -> bool {
     let word = p.word();
     let is_call = |word: &str| is_call(word) && !is_value(word) && !is_instruction(word);
-    let assigned = p.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
-    let launch = p.peek_at(1) == Tok::Punct("<<") && p.peek_at(2) == Tok::Punct("<");
-    TYPES.contains(&word) || (is_call(word) && p.peek_at(1) == Tok::Punct("(")) || assigned || launch
+    let assigned = p.tokens.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
+    let launch = p.tokens.peek_at(1) == Tok::Punct("<<") && p.tokens.peek_at(2) == Tok::Punct("<");
+    TYPES.contains(&word) || (is_call(word) && p.tokens.peek_at(1) == Tok::Punct("(")) || assigned || launch
 }
 
 impl Parser<'_, '_> {
@@ -75,7 +75,7 @@ impl Parser<'_, '_> {
             self.next();
         }
         let mut call = HostCall { result: None, name: None, args: Vec::new(), launch: false };
-        if declared || self.peek_at(1) == Tok::Punct("=") {
+        if declared || self.tokens.peek_at(1) == Tok::Punct("=") {
             call.result = Some(self.host_name("the name of an event")?);
             while declared && self.eat(",") {
                 self.host_name("the name of an event")?;
@@ -101,7 +101,7 @@ impl Parser<'_, '_> {
     }
 
     fn host_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
-        if self.peek() == Tok::Name { Ok(self.next()) } else { self.unexpected(expected) }
+        if self.tokens.peek() == Tok::Name { Ok(self.next()) } else { self.unexpected(expected) }
     }
 
     /// Operands up to a closing token.
@@ -122,14 +122,14 @@ impl Parser<'_, '_> {
     }
 
     fn host_arg(&mut self) -> Parsed<Arg> {
-        let start = self.range().start;
+        let start = self.tokens.range().start;
         if self.eat("&") {
             self.host_name("a name")?;
-            return Ok(Arg::Address(start..self.last_end()));
+            return Ok(Arg::Address(start..self.tokens.last().range.end));
         }
         if self.eat("{") {
             let all = self.host_args("}")?;
-            return Ok(Arg::List(all, start..self.last_end()));
+            return Ok(Arg::List(all, start..self.tokens.last().range.end));
         }
         if self.eat("^") {
             // `^(void){ child(); }`: what a kernel works on it names itself.
@@ -142,15 +142,15 @@ impl Parser<'_, '_> {
             for token in ["(", ")", ";", "}"] {
                 self.expect(token)?;
             }
-            return Ok(Arg::Block(kernel, start..self.last_end()));
+            return Ok(Arg::Block(kernel, start..self.tokens.last().range.end));
         }
         let minus = self.eat("-");
-        match (self.peek(), self.word()) {
+        match (self.tokens.peek(), self.word()) {
             (Tok::Int(n, _), _) => {
                 self.next();
                 let n = if minus { n.wrapping_neg() } else { n };
                 if !self.eat("*") {
-                    return Ok(Arg::Int(n, start..self.last_end()));
+                    return Ok(Arg::Int(n, start..self.tokens.last().range.end));
                 }
                 if self.word() != "sizeof" {
                     return self.unexpected("`sizeof`");
@@ -170,13 +170,13 @@ impl Parser<'_, '_> {
                 self.next();
                 self.expect("(")?;
                 let all = self.host_args(")")?;
-                Ok(Arg::Range(dimensions, all, start..self.last_end()))
+                Ok(Arg::Range(dimensions, all, start..self.tokens.last().range.end))
             }
             (_, "dim3") => {
                 self.next();
                 self.expect("(")?;
                 let all = self.host_args(")")?;
-                Ok(Arg::List(all, start..self.last_end()))
+                Ok(Arg::List(all, start..self.tokens.last().range.end))
             }
             (Tok::Name, _) => {
                 let mut all = vec![self.next()];

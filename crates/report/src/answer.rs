@@ -1,4 +1,4 @@
-//! `jsonl`: one object per answer, one per line. The keys and their order are an interface; new keys come last.
+//! The objects of `json` and `jsonl`: one per answer. The keys and their order are an interface; new keys come last.
 
 use std::io::{self, Write};
 
@@ -8,66 +8,8 @@ use serde::Serialize;
 use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
-use super::{
-    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, PartOf, Reading, Reporter,
-    Summary, Table,
-};
+use super::{Comparison, Line, PartOf, Reading, Table};
 use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
-
-/// Writes `jsonl`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Jsonl;
-
-impl Reporter for Jsonl {
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        write_line(out, line)?;
-        out.write_all(b"\n")
-    }
-
-    fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
-        super::observations::write(out, observations)?;
-        out.write_all(b"\n")
-    }
-
-    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
-        write_table(out, table)?;
-        out.write_all(b"\n")
-    }
-
-    fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
-        super::distinction::write(out, distinction)?;
-        out.write_all(b"\n")
-    }
-
-    fn suite(&mut self, out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
-        super::suite::write(out, suite)?;
-        out.write_all(b"\n")
-    }
-
-    fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
-        super::compiled::write(out, compiled)?;
-        out.write_all(b"\n")
-    }
-
-    fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
-        super::advice::write(out, advice)?;
-        out.write_all(b"\n")
-    }
-
-    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
-        for (i, column) in comparison.columns.iter().enumerate() {
-            for line in 0..column.lines.len() {
-                write_compared(out, comparison, i, line)?;
-                out.write_all(b"\n")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, _: &mut dyn Write, _: &Summary) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// One answer; fields in the order of the keys.
 #[derive(Serialize)]
