@@ -251,6 +251,14 @@ fn body(op: &Op) -> String {
     }
 }
 
+/// Whether a change of the text makes another program of a test.
+pub(super) fn makes_another(test: &LitmusTest, splice: &Splice) -> bool {
+    let ops = |program: &Program| -> Vec<String> {
+        program.instrs().map(|(thread, _, instr)| format!("{thread:?} {:?}", instr.op)).collect()
+    };
+    respelled(test, std::slice::from_ref(splice)).is_none_or(|(new, _)| ops(&new.program) != ops(&test.program))
+}
+
 /// What the front end makes of a text: the program, and which of its instructions were put in.
 struct Read {
     program: Program,

@@ -18,6 +18,7 @@ mod costs;
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use cat::model::ir::Model;
@@ -32,7 +33,7 @@ use crate::knobs::{Changes, Knob};
 use crate::search::{GivenUp, Search, Setting};
 use crate::session::Session;
 use cheapest::Space;
-use choice::{Choice, choices};
+use choice::{Choice, choices, makes_another};
 
 pub use costs::{Costs, MOST};
 
@@ -135,6 +136,47 @@ impl How<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether a test with changes keeps all that is asked of it; `None`: that is not decided.
+    fn keeps_all(
+        &self,
+        asked: &[Asked<'_>],
+        splices: &[Splice],
+        left: Option<Duration>,
+    ) -> Result<Option<bool>, GivenUp> {
+        let changes = Changes { edits: Vec::new(), splices: splices.to_vec() };
+        let Some(version) = changes.of(asked[0].test) else { return Ok(Some(false)) };
+        for one in asked {
+            match self.keeps(&version.test, one, left) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Some(false)),
+                Err(reason @ (Reason::Time | Reason::Interrupted)) => return Err(GivenUp(reason)),
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(true))
+    }
+}
+
+/// What is known of several tests of one text: what is changed elsewhere changes no answer of a test.
+#[derive(Default)]
+struct Known {
+    several: bool,
+    /// By test and change: whether it makes another program of the test.
+    concerns: HashMap<(usize, Splice), bool>,
+    /// By test and all changes that concern it: whether it keeps its goals; `None`: not decided.
+    keeps: HashMap<(usize, Vec<Splice>), Option<bool>>,
+}
+
+impl Known {
+    /// Which of the changes concern a test.
+    fn part(&mut self, number: usize, test: &LitmusTest, changes: &[Splice]) -> (usize, Vec<Splice>) {
+        let mut concerns = |splice: &&Splice| {
+            let key = (number, (*splice).clone());
+            !self.several || *self.concerns.entry(key).or_insert_with_key(|key| makes_another(test, &key.1))
+        };
+        (number, changes.iter().filter(&mut concerns).cloned().collect())
     }
 }
 
@@ -243,24 +285,26 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         return advice;
     }
     let decided = Cell::new(1);
+    let by_test: Vec<&[Asked<'_>]> = asked.chunk_by(|a, b| std::ptr::eq(a.test, b.test)).collect();
+    let mut known = Known { several: by_test.len() > 1, ..Known::default() };
     let decides = |changes: &Changes, left: Option<Duration>| {
         if stop::requested().is_some() {
             return Err(GivenUp(Reason::Interrupted));
         }
         decided.set(decided.get() + 1);
-        let mut changed: Option<(*const LitmusTest, LitmusTest)> = None;
-        for one in &asked {
-            let key = std::ptr::from_ref(one.test);
-            if changed.as_ref().is_none_or(|changed| changed.0 != key) {
-                let Some(version) = changes.of(one.test) else { return Ok(false) };
-                changed = Some((key, version.test));
-            }
-            let Some((_, test)) = &changed else { return Ok(false) };
-            match how.keeps(test, one, left) {
-                Ok(true) => {}
-                Ok(false) => return Ok(false),
-                Err(reason @ (Reason::Time | Reason::Interrupted)) => return Err(GivenUp(reason)),
-                Err(_) => {
+        for (number, of_test) in by_test.iter().enumerate() {
+            let part = known.part(number, of_test[0].test, &changes.splices);
+            let keeps = match known.keeps.get(&part) {
+                Some(keeps) => *keeps,
+                None => {
+                    let keeps = how.keeps_all(of_test, &part.1, left)?;
+                    *known.keeps.entry(part).or_insert(keeps)
+                }
+            };
+            match keeps {
+                Some(true) => {}
+                Some(false) => return Ok(false),
+                None => {
                     undecided.set(undecided.get() + 1);
                     return Ok(false);
                 }

@@ -194,6 +194,49 @@ fn idioms_are_advised_in_every_language() {
     }
 }
 
+/// The programs of the book that are stronger than they must be, and a kernel as its compiler printed it; with `FENCEPOST_LONG`,
+/// three more kernels.
+#[test]
+fn what_is_too_strong_is_weakened_as_far_as_it_goes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/over-synchronised");
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").file_name());
+    let mut files: Vec<String> = files.map(|file| format!("over-synchronised/{}", file.display())).collect();
+    assert_eq!(files.len(), 7);
+    let kernels = ["lookback-split", "seqlock", "ring-buffer", "latch"].into_iter();
+    files.extend(kernels.take(if is_long() { 4 } else { 1 }).map(|kernel| format!("compiled/{kernel}.toml")));
+    for file in files {
+        for test in shipped(&file).iter().filter(|test| !goals(test).is_empty()) {
+            let advice = advised(test);
+            let weaker = advice.found.is_some_and(|found| found.cost < advice.cost);
+            assert!(advice.held == Some(true) && (weaker || file.ends_with("latch.toml")), "{file}");
+        }
+    }
+}
+
+/// All idioms that expect something that could be lost, and the same of each combination of a template.
+#[test]
+fn every_idiom_is_weakened_as_far_as_it_goes() {
+    if !is_long() {
+        return;
+    }
+    let mut advised_of = 0;
+    for language in ["ptx", "cuda", "opencl"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/idioms").join(language);
+        for file in std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").file_name()) {
+            let tests = shipped(&format!("idioms/{language}/{}", file.display()));
+            for test in tests.iter().filter(|test| !goals(test).is_empty()) {
+                advised(test);
+                advised_of += 1;
+            }
+        }
+    }
+    assert!(advised_of > 300, "{advised_of}");
+}
+
+fn is_long() -> bool {
+    std::env::var_os("FENCEPOST_LONG").is_some()
+}
+
 #[test]
 fn a_wrong_program_is_repaired() {
     let text = one("ptx/06-causality/MP+rel.cta+acq.gpu.toml", "MP+rel.cta+acq.gpu").file.text.clone();

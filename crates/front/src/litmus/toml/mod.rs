@@ -214,10 +214,11 @@ impl Reader<'_, '_> {
         let span = span_of(value);
         let written = self.text(value, choice)?;
         let fixed = !value.get_ref().as_str()?.contains("${");
-        let (name, span) = match (fixed, choice.instance, choice.names.last()) {
-            (true, Some(_), Some((name, span))) => (name.clone(), *span),
+        let chosen: Vec<_> = self.template.chosen(choice).map(|(_, value)| value).collect();
+        let (name, span) = match (fixed, choice.instance, chosen.last()) {
+            (true, Some(_), Some(value)) => (value.name.clone(), value.span),
             (true, None, Some(_)) => {
-                let parts = choice.names.iter().map(|n| n.0.as_str());
+                let parts = chosen.iter().map(|value| value.name.as_str());
                 ([written.as_str()].into_iter().chain(parts).collect::<Vec<_>>().join("+"), span)
             }
             _ => (written.as_str().to_string(), span),

@@ -22,14 +22,10 @@ const MAX_TESTS: usize = 10_000;
 /// What distinguishes one test of a file from the others.
 #[derive(Default)]
 pub(super) struct Choice {
-    /// Values of placeholders.
-    pub(super) bindings: HashMap<String, MappedText>,
     /// Chosen value per axis, by index.
     pub(super) values: Vec<usize>,
     /// The number of the `[[instance]]`.
     pub(super) instance: Option<usize>,
-    /// The names chosen, with the place of the last one.
-    pub(super) names: Vec<(String, Span)>,
 }
 
 /// An axis with its values.
@@ -40,14 +36,21 @@ pub(super) struct Axis {
 
 pub(super) struct AxisValue {
     pub(super) name: String,
-    span: Span,
+    pub(super) span: Span,
+    /// The name where it stands for a placeholder.
+    text: MappedText,
     bindings: Vec<(String, Span, MappedText)>,
 }
 
 impl AxisValue {
     /// One that stands for itself.
     pub(super) fn named(name: &str) -> AxisValue {
-        AxisValue { name: name.to_owned(), span: Span::default(), bindings: Vec::new() }
+        AxisValue {
+            name: name.to_owned(),
+            span: Span::default(),
+            text: MappedText::default(),
+            bindings: Vec::new(),
+        }
     }
 }
 
@@ -129,13 +132,8 @@ impl Template {
             return Vec::new();
         }
         if !self.instances.is_empty() {
-            let choice = |(i, v): (usize, &AxisValue)| {
-                let mut choice = Choice { instance: Some(i), ..Choice::default() };
-                choice.bindings.insert("name".to_string(), MappedText::opaque(&v.name, v.span));
-                choice.add(v);
-                choice
-            };
-            return self.instances.iter().enumerate().map(choice).collect();
+            let choice = |i| Choice { instance: Some(i), values: Vec::new() };
+            return (0..self.instances.len()).map(choice).collect();
         }
         let total = self.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
         if total.is_none_or(|n| n > MAX_TESTS) {
@@ -152,16 +150,22 @@ impl Template {
             };
             picks = picks.into_iter().flat_map(longer).collect();
         }
-        let choice = |values: Vec<usize>| {
-            let mut choice = Choice::default();
-            for (axis, &i) in self.axes.iter().zip(&values) {
-                let value = &axis.values[i];
-                choice.bindings.insert(axis.name.clone(), MappedText::opaque(&value.name, value.span));
-                choice.add(value);
-            }
-            Choice { values, ..choice }
-        };
-        picks.into_iter().map(choice).collect()
+        picks.into_iter().map(|values| Choice { values, instance: None }).collect()
+    }
+
+    /// The values that are chosen, each with the key that stands for its name.
+    pub(super) fn chosen<'t>(&'t self, choice: &Choice) -> impl Iterator<Item = (&'t str, &'t AxisValue)> {
+        let instance = choice.instance.map(|i| ("name", &self.instances[i]));
+        let of_axes = self.axes.iter().zip(&choice.values).map(|(axis, &i)| (axis.name.as_str(), &axis.values[i]));
+        instance.into_iter().chain(of_axes)
+    }
+
+    /// What stands for a placeholder.
+    fn bound(&self, choice: &Choice, key: &str) -> Option<&MappedText> {
+        self.chosen(choice).find_map(|(name, value)| {
+            let given = value.bindings.iter().find(|(given, ..)| given == key).map(|(.., text)| text);
+            given.or_else(|| (name == key).then_some(&value.text))
+        })
     }
 
     /// The text with its placeholders filled in.
@@ -184,7 +188,7 @@ impl Template {
                 return filled;
             };
             let key = &source[open + 2..close];
-            if let Some(value) = choice.bindings.get(key) {
+            if let Some(value) = self.bound(choice, key) {
                 filled.push_slice(value, 0..value.as_str().len());
                 self.used.insert(key.to_string());
             } else if self.keys.contains_key(key) {
@@ -219,15 +223,6 @@ impl Template {
     }
 }
 
-impl Choice {
-    fn add(&mut self, value: &AxisValue) {
-        self.names.push((value.name.clone(), value.span));
-        for (key, _, text) in &value.bindings {
-            self.bindings.insert(key.clone(), text.clone());
-        }
-    }
-}
-
 /// The tables in the list `key`.
 pub(in crate::litmus) fn tables<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Vec<&'t DeTable<'a>> {
     match table.get(key).map(Value::get_ref) {
@@ -246,11 +241,9 @@ fn value(table: &DeTable<'_>, own: &[&str], file: &str) -> AxisValue {
         let text = map_string(file, v.span(), v.get_ref().as_str()?);
         Some((key.to_string(), span, text))
     });
-    AxisValue {
-        name: text_of(table, "name").unwrap_or_default(),
-        span: table.get("name").map_or(Span::default(), span_of),
-        bindings: bindings.collect(),
-    }
+    let name = text_of(table, "name").unwrap_or_default();
+    let span = table.get("name").map_or(Span::default(), span_of);
+    AxisValue { text: MappedText::opaque(&name, span), name, span, bindings: bindings.collect() }
 }
 
 fn report_equal_names(values: &[AxisValue], sink: &mut Sink) {
