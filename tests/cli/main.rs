@@ -15,6 +15,7 @@ mod readings;
 mod run;
 mod streams;
 mod undefined;
+mod unknown;
 mod vacuous;
 
 use std::path::Path;

@@ -98,6 +98,9 @@ impl<'a> Prepared<'a> {
 
     /// Puts a query to the engine or engines, and replays what they find.
     pub fn ask(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
+        if let Some(reason) = self.task.unknown(query.props.iter().map(|p| p.0), false) {
+            return (Said::Unknown(reason), engine.name());
+        }
         let (found, who) = match engine {
             Engine::Both => return (self.ask_all(query, deadline), engine.name()),
             Engine::Auto => {
@@ -197,6 +200,9 @@ impl<'a> Prepared<'a> {
         query: &Query<'_>,
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
+        if let Some(reason) = self.task.unknown(query.props.iter().map(|p| p.0), true) {
+            return (Vec::new(), Some(Halt::Undecided(reason)), engine.name());
+        }
         let ((states, reason), who) = match engine {
             Engine::Both => {
                 let (states, halt) = self.states_of_all(query, deadline);

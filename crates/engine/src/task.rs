@@ -19,10 +19,11 @@ use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
-use program::Ty;
 use program::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::CellId;
 use program::options::{Options, Setting};
+use program::unknown::{Site, Unknowns};
+use program::{Program, Ty};
 use verdict::{Place, Reason};
 
 /// One test under one model at one bound.
@@ -54,10 +55,22 @@ pub struct Task<'a> {
     pub check_barrier_order: bool,
     /// By node of the model: whether it is empty in all executions ([`signature::absent`]).
     pub absent: Vec<bool>,
+    /// Values that are not worked out, which no answer may depend on.
+    pub unknowns: Unknowns,
     /// Whether descriptions of executions have every relation that the model names.
     pub detail: bool,
     /// Whether the domains leave out what the axioms exclude.
     pub narrowed: bool,
+}
+
+fn place(program: &Program, (thread, at): Site) -> Place {
+    let thread = program.thread(thread);
+    let instr = &thread.code[at];
+    Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line }
+}
+
+fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
+    Reason::Unknown { made: place(program, made), depends }
 }
 
 /// The options of a test under a model, where `set` overrides both.
@@ -175,6 +188,10 @@ impl<'a> Task<'a> {
             };
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
+        let unknowns = Unknowns::of(&test.program);
+        if let Some((made, steered)) = unknowns.steered() {
+            return Err(not_worked_out(&test.program, made, place(&test.program, steered).to_string()));
+        }
         let options = options(test, model, set);
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
@@ -267,6 +284,7 @@ impl<'a> Task<'a> {
             at_cell,
             check_barrier_order,
             absent,
+            unknowns,
             detail: false,
             narrowed: false,
         })
@@ -291,6 +309,16 @@ impl<'a> Task<'a> {
         Some(task)
     }
 
+    /// Why an answer is not to be had that rests on some propositions, and on what all outcomes show if it `lists` them: they depend
+    /// on values that are not worked out.
+    pub fn unknown<'p>(&self, props: impl IntoIterator<Item = &'p Prop>, lists: bool) -> Option<Reason> {
+        let program = &self.test.program;
+        let tested = props.into_iter().find_map(|p| self.unknowns.tested(program, p));
+        let mut shown = self.observed.iter().filter(|_| lists);
+        let made = tested.or_else(|| shown.find_map(|o| self.unknowns.shown(program, *o)))?;
+        Some(not_worked_out(program, made, "what is asked about".to_owned()))
+    }
+
     /// What its loop bound leaves open: the cut at which a thread can go on, if there is one.
     pub fn tried(&self, goes_on: Option<usize>) -> Tried {
         let open = goes_on.map(|cut| {
@@ -312,8 +340,16 @@ impl<'a> Task<'a> {
         self.sk.memory.observable_name(&self.sk.program, o)
     }
 
-    /// A value as shown in outcomes: addresses by name.
+    /// Whether what is in a cell may not be worked out.
+    pub fn is_unknown(&self, cell: CellId) -> bool {
+        self.unknowns.in_memory(&self.test.program, self.sk.memory.cell(cell).location.0).is_some()
+    }
+
+    /// A value as shown in outcomes: addresses by name, `?` for one that is not worked out.
     pub fn show_value(&self, o: Observable, v: i64) -> String {
+        if self.unknowns.shown(&self.test.program, o).is_some() {
+            return "?".to_owned();
+        }
         self.show(self.observable_ty(o).wrap(v))
     }
 

@@ -30,6 +30,7 @@ pub mod progress;
 pub mod proxy;
 pub mod strength;
 pub mod tags;
+pub mod unknown;
 mod value;
 pub mod waiting;
 pub mod words;

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Barrier, BarrierNaming, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Update};
+use super::{Barrier, BarrierNaming, BinOp, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Update};
 
 /// A few parts.
 pub type Parts<T> = SmallVec<[T; 3]>;
@@ -410,6 +410,7 @@ impl Expr {
         match self {
             Expr::Const(v) => Some(*v),
             Expr::Reg(_) | Expr::Address(_) => leaf(self),
+            Expr::Bin(BinOp::Unknown, ..) => None,
             Expr::Bin(op, ty, a, b) => Some(op.apply(*ty, of(a)?, of(b)?)),
             Expr::Cmp(op, ty, a, b) => Some(i64::from(op.holds(*ty, of(a)?, of(b)?))),
             Expr::Select(c, a, b) => of(if of(c)? != 0 { a } else { b }),

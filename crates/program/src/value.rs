@@ -71,6 +71,8 @@ pub enum BinOp {
     Dec,
     /// One of floating point, on the bits of its operands.
     Float(FloatOp),
+    /// One whose result is not worked out: 0 stands in for it, on which nothing may depend ([`crate::unknown`]).
+    Unknown,
 }
 
 impl BinOp {
@@ -120,6 +122,7 @@ impl BinOp {
                 }
             }
             BinOp::Float(op) => op.apply(ty, a, b),
+            BinOp::Unknown => 0,
             BinOp::Inc => {
                 if za >= zb {
                     0

@@ -13,6 +13,7 @@ use super::groups::Groups;
 use program::dialect::Convergence;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::Memory;
+use program::unknown::Unknowns;
 use program::{
     Barrier, BarrierAction, BarrierNaming, EventKind, Expr, Instr, LocationKind, Mark, MemoryKind, Op,
     OpenClMemory, Program, Proxy, Scope, Space, Tags, ThreadId, Ty, live_registers,
@@ -44,6 +45,15 @@ impl Code {
             return Err("not in this machine: more than 65,535 memory cells".into());
         }
         let observed = test.observables();
+        let unknowns = Unknowns::of(&program);
+        let shown = observed.iter().find_map(|o| unknowns.shown(&program, *o));
+        if let Some((t, at)) = unknowns.steered().map(|s| s.0).or(shown) {
+            let instr = &program.thread(t).code[at];
+            return Err(format!(
+                "not in this machine: a value that is not worked out and that matters (`{}`)",
+                instr.text
+            ));
+        }
         let groups = Groups::new(&program, program.threads.len() - agents.len());
         let mut code = Code {
             threads: Vec::new(),

@@ -38,6 +38,14 @@ pub enum Reason {
     /// A consistent execution comes to a trap, or to an assertion that does not hold.
     #[error("{_0} can end the program: what is in memory then is not said")]
     Aborted(Place),
+    /// The answer depends on a value that is not worked out.
+    #[error("not worked out: the value of {made}, on which {depends} depends")]
+    Unknown {
+        /// What makes the value.
+        made: Place,
+        /// What depends on it, in words.
+        depends: String,
+    },
     /// Implementations may settle what these instructions do: in what way, by the model.
     #[error("implementation-defined: {}; {what}", .at.iter().map(Place::to_string).collect::<Vec<_>>().join(" and "))]
     ImplementationDefined {

@@ -139,6 +139,8 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
             Image::Any(all) => Image::any(all.iter().map(|&v| ty.wrap(v))),
             Image::Word => masked(ty, Ty { signed: false, ..ty }.wrap(-1)),
         },
+        // Whatever its operands are.
+        Term::Bin(BinOp::Unknown, ..) => Image::Of(Vec::new(), vec![0]),
         Term::Bin(op, ty, a, b) => match together(sizes, &[get(a), get(b)], |row| op.apply(ty, row[0], row[1])) {
             Some((reads, values)) => Image::Of(reads, values),
             None => match (get(a).values(), get(b).values()) {

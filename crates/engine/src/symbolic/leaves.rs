@@ -20,7 +20,7 @@ use cat::algebra::gates::{Gates, Lit};
 use cat::model::ir::FreeId;
 use cat::model::signature::BaseId;
 use cat::rel::EventId;
-use program::{CmpOp, Ty};
+use program::{BinOp, CmpOp, Ty};
 
 /// A value by cases.
 pub(super) type Cases = Vec<(i64, Lit)>;
@@ -148,7 +148,7 @@ impl LeafGates<'_> {
     fn is_of_words(&self, t: TermId) -> bool {
         let whole = |t: TermId| !self.is_listed(t);
         match self.task.sk.pool.term(t) {
-            Term::Const(_) | Term::Read(_) => false,
+            Term::Const(_) | Term::Read(_) | Term::Bin(BinOp::Unknown, ..) => false,
             Term::Cast(_, a) => whole(a),
             Term::Ite(_, a, b) | Term::Bin(_, _, a, b) => whole(a) || whole(b),
         }

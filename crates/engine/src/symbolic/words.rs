@@ -113,7 +113,7 @@ impl Word {
                 let again = gates.or(!some, above);
                 choice(gates, again, y, &fewer)
             }
-            BinOp::Float(_) => unreachable!("operands of floating point are listed"),
+            BinOp::Float(_) | BinOp::Unknown => unreachable!("their values are listed"),
         };
         extended(&bits, ty)
     }

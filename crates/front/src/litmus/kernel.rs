@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::toml::is_identifier;
 use super::write::{quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
-use crate::isa::ptx::{Unit, type_named};
+use crate::isa::ptx::{Unit, bits_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::Ty;
 
@@ -467,7 +467,9 @@ fn declared(
         _ => return Err((format!("the size of `{}` is not known", v.name), help())),
     };
     let init = made.init.unwrap_or_else(|| regrouped(&v.init, v.ty, ty));
-    Ok(format!("{} = {}\n", v.name, object(&init, elements.max(1), Some(&type_word(ty)), v.space)))
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let name = if v.name.chars().all(bare) { v.name.clone() } else { quote(&v.name) };
+    Ok(format!("{name} = {}\n", object(&init, elements.max(1), Some(&type_word(ty)), v.space)))
 }
 
 /// Initial values of one type as values of another: the same bytes, the lowest of each first.
@@ -542,7 +544,7 @@ fn element(opcode: &str) -> Option<Ty> {
     let mut quals = opcode.split('.');
     match quals.next()? {
         "mbarrier" => Some(Ty::U64),
-        "ld" | "st" | "atom" | "red" => quals.filter_map(type_named).next_back(),
+        "ld" | "st" | "atom" | "red" => quals.filter_map(bits_named).next_back(),
         _ => None,
     }
 }

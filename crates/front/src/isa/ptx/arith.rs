@@ -11,7 +11,7 @@
 //! - Types may be left out: 64 bits, signed.
 //! - Arithmetic on addresses is restricted, by [`super::pointers`].
 
-use super::lower::{Call, Emit};
+use super::lower::{Arg, Call, Emit};
 use super::table::{
     DATA, DATA_PRED, FLUSH, Group, GroupKind, PRED, ROUND, ResultTy, Role, Row, TYPES, TYPES_PRED, bits_named,
     type_named,
@@ -24,10 +24,11 @@ const ARITH: &[Group] = &[LOW, TYPES];
 const NUMBERS: &[Group] = &[LOW, ROUND, FLUSH, DATA];
 const EXACT: &[Group] = &[FLUSH, DATA];
 const FLOATS: &[Group] = &[ROUND, FLUSH, Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
+const COPIED: &[Group] = &[Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
 const SINGLES: &[Group] = &[ROUND, FLUSH, Group { kind: GroupKind::Type, words: &["f32"] }];
 const MOVED: &[Group] = &[DATA_PRED];
 const LOGIC: &[Group] = &[TYPES_PRED];
-const COMPARISONS: Group = Group {
+pub(super) const COMPARISONS: Group = Group {
     kind: GroupKind::Op,
     words: &[
         "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu",
@@ -62,14 +63,11 @@ const fn binary(
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "mov",
-        "`mov{.type} d, a`",
-        "copies a register, a constant or the address of a location",
+        "`mov{.type} d, a`, `mov.type {d, e}, a` or `mov.type d, {a, b}`",
+        "copies a register, a constant or the address of a location; takes a value to pieces, or puts it together, the lowest bits first",
         MOVED,
-        UNARY,
-        |e, c| {
-            let value = e.fit(c.expr(1), c.ty);
-            assign(e, c, value);
-        },
+        &[Role::Dsts, Role::Vals],
+        moved,
     ),
     Row::new(
         "cvta",
@@ -159,6 +157,12 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("neg", "`neg{.type} d, a`", "negation", EXACT, UNARY, |e, c| {
         let zero = if c.quals.is_float() { minus_zero(c.ty) } else { Expr::Const(0) };
         calculate(e, c, BinOp::Sub, zero, c.expr(1));
+    }),
+    Row::new("copysign", "`copysign.type d, a, b`", "`b` with the sign of `a`", COPIED, BINARY, |e, c| {
+        let sign = Expr::Const(c.ty.wrap(1i64 << (c.ty.bits - 1)));
+        let rest = op(BinOp::Xor, c.ty, sign.clone(), Expr::Const(c.ty.wrap(-1)));
+        let signed = op(BinOp::And, c.ty, c.expr(1), sign);
+        assign(e, c, op(BinOp::Or, c.ty, signed, op(BinOp::And, c.ty, c.expr(2), rest)));
     }),
     Row::new("fma", "`fma.rn{.ftz}.f32 d, a, b, c`", "product plus `c`, rounded once", SINGLES, TERNARY, |e, c| {
         if rounds(e, c) {
@@ -274,6 +278,47 @@ pub(super) const ROWS: &[Row] = &[
         },
     ),
 ];
+
+/// Copies a value, takes it to pieces or puts it together.
+fn moved(e: &mut Emit<'_, '_>, c: &Call) {
+    let whole = Ty { signed: false, ..c.ty };
+    let (to, from) = (c.elements(0).len() as u8, c.elements(1).len() as u8);
+    let fits =
+        |pieces: u8| pieces > 0 && c.ty.bits.is_multiple_of(pieces) && [8, 16, 32].contains(&(c.ty.bits / pieces));
+    let shift = |pieces: u8, i: usize| Expr::Const(i as i64 * i64::from(c.ty.bits / pieces));
+    match (to, from) {
+        (1, 1) => {
+            let value = e.fit(c.expr(1), c.ty);
+            assign(e, c, value);
+        }
+        (pieces, 1) if fits(pieces) => {
+            let mut read = false;
+            for (i, dst) in c.elements(0).iter().enumerate() {
+                let Arg::Dst(Some(dst)) = *dst else { continue };
+                let piece = op(BinOp::Shr, whole, c.expr(1), shift(pieces, i));
+                read |= c.expr(1) == Expr::Reg(dst);
+                e.push(Op::Assign { dst, value: Expr::Cast(whole.piece(pieces), Box::new(piece)) });
+            }
+            if read {
+                e.error("wrong-operand", c.opcode.clone(), "a value is taken to pieces into itself", |d| {
+                    d.label("expected other registers for the pieces")
+                });
+            }
+        }
+        (1, pieces) if fits(pieces) => {
+            let pieces_of = c.elements(1).iter().enumerate().map(|(i, arg)| {
+                let piece = if let Arg::Expr(piece) = arg { piece.clone() } else { Expr::Const(0) };
+                let piece = Expr::Cast(whole.piece(pieces), Box::new(piece));
+                op(BinOp::Shl, whole, piece, shift(pieces, i))
+            });
+            let value = pieces_of.reduce(|low, high| op(BinOp::Or, whole, low, high)).unwrap_or(Expr::Const(0));
+            assign(e, c, value);
+        }
+        _ => e.error("wrong-operand", c.opcode.clone(), "these are no pieces of a value of this type", |d| {
+            d.label(format!("expected two or four of {} bits in all", c.ty.bits))
+        }),
+    }
+}
 
 pub(super) fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
     match c.dst(0) {

@@ -8,6 +8,7 @@ use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, TYPES};
 use program::{Access, CmpOp, Expr, Op, Tags, Ty};
 
+const REGISTERS: Group = Group { kind: GroupKind::Ignored, words: &["inc", "dec", "sync", "aligned"] };
 const UNIFORM: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["uni"] }];
 const COMPARE: &[Role] = &[Role::Val, Role::Val, Role::Label];
 const COMPARE_TYPES: &[Group] = &[TYPES];
@@ -63,6 +64,14 @@ pub(super) const ROWS: &[Row] = &[
         "`nanosleep.u32 t`",
         "a hint to the scheduler; does nothing here",
         &[TYPES],
+        &[Role::Loose],
+        |_, _| {},
+    ),
+    Row::new(
+        "setmaxnreg",
+        "`setmaxnreg{.inc|.dec}.sync.aligned.u32 n`",
+        "gives registers to the warps of a group, or takes them: orders nothing",
+        &[REGISTERS, TYPES],
         &[Role::Loose],
         |_, _| {},
     ),

@@ -30,7 +30,7 @@ use super::lower::{Call, Emit, truth};
 use super::mbarrier;
 use super::memory::is_ordinary;
 use super::operands::plus;
-use super::table::{B128, DATA, Group, GroupKind, PRED, Role, Row, SCOPES};
+use super::table::{B128, DATA, Group, GroupKind, HINT, PRED, Role, Row, SCOPES};
 use diag::{Sink, Span};
 use program::{
     Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags, Thread, Ty, Update,
@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = &[
         "`cp.async{.ca|.cg}{.shared{::cta}}{.global} [dst], [src], bytes{, src-bytes|ignore-src}`",
         "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if the predicate says that the source is not \
          read, the rest are zeros",
-        &[CACHE, TO, FROM, PREFETCH],
+        &[CACHE, HINT, TO, FROM, PREFETCH],
         &[Role::Addr, Role::Addr, Role::Loose, Role::Loose],
         copy,
     )
@@ -130,7 +130,7 @@ pub(super) const ROWS: &[Row] = &[
          `cp.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.b128} [dst], [src], bytes`",
         "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, where an mbarrier object tells of it, or \
          to global memory",
-        &[BULK, STRONG, SCOPES, WIDE_TYPE],
+        &[BULK, HINT, STRONG, SCOPES, WIDE_TYPE],
         &[Role::Addr, Role::Addr, Role::Loose, Role::Addr, Role::Loose],
         bulk,
     )
@@ -141,7 +141,7 @@ pub(super) const ROWS: &[Row] = &[
         "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], [src], bytes`",
         "begins to copy a range of memory through the async proxy, to shared memory, where an mbarrier object tells of it, or from it; `map` \
          holds the address of the range in global memory, and is read through the tensormap proxy (short form)",
-        &[DIMENSIONS, BULK],
+        &[DIMENSIONS, BULK, HINT],
         &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
         tensor,
     )
@@ -153,7 +153,7 @@ pub(super) const ROWS: &[Row] = &[
          `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
         "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) to each element of memory, through the async \
          proxy",
-        &[BULK, atomics::SEM, SCOPES, RED_OPS, DATA],
+        &[BULK, HINT, atomics::SEM, SCOPES, RED_OPS, DATA],
         &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
         reduce,
     )

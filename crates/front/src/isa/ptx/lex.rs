@@ -7,12 +7,14 @@
 use diag::Token;
 
 /// What a token is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     /// Opcode with qualifiers, name, register, directive.
     Word,
     /// An integer that fits 64 bits, by its bits.
     Int(i64),
+    /// A number with a decimal point.
+    Fraction(f64),
     /// A number that is no integer or does not fit.
     BadNumber,
     /// One punctuation character.
@@ -59,7 +61,9 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                 while bytes.get(at).is_some_and(|&c| c.is_ascii_alphanumeric() || c == b'.' || c == b'_') {
                     at += 1;
                 }
-                integer(&text[start..at]).map_or(Kind::BadNumber, Kind::Int)
+                let number = &text[start..at];
+                let fraction = || number.contains('.').then(|| number.parse().ok()).flatten();
+                integer(number).map(Kind::Int).or(fraction().map(Kind::Fraction)).unwrap_or(Kind::BadNumber)
             }
             _ if is_word_start(b) => {
                 at += 1;

@@ -388,7 +388,7 @@ impl<'a> Emit<'a, '_> {
 
     /// Of an instruction that could not be lowered: nothing is known of what it writes.
     fn forget(&mut self, m: &'a Matched) {
-        for (role, operand) in m.operands() {
+        for (role, operand, _) in m.operands() {
             if let (Role::Dst | Role::DstPred | Role::DstAndPred | Role::DstParam, OperandKind::Name(n)) =
                 (role, &operand.kind)
                 && let Some(dst) = self.regs.find(self.str(&n.name))

@@ -53,6 +53,7 @@ mod regs;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use super::Symbols;
 use parse::{Operand, OperandKind, Stmt};
@@ -65,7 +66,7 @@ pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
 pub(super) use memory::is_non_coherent;
 pub use print::{Unprintable, opcode, print};
 pub(crate) use table::PRED;
-pub use table::{Row, rows, type_named};
+pub use table::{Row, bits_named, rows, type_named};
 
 /// One thread's code, parsed.
 pub struct Unit {

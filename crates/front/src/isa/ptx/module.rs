@@ -544,7 +544,7 @@ mod tests {
             (".address_size 32\n", "unsupported-target"),
             (".visible .entry k( .param .u64 a { ret; }", "syntax"),
             (".visible .entry k() { ret;", "syntax"),
-            (".global .f16 x;", "unsupported-type"),
+            (".global .b1 x;", "unsupported-type"),
             (".global .u32 x[;", "syntax"),
             (".global .texref t;", "unsupported-type"),
             ("garbage", "syntax"),

@@ -31,7 +31,7 @@ impl<'a> Emit<'a, '_> {
         self.written.extend(self.env.operands.iter().map(String::as_str));
         for item in &unit.items {
             let Item::Instr(m) = item else { continue };
-            for (role, operand) in m.operands() {
+            for (role, operand, _) in m.operands() {
                 if let (Role::Dst | Role::DstPred | Role::DstParam, OperandKind::Name(n)) = (role, &operand.kind) {
                     self.written.insert(bare(self.str(&n.name)));
                 }
@@ -127,17 +127,18 @@ impl<'a> Emit<'a, '_> {
             self.note_read(pred, Role::Pred, PRED);
         }
         let ty = self.call_ty(m);
-        for (role, operand) in m.operands() {
+        for (role, operand, pieces) in m.operands() {
             let OperandKind::Name(n) = &operand.kind else { continue };
+            let ty = if m.row.result == ResultTy::Own { ty.piece(pieces) } else { ty };
             match role {
-                Role::Dst | Role::DstAndPred => self.note_write(&n.name, result_ty(m.row, ty)),
+                Role::Dst | Role::DstAndPred | Role::Dsts => self.note_write(&n.name, result_ty(m.row, ty)),
                 Role::DstPred => self.note_write(&n.name, PRED),
                 Role::DstParam => self.note_write(&n.name, ty),
                 // Addresses of shared memory have 32 bits, too.
                 Role::Addr if shared(m) => self.note_read(&n.name, role, Ty::U32),
                 Role::Addr => self.note_read(&n.name, role, Ty::U64),
                 Role::Val | Role::Pred | Role::Loose => self.note_read(&n.name, role, ty),
-                Role::Param => self.note_read(&n.name, Role::Loose, ty),
+                Role::Param | Role::Any | Role::Vals => self.note_read(&n.name, Role::Loose, ty),
                 Role::Label => {}
             }
         }

@@ -26,6 +26,11 @@ impl Emit<'_, '_> {
                 .map(|element| self.operand(m, role, element, ty, loc))
                 .collect::<Option<_>>()
                 .map(Arg::Vector),
+            OperandKind::Vector(all) if matches!(role, Role::Dsts | Role::Vals) => {
+                let role = if role == Role::Dsts { Role::Dst } else { Role::Any };
+                let all = all.iter().map(|element| self.operand(m, role, element, ty, loc));
+                all.collect::<Option<_>>().map(Arg::Vector)
+            }
             OperandKind::Pair(both) if role == Role::DstAndPred => {
                 let [first, second] = both.as_slice() else { return None };
                 let first = self.operand(m, Role::Dst, first, ty, loc)?;
@@ -38,7 +43,8 @@ impl Emit<'_, '_> {
                 });
                 None
             }
-            _ if role == Role::DstAndPred => self.operand(m, Role::Dst, operand, ty, loc),
+            _ if matches!(role, Role::DstAndPred | Role::Dsts) => self.operand(m, Role::Dst, operand, ty, loc),
+            _ if role == Role::Vals => self.operand(m, Role::Val, operand, ty, loc),
             _ => self.operand(m, role, operand, ty, loc),
         }
     }
@@ -66,7 +72,7 @@ impl Emit<'_, '_> {
                 });
                 None
             }
-            (OperandKind::Int(v), Role::Val | Role::Loose) => {
+            (OperandKind::Int(v), Role::Val | Role::Loose | Role::Any) => {
                 let prefix = m.quals.get(GroupKind::Type).and_then(|ty| ty.strip_prefix('f'));
                 let prefix = prefix.map(|bits| if bits == "32" { "0f" } else { "0d" });
                 let written = self.str(&operand.range);
@@ -88,6 +94,12 @@ impl Emit<'_, '_> {
                 Some(Arg::Expr(Expr::Const(*v)))
             }
             (OperandKind::Int(_), _) => wrong(self, "a constant"),
+            // A constant is of 64 bits until it is used (PTX ISA, Floating-Point Constants).
+            (OperandKind::Fraction(v), Role::Val | Role::Any) if role == Role::Any || m.quals.is_float() => {
+                let bits = if ty.bits == 32 { i64::from((*v as f32).to_bits()) } else { v.to_bits() as i64 };
+                Some(Arg::Expr(Expr::Const(bits)))
+            }
+            (OperandKind::Fraction(_), _) => wrong(self, "a fraction"),
             (OperandKind::Discard, Role::Dst | Role::DstPred) => Some(Arg::Dst(None)),
             (OperandKind::Discard, _) => wrong(self, "`_`"),
             (OperandKind::Vector(_), _) => wrong(self, "a vector"),
@@ -99,7 +111,9 @@ impl Emit<'_, '_> {
                 let reg = self.regs.find(self.str(&n.name))?;
                 Some(Arg::Expr(truth(Expr::Reg(reg), n.negated)))
             }
-            (OperandKind::Name(n), Role::Val | Role::Loose) if !n.brackets && !n.negated => self.value(n, ty),
+            (OperandKind::Name(n), Role::Val | Role::Loose | Role::Any) if !n.brackets && !n.negated => {
+                self.value(n, ty)
+            }
             (OperandKind::Name(n), Role::Param) if n.brackets => match (n.offset, n.index) {
                 (0, 0) => Some(Arg::Expr(Expr::Reg(self.regs.find(self.str(&n.name))?))),
                 _ => wrong(self, "a part of one"),

@@ -8,8 +8,8 @@
 
 /// Instructions without a row: what they are, and their names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
-    ("cache policies", &["applypriority", "createpolicy", "discard"]),
-    ("matrix instructions", &["wmma", "mma", "ldmatrix", "stmatrix", "movmatrix"]),
+    ("discards of what memory holds", &["discard"]),
+    ("matrix instructions", &["wmma", "ldmatrix", "stmatrix", "movmatrix"]),
     ("tensor memory, whose instructions have an order of their own beside causality order", &["tcgen05"]),
     ("tensor maps", &["tensormap"]),
     ("texture fetches as compilers print them; write `tld.weak r, x`", &["tex", "tld4"]),
@@ -18,12 +18,11 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("addresses in another CTA's shared memory", &["getctarank"]),
     ("address space queries", &["isspacep"]),
     ("requests to the scheduler of clusters", &["clusterlaunchcontrol"]),
-    ("the number of registers", &["setmaxnreg"]),
     ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
     ("indirect branches", &["brx"]),
     ("performance events", &["pmevent"]),
     ("stack allocation", &["alloca", "stacksave", "stackrestore"]),
-    ("floating-point operations", &["rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "testp", "copysign"]),
+    ("floating-point operations", &["testp"]),
     ("carry", &["addc", "subc", "madc"]),
     (
         "video instructions",
@@ -71,7 +70,6 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
     ("the parameter space", &["param::func"]),
     ("unified loads", &["unified"]),
-    ("cache policies", &["L2::cache_hint"]),
     ("tensor copies but for `cp.async.bulk.tensor` of a range", &["tensor", "tile", "im2col"]),
     ("prefetches", &["prefetch"]),
     ("masks of bytes", &["cp_mask"]),

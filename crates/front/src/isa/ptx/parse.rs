@@ -50,6 +50,8 @@ pub(super) struct Operand {
 pub(super) enum OperandKind {
     /// A constant.
     Int(i64),
+    /// A constant with a decimal point.
+    Fraction(f64),
     /// A register, location or label, perhaps as an address.
     Name(NameOperand),
     /// `_`
@@ -295,6 +297,10 @@ impl Parser<'_> {
             return Ok(OperandKind::Int(value));
         }
         match self.tokens.peek() {
+            Kind::Fraction(v) => {
+                self.tokens.advance();
+                Ok(OperandKind::Fraction(v))
+            }
             Kind::Punct('{') => {
                 self.tokens.advance();
                 let mut all = Vec::new();

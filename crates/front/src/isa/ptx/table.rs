@@ -13,7 +13,7 @@ use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
 use super::{
     arith, asynchronous, atomics, barriers, bits, control, copies, fences, lanes, mbarrier, memory, multimem,
-    outside,
+    outside, unknown,
 };
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
@@ -24,6 +24,8 @@ pub struct Row {
     pub opcode: &'static str,
     /// Qualifiers that select this row among those of its opcode.
     pub keys: &'static [&'static str],
+    /// The same, of which one is enough; empty: none is needed.
+    pub(super) one_of: &'static [&'static str],
     /// The forms, for messages and documentation.
     pub syntax: &'static str,
     /// One line: what it does and how it is modelled.
@@ -53,12 +55,31 @@ impl Row {
         lower: fn(&mut Emit<'_, '_>, &Call),
     ) -> Row {
         let (keys, result): (&[&str], _) = (&[], ResultTy::Own);
-        Row { opcode, keys, syntax, doc, groups, operands, optional: 0, takes_predicate: false, result, lower }
+        let one_of: &[&str] = &[];
+        Row {
+            opcode,
+            keys,
+            one_of,
+            syntax,
+            doc,
+            groups,
+            operands,
+            optional: 0,
+            takes_predicate: false,
+            result,
+            lower,
+        }
     }
 
     /// The same, for instructions with these qualifiers.
     pub(super) const fn keyed(mut self, keys: &'static [&'static str]) -> Row {
         self.keys = keys;
+        self
+    }
+
+    /// The same, for instructions with one of these qualifiers, which are among its further ones.
+    pub(super) const fn one_of(mut self, words: &'static [&'static str]) -> Row {
+        self.one_of = words;
         self
     }
 
@@ -112,10 +133,16 @@ pub(super) enum Role {
     Val,
     /// Like `Val`, but of any type (shift amounts, sources of conversions).
     Loose,
+    /// Like `Loose`, or a fraction.
+    Any,
     /// A predicate register, perhaps negated.
     Pred,
     /// A parameter, `[name]`: a register. That of a kernel is one that only the test sets.
     Param,
+    /// Registers that are written, however many.
+    Dsts,
+    /// As many registers as there are.
+    Vals,
     /// A parameter that is written.
     DstParam,
     /// A label.
@@ -128,7 +155,8 @@ impl Role {
             Role::Dst | Role::DstAndPred => "a register to write to",
             Role::DstPred => "a predicate to write to",
             Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
-            Role::Val | Role::Loose => "a register or a constant",
+            Role::Val | Role::Loose | Role::Any => "a register or a constant",
+            Role::Dsts | Role::Vals => "registers such as `{r0, r1}`",
             Role::Pred => "a predicate register",
             Role::Param | Role::DstParam => "a parameter such as `[name]`",
             Role::Label => "a label",
@@ -220,15 +248,20 @@ pub(super) const CACHE: Group = Group {
         "L2::evict_normal",
         "L2::evict_first",
         "L2::evict_last",
+        POLICY,
         "L2::64B",
         "L2::128B",
         "L2::256B",
     ],
 };
 
+/// The last operand is a cache policy.
+const POLICY: &str = "L2::cache_hint";
+pub(super) const HINT: Group = Group { kind: GroupKind::Cache, words: &[POLICY] };
+
 /// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
 /// their rows. What is no event is worked out before.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 12] = [
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 13] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
@@ -241,6 +274,7 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 12] = [
     ("control", false, control::ROWS),
     ("arithmetic and moves", false, arith::ROWS),
     ("bits", false, bits::ROWS),
+    ("operations whose values are not worked out", false, unknown::ROWS),
 ];
 
 /// The instruction set: every row, in order of documentation.
@@ -323,10 +357,11 @@ impl Quals {
 }
 
 /// The type of that name, where a floating-point one is that of its bits.
-pub(super) fn bits_named(name: &str) -> Option<Ty> {
+pub fn bits_named(name: &str) -> Option<Ty> {
     match name {
-        "f32" => Some(Ty::U32),
+        "f32" | "f16x2" | "bf16x2" | "tf32" => Some(Ty::U32),
         "f64" => Some(Ty::U64),
+        "f16" | "bf16" | "e4m3x2" | "e5m2x2" => Some(Ty { bits: 16, signed: false }),
         _ => type_named(name),
     }
 }
@@ -350,23 +385,27 @@ pub(super) struct Matched {
 }
 
 impl Matched {
-    /// Its operands with their roles; elements of a vector have that of the vector.
-    pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand)> {
+    /// Its operands with their roles; elements of a vector have that of the vector. With each, of how many pieces of a value it is
+    /// one.
+    pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand, u8)> {
         let operands = self.row.operands.iter().zip(&self.raw.operands);
         operands.flat_map(|(role, operand)| {
-            let roles = match (role, &operand.kind) {
-                (Role::DstAndPred, OperandKind::Pair(_)) => [Role::Dst, Role::DstPred],
-                (Role::DstAndPred, _) => [Role::Dst; 2],
-                _ => [*role; 2],
+            let (roles, pieces) = match (role, &operand.kind) {
+                (Role::DstAndPred, OperandKind::Pair(_)) => ([Role::Dst, Role::DstPred], 1),
+                (Role::Dsts, OperandKind::Vector(all)) => ([Role::Dst; 2], all.len() as u8),
+                (Role::Vals, OperandKind::Vector(all)) => ([Role::Any; 2], all.len() as u8),
+                (Role::DstAndPred | Role::Dsts, _) => ([Role::Dst; 2], 1),
+                (Role::Vals, _) => ([Role::Val; 2], 1),
+                _ => ([*role; 2], 1),
             };
-            let element = move |(i, element)| (roles[usize::from(i > 0)], element);
+            let element = move |(i, element)| (roles[usize::from(i > 0)], element, pieces);
             operand.elements().iter().enumerate().map(element)
         })
     }
 }
 
 /// Finds the row of an instruction and sorts its qualifiers; `None` with a diagnostic if there is none.
-pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<Matched> {
+pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Option<Matched> {
     let str = |range: &Range<usize>| &text.as_str()[range.clone()];
     let opcode = str(&raw.opcode);
     let span = text.span(raw.opcode.clone());
@@ -386,10 +425,15 @@ pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<
     let bare = raw.quals.is_empty() && matches!(raw.operands.last().map(|o| &o.kind), Some(OperandKind::Int(_)));
     let fits = |row: &&&Row| match row.keys {
         [BARE] => bare,
-        keys => keys.iter().all(|k| written(k)),
+        keys => {
+            keys.iter().all(|k| written(k)) && (row.one_of.is_empty() || row.one_of.iter().any(|k| written(k)))
+        }
     };
-    let Some(row) = rows.iter().filter(fits).max_by_key(|row| row.keys.len()).copied() else {
-        let bad = raw.quals.iter().find(|q| outside::qualifier(str(q)).is_some());
+    let keys = |row: &&&Row| row.keys.len() + usize::from(!row.one_of.is_empty());
+    let Some(row) = rows.iter().filter(fits).max_by_key(keys).copied() else {
+        let known =
+            |q: &str| rows.iter().any(|r| r.keys.contains(&q) || r.groups.iter().any(|g| g.words.contains(&q)));
+        let bad = raw.quals.iter().find(|q| outside::qualifier(str(q)).is_some() && !known(str(q)));
         if let Some(bad) = bad {
             report_unsupported(text, opcode, bad, sink);
             return None;
@@ -442,6 +486,18 @@ pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<
             continue;
         }
         quals.0.push((kind, known, range.clone()));
+    }
+    if quals.all(GroupKind::Cache).any(|word| word == POLICY) {
+        // It changes no value that is read (PTX ISA, Cache Eviction Priority Hints).
+        let policy = raw.operands.pop();
+        let is_register = |o: &Operand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);
+        if !policy.as_ref().is_some_and(is_register) {
+            let place = policy.map_or(raw.opcode.clone(), |o| o.range);
+            sink.error("wrong-operand", text.span(place), "no cache policy stands here", |d| {
+                d.label(format!("`.{POLICY}` takes one in a register, behind the other operands"))
+            });
+            return None;
+        }
     }
     ok.then_some(Matched { row, quals, raw })
 }

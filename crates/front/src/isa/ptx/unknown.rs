@@ -1,0 +1,226 @@
+//! Operations whose values are not worked out ([`program::unknown`]): approximations, roundings other than to nearest even,
+//! saturation, arithmetic of half precision, products of matrices, cache policies.
+//!
+//! What such an operation gives is determined by its operands, in a way that the ISA leaves to the implementation or that no answer
+//! has needed. A kernel with them can be asked whatever does not depend on the values, above all whether it is race-free.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison and Selection
+//!   Instructions*, *cvt*, *Warp Level Matrix Multiply-Accumulate Instructions*, *createpolicy*.
+//!
+//! # Where we differ
+//! - A product of matrices depends on the operands of all lanes; here it does on those of its own, which orders less.
+
+use super::arith::{COMPARISONS, op};
+use super::lower::{Arg, Call, Emit};
+use super::table::{FLUSH, Group, GroupKind, ResultTy, Role, Row};
+use program::{BinOp, Expr, Op};
+
+const HALVES: &[&str] = &["f16", "f16x2", "bf16", "bf16x2"];
+/// What makes a sum or product one of these.
+const INEXACT: &[&str] = &["f16", "f16x2", "bf16", "bf16x2", "rz", "rm", "rp", "sat", "relu"];
+const QUOTIENTS: &[&str] = &["approx", "full", "rz", "rm", "rp"];
+const MODES: Group = Group { kind: GroupKind::Round, words: &["rn", "rz", "rm", "rp", "approx", "full"] };
+const CLAMPED: Group = Group { kind: GroupKind::Ignored, words: &["sat", "relu", "NaN", "xorsign", "abs", "oob"] };
+const NUMBERS: Group =
+    Group { kind: GroupKind::Type, words: &["f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "s32"] };
+const CONVERSIONS: Group = Group {
+    kind: GroupKind::Types,
+    words: &[
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "tf32", "f32",
+        "f64", "e4m3x2", "e5m2x2", "b32",
+    ],
+};
+const CONVERTED: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi", "sat", "satfinite", "relu"],
+};
+/// What makes a conversion one of these.
+const INEXACT_CONVERSION: &[&str] = &[
+    "f16",
+    "f16x2",
+    "bf16",
+    "bf16x2",
+    "tf32",
+    "e4m3x2",
+    "e5m2x2",
+    "rz",
+    "rm",
+    "rp",
+    "rna",
+    "rs",
+    "sat",
+    "satfinite",
+    "relu",
+    "pack",
+];
+const MATRICES: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &[
+        "sync",
+        "aligned",
+        "row",
+        "col",
+        "satfinite",
+        "xor",
+        "and",
+        "popc",
+        "m8n8k4",
+        "m8n8k16",
+        "m8n8k32",
+        "m8n8k128",
+        "m16n8k4",
+        "m16n8k8",
+        "m16n8k16",
+        "m16n8k32",
+        "m16n8k64",
+        "m16n8k128",
+        "m16n8k256",
+        "f16",
+        "bf16",
+        "tf32",
+        "f32",
+        "s32",
+        "s8",
+        "u8",
+        "s4",
+        "u4",
+        "b1",
+        "e4m3",
+        "e5m2",
+    ],
+};
+const PRIORITIES: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["L2", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"],
+};
+const B64: Group = Group { kind: GroupKind::Type, words: &["b64"] };
+const GLOBAL: Group = Group { kind: GroupKind::Ignored, words: &["global"] };
+
+const ALIKE: &[Group] = &[MODES, FLUSH, CLAMPED, NUMBERS];
+const UNARY: &[Role] = &[Role::Dst, Role::Any];
+const BINARY: &[Role] = &[Role::Dst, Role::Any, Role::Any];
+const TERNARY: &[Role] = &[Role::Dst, Role::Any, Role::Any, Role::Any];
+
+/// An operation on numbers.
+const fn of(opcode: &'static str, syntax: &'static str, doc: &'static str, operands: &'static [Role]) -> Row {
+    Row::new(opcode, syntax, doc, ALIKE, operands, unknown)
+}
+
+const OTHER: &str =
+    "in half precision, saturated, or rounded other than to nearest even: a value that is not worked out";
+const APPROXIMATE: &str = "an approximation: a value that is not worked out";
+
+pub(super) const ROWS: &[Row] = &[
+    of("add", "`add{.rnd}{.ftz}{.sat}.type d, a, b`", OTHER, BINARY).one_of(INEXACT),
+    of("sub", "`sub{.rnd}{.ftz}{.sat}.type d, a, b`", OTHER, BINARY).one_of(INEXACT),
+    of("mul", "`mul{.rnd}{.ftz}{.sat}.type d, a, b`", OTHER, BINARY).one_of(INEXACT),
+    of("fma", "`fma.rnd{.ftz}{.sat|.relu}.type d, a, b, c`", OTHER, TERNARY).one_of(INEXACT),
+    of("fma", "`fma.rnd.f64 d, a, b, c`", "product plus `c`, rounded once: a value that is not worked out", TERNARY)
+        .one_of(&["f64"]),
+    of("mad", "`mad{.rnd}{.ftz}{.sat}.type d, a, b, c`", "product plus `c`: a value that is not worked out", TERNARY)
+        .one_of(&["f32", "f64"]),
+    of("neg", "`neg{.ftz}.type d, a`", OTHER, UNARY).one_of(HALVES),
+    of("abs", "`abs{.ftz}.type d, a`", OTHER, UNARY).one_of(HALVES),
+    of("min", "`min{.ftz}{.NaN}{.xorsign.abs}.type d, a, b`", OTHER, BINARY)
+        .one_of(&["f16", "f16x2", "bf16", "bf16x2", "NaN", "xorsign"]),
+    of("max", "`max{.ftz}{.NaN}{.xorsign.abs}.type d, a, b`", OTHER, BINARY)
+        .one_of(&["f16", "f16x2", "bf16", "bf16x2", "NaN", "xorsign"]),
+    of("div", "`div{.approx|.full|.rnd}{.ftz}.type d, a, b`", APPROXIMATE, BINARY).one_of(QUOTIENTS),
+    of("rcp", "`rcp{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
+    of("sqrt", "`sqrt{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
+    of("rsqrt", "`rsqrt.approx{.ftz}.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    of("sin", "`sin.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    of("cos", "`cos.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    of("lg2", "`lg2.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    of("ex2", "`ex2.approx{.ftz}.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    of("tanh", "`tanh.approx.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    Row::new(
+        "cvt",
+        "`cvt{.rnd}{.ftz}{.sat|.satfinite}{.relu}.type.type d, a{, b{, c}}`",
+        "of types of half precision or less, saturated, or rounded other than to nearest even: a value that is not worked out",
+        &[CONVERSIONS, CONVERTED, FLUSH],
+        TERNARY,
+        unknown,
+    )
+    .one_of(INEXACT_CONVERSION)
+    .optional(2),
+    Row::new(
+        "setp",
+        "`setp.cmp{.and|.or|.xor}{.ftz}.type p{|q}, a, b{, r}`",
+        "of half precision: a value that is not worked out",
+        &[COMPARISONS, COMBINATIONS, FLUSH, NUMBERS],
+        &[Role::DstAndPred, Role::Any, Role::Any, Role::Pred],
+        unknown,
+    )
+    .one_of(HALVES)
+    .optional(1)
+    .result(ResultTy::Pred),
+    Row::new(
+        "set",
+        "`set.cmp{.and|.or|.xor}{.ftz}.type.type d, a, b{, r}`",
+        "of half precision: a value that is not worked out",
+        &[COMPARISONS, COMBINATIONS, FLUSH, CONVERSIONS],
+        &[Role::Dst, Role::Any, Role::Any, Role::Pred],
+        unknown,
+    )
+    .one_of(HALVES)
+    .optional(1),
+    Row::new(
+        "mma",
+        "`mma.sync.aligned.shape.row.col.type.type.type.type {d, …}, {a, …}, {b, …}, {c, …}`",
+        "product of matrices in the registers of a warp: values that are not worked out",
+        &[MATRICES],
+        &[Role::Dsts, Role::Vals, Role::Vals, Role::Vals],
+        unknown,
+    )
+    .result(ResultTy::U32),
+    Row::new(
+        "createpolicy",
+        "`createpolicy.fractional.L2::priority{.L2::evict_unchanged}.b64 d{, fraction}`",
+        "a cache policy, which changes no value that is read: itself a value that is not worked out",
+        &[PRIORITIES, B64],
+        UNARY,
+        unknown,
+    )
+    .keyed(&["fractional"])
+    .optional(1),
+    Row::new(
+        "createpolicy",
+        "`createpolicy.cvt.L2.b64 d, a`",
+        "the same, from a property of accesses",
+        &[PRIORITIES, B64],
+        UNARY,
+        unknown,
+    )
+    .keyed(&["cvt"]),
+    Row::new(
+        "applypriority",
+        "`applypriority{.global}.L2::evict_normal [a], size`",
+        "a hint; does nothing here",
+        &[GLOBAL, PRIORITIES],
+        &[Role::Addr, Role::Any],
+        |_, _| {},
+    ),
+];
+
+const COMBINATIONS: Group = Group { kind: GroupKind::Ignored, words: &["and", "or", "xor"] };
+
+/// Writes a value that is not worked out to each destination.
+fn unknown(e: &mut Emit<'_, '_>, c: &Call) {
+    let sources = (1..c.args.len()).flat_map(|i| c.elements(i)).filter_map(|arg| match arg {
+        Arg::Expr(source) => Some(source.clone()),
+        _ => None,
+    });
+    let value = sources.fold(Expr::Const(0), |all, source| op(BinOp::Unknown, c.ty, all, source));
+    // Without an operand, it is one all the same.
+    let value = if value == Expr::Const(0) { op(BinOp::Unknown, c.ty, value, Expr::Const(0)) } else { value };
+    for arg in c.elements(0) {
+        match arg {
+            Arg::Dst(Some(dst)) => e.push(Op::Assign { dst: *dst, value: value.clone() }),
+            _ => e.error("wrong-operand", c.opcode.clone(), "a result is needed here", |d| {
+                d.label("only `atom` can discard its result with `_`")
+            }),
+        }
+    }
+}

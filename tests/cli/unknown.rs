@@ -1,0 +1,152 @@
+//! Values that are not worked out: what does not depend on them is decided, and what does is undecided, with the instruction named.
+
+use serde_json::Value;
+
+use super::fencepost;
+
+/// A writer that hands over what it computed, and a reader that takes it when the flag says so.
+const TEST: &str = r#"name = "handed"
+condition = 'CONDITION'
+[memory]
+x = { type = "u32", init = 1065353216 }
+y = { type = "u32" }
+z = { type = "u32", size = 4 }
+f = { type = "u32" }
+[[thread]]
+cta = 0
+code = """
+ld.weak.u32 r0, [x]
+ex2.approx.ftz.f32 r1, r0
+WRITER
+st.weak.u32 [y], r1
+st.STORE.gpu.u32 [f], 1
+"""
+[[thread]]
+cta = 1
+code = """
+ld.acquire.gpu.u32 r0, [f]
+setp.ne.u32 p, r0, 1
+@p bra END
+ld.weak.u32 r1, [y]
+READER
+END:
+"""
+"#;
+
+/// What is said of a property: the verdict, and the whole line.
+fn asked(property: &str, condition: &str, store: &str, writer: &str, reader: &str) -> (String, Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = [("CONDITION", condition), ("STORE", store), ("WRITER", writer), ("READER", reader)];
+    let text = words.into_iter().fold(TEST.to_owned(), |text, (word, by)| text.replace(word, by));
+    std::fs::write(folder.path().join("t.toml"), text).expect("writable");
+    let arguments =
+        ["check", "t.toml", "--model", "ptx", "--engine", "both", "--property", property, "--format", "jsonl"];
+    let said = fencepost(folder.path(), &arguments);
+    let line: Value =
+        serde_json::from_str(said.out.lines().next().unwrap_or_else(|| panic!("{}", said.err))).expect("JSON");
+    (line["verdict"].as_str().expect("a word").to_owned(), line)
+}
+
+#[test]
+fn what_does_not_depend_on_them_is_decided() {
+    assert_eq!(asked("race", "P1:r0 == 1", "release", "", "").0, "race-free");
+    let (verdict, line) = asked("race", "P1:r0 == 1", "relaxed", "", "");
+    assert_eq!(verdict, "racy");
+    assert!(
+        line.to_string().contains("y = ?") || line["race"]["accesses"].to_string().contains("y = ?"),
+        "{line}"
+    );
+    assert_eq!(asked("reachability", "P1:r0 == 1", "release", "", "").0, "allowed");
+    assert_eq!(asked("reachability", "P1:r0 == 2", "release", "", "").0, "forbidden");
+    // What is computed from it and thrown away again, another element, a value that is compared and not used.
+    assert_eq!(
+        asked("race", "P1:r0 == 1", "release", "setp.gt.f32 q, r1, r0", "add.f32 r2, r1, r1").0,
+        "race-free"
+    );
+}
+
+#[test]
+fn what_is_asked_about_them_is_undecided() {
+    for condition in ["P0:r1 == 0", "y == 0", "P1:r1 == 0 /\\ P1:r0 == 1", "~(y == 7)"] {
+        let (verdict, line) = asked("reachability", condition, "release", "", "");
+        assert_eq!(verdict, "undecided", "{condition}: {line}");
+        let reason = line["reason"].as_str().expect("one");
+        assert!(
+            reason.starts_with("not worked out: the value of `ex2.approx.ftz.f32 r1, r0` (P0, line 12)"),
+            "{reason}"
+        );
+    }
+}
+
+/// Ways, addresses, comparisons in memory: also where the value went through memory or through another lane.
+#[test]
+fn what_runs_by_them_is_undecided() {
+    for (writer, reader, depends) in [
+        ("setp.gt.f32 q, r1, r0\n@q st.weak.u32 [z], 1", "", "@q st.weak.u32 [z], 1` (P0, line 14)"),
+        ("", "setp.gt.f32 q, r1, r1\n@q bra END\nst.weak.u32 [z], 1", "@q bra END` (P1, line 25)"),
+        (
+            "",
+            "and.b32 r2, r1, 12\ncvt.u64.u32 ro, r2\nmov.u64 ra, z\nadd.u64 rd, ra, ro\nst.weak.u32 [rd], 1",
+            "st.weak.u32 [rd], 1",
+        ),
+        ("", "atom.relaxed.gpu.cas.b32 r3, [y], 0, 1", "atom.relaxed.gpu.cas.b32 r3, [y], 0, 1` (P1, line 24)"),
+        ("", "atom.relaxed.gpu.cas.b32 r3, [z], r1, 1", "atom.relaxed.gpu.cas.b32 r3, [z], r1, 1"),
+    ] {
+        for property in ["race", "reachability"] {
+            let (verdict, line) = asked(property, "P1:r0 == 1", "release", writer, reader);
+            assert_eq!(verdict, "undecided", "{writer} {reader}: {line}");
+            let reason = line["reason"].as_str().expect("one");
+            assert!(reason.contains("ex2.approx.ftz.f32 r1, r0") && reason.contains(depends), "{reason}");
+        }
+    }
+    // The same with a value that is known.
+    let known = "mov.b32 r1, 0f40000000\nsetp.gt.f32 q, r1, r0\n@q st.weak.u32 [z], 1";
+    assert_eq!(asked("race", "P1:r0 == 1", "release", known.replace("r1", "r5").as_str(), "").0, "race-free");
+}
+
+/// Lanes hand each other values: those of one shuffle, and not of another.
+#[test]
+fn values_of_other_lanes() {
+    let lanes = |value: &str| {
+        format!(
+            r#"name = "lanes"
+dialect = "ptx"
+condition = 'z == 1'
+[memory]
+x = {{ type = "u32", init = 1065353216 }}
+z = {{ type = "u32" }}
+[kernel]
+grid = 1
+block = 2
+code = """
+ld.weak.u32 r0, [x]
+ex2.approx.ftz.f32 r1, r0
+shfl.sync.bfly.b32 r2, r0, 1, 31, 3
+shfl.sync.bfly.b32 r3, r1, 1, 31, 3
+setp.eq.u32 q, {value}, 7
+@q st.relaxed.gpu.u32 [z], 1
+"""
+"#
+        )
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    for (value, verdict) in [("r2", "forbidden"), ("r3", "undecided")] {
+        std::fs::write(folder.path().join("t.toml"), lanes(value)).expect("writable");
+        let said = fencepost(folder.path(), &["check", "t.toml", "--model", "ptx", "--format", "jsonl"]);
+        assert!(said.out.contains(&format!("\"verdict\":\"{verdict}\"")), "{value}: {} {}", said.out, said.err);
+    }
+}
+
+#[test]
+fn the_executor_runs_what_does_not_depend_on_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (condition, code) in [("P1:r0 == 1", 0), ("y == 0", 3)] {
+        let words = [("CONDITION", condition), ("STORE", "release"), ("WRITER", ""), ("READER", "")];
+        let text = words.into_iter().fold(TEST.to_owned(), |text, (word, by)| text.replace(word, by));
+        std::fs::write(folder.path().join("t.toml"), text).expect("writable");
+        let said = fencepost(folder.path(), &["run", "t.toml", "--model", "ptx", "--runs", "20"]);
+        assert_eq!(said.code, Some(code), "{condition}: {} {}", said.out, said.err);
+    }
+    let said = fencepost(folder.path(), &["outcomes", "t.toml", "--model", "ptx"]);
+    assert!(said.out.contains("not worked out"), "{} {}", said.out, said.err);
+}
