@@ -155,6 +155,10 @@ impl<'a> Task<'a> {
             let why = "PTX in assembly or in a function of the library, which means something under a model of PTX alone";
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
+        let dependent = test.program.host.iter().flat_map(|host| &host.commands).find(|c| c.programmatic);
+        if let Some(command) = dependent.filter(|_| signature::is_deaf_to(model, "GDL")) {
+            return Err(Reason::NotInModel(format!("dependent launches (`{}`)", command.name)));
+        }
         let objects = |tag: &'static str| {
             test.program
                 .instrs()

@@ -62,6 +62,7 @@ pub struct Memory {
 }
 
 /// The addresses of objects are multiples of this.
+pub const ALIGNMENT: i64 = GAP;
 const GAP: i64 = 0x100;
 
 /// How far the copies of an object of so many bytes are apart, which lie one behind the other, in the order of the first threads that see them.

@@ -135,14 +135,16 @@ fn waits(sk: &mut Skeleton, tag: &str, of: fn(&Event) -> bool) -> BaseRel {
     rel
 }
 
-/// Copies by `cp.async` of one group.
+/// Copies by `cp.async` of one group: one that the thread makes behind both, and none between them.
 pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for (i, j) in pairs(sk, |a, b| is_copy(a) && is_copy(b)).iter() {
         if [i, j].iter().all(|&e| groups_of(sk, e) == Some("")) {
             let some = at_least(sk, 1, i..j);
             let none = sk.pool.not(some);
-            rel.add(i, j, none);
+            let made = at_least(sk, 1, j..sk.len());
+            let both = sk.pool.and(none, made);
+            rel.add(i, j, both);
         }
     }
     rel

@@ -151,6 +151,7 @@ pub(super) fn lower_clike(
     let lower = |(t, mut thread): (usize, CThreadDraft)| {
         thread.env.warp = Seat::among(places.iter(), t, Scope::Warp);
         thread.env.block = Seat::among(places.iter(), t, Scope::Cta);
+        thread.env.cluster = cluster_of(&places, &thread.place);
         let lowered = thread.unit.lower(&thread.env, symbols, sink);
         read_only.extend(lowered.read_only.iter().map(|at| (t, *at)));
         // A kernel's code means something else in every thread.

@@ -317,7 +317,7 @@ pub(super) const NAMED_KERNEL: &[Key] = &[
     key(
         "programmatic",
         Shape::Bool,
-        "PTX: launched with programmatic stream serialization: it may start before the kernel in front of it in its stream has ended",
+        "CUDA, PTX: launched with programmatic stream serialization: it may start before the kernel in front of it in its stream has ended",
     ),
     key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
     key("uniform", Shape::Bool, "OpenCL: whether all work-groups of a launch must be full; not so if absent"),

@@ -189,6 +189,8 @@ pub(super) enum Storage {
     Device,
     /// `__global__`, `kernel`
     Kernel,
+    /// `alignas(16)`, of which every object of the checker's memory has more.
+    Aligned,
 }
 
 /// What a declaration begins with.

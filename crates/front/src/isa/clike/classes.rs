@@ -20,6 +20,11 @@ pub(super) fn is_class(name: &str) -> bool {
     bare(name) != name && (is_class_word(bare(name)) || atomic_alias(name).is_some())
 }
 
+/// Whether a name, without arguments, is that of a pipeline or of its state.
+pub(super) fn is_pipeline_class(name: &str) -> bool {
+    bare(name) != name && matches!(bare(name), "pipeline" | "pipeline_shared_state")
+}
+
 /// The type of the values of `std::atomic_int` and its like.
 pub(super) fn atomic_alias(name: &str) -> Option<Ty> {
     type_named(name).filter(|(_, atomic)| *atomic && bare(name) != "atomic_flag").map(|(ty, _)| ty)

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::ast::{
     Base, Declaration, Declarator, Declared, Expr, ExprKind, Initial, Qualifiers, Reference, Specifiers,
 };
-use super::classes::{atomic_alias, is_class, is_class_word};
+use super::classes::{atomic_alias, is_class, is_class_word, is_pipeline_class};
 use super::lex::Tok;
 use super::parse::{Parsed, Parser};
 use super::words::{GROUP_TYPES, group_word, is_keyword};
@@ -82,7 +82,10 @@ impl Parser<'_, '_> {
         let word = self.word_at(n);
         let alias = atomic_alias(word).is_some() && self.tokens.peek_at(n + 1) == Tok::Name;
         self.language.cpp
-            && (is_class(word) || alias || (is_class_word(word) && self.tokens.peek_at(n + 1) == Tok::Punct("<")))
+            && (is_class(word)
+                || is_pipeline_class(word)
+                || alias
+                || (is_class_word(word) && self.tokens.peek_at(n + 1) == Tok::Punct("<")))
     }
 
     /// `cuda::barrier<cuda::thread_scope_block>`; `::arrival_token` behind it is an integer here.

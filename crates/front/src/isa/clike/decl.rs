@@ -212,6 +212,13 @@ impl Parser<'_, '_> {
                 continue;
             }
             let first = base.is_none() && parts.is_empty();
+            if self.language.cpp && matches!(word, "alignas" | "__align__") && self.is_aligned() {
+                for _ in ["alignas", "(", "n", ")"] {
+                    self.next();
+                }
+                storage.push((Storage::Aligned, range));
+                continue;
+            }
             if (first || word.starts_with("__")) && !self.types.contains(word) {
                 self.refused_word(&range)?;
             }
@@ -293,6 +300,15 @@ impl Parser<'_, '_> {
             },
         };
         Ok(Specifiers { base, of_base, storage, range })
+    }
+
+    /// Whether `alignas(n)` comes next, for an alignment that all objects have.
+    fn is_aligned(&self) -> bool {
+        let Tok::Int(n, _) = self.tokens.peek_at(2) else { return false };
+        self.tokens.peek_at(1) == Tok::Punct("(")
+            && self.tokens.peek_at(3) == Tok::Punct(")")
+            && (1..=program::memory::ALIGNMENT).contains(&n)
+            && n.count_ones() == 1
     }
 
     /// `enum E : int { A, B = 2 }`, from its first word.
@@ -397,6 +413,9 @@ impl Parser<'_, '_> {
                 return self.refuse("destructors are", "write what it does where the object is used");
             }
             let specifiers = self.specifiers()?;
+            if specifiers.has(Storage::Aligned).is_some() {
+                return self.refuse("alignments of members are", "leave them out, if only sizes depend on them");
+            }
             if specifiers.storage.iter().any(|s| s.0 != Storage::Device) {
                 return self.refuse("static and constant members are", "declare it outside of the structure");
             }

@@ -21,6 +21,7 @@ use super::classes::{atomic_alias, class_named, initial, is_class_word};
 use super::is_boolean;
 use super::lower::Lowering;
 use super::place::{Place, shifted};
+use super::ptx_forms::plain;
 use super::scope::{Binding, Variable};
 use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
 use super::words::{has_type, type_named};
@@ -192,7 +193,13 @@ impl<'a> Lowering<'a, '_> {
         let word = words.split('<').next()?.trim();
         let named = is_class_word(word) || (atomic_alias(word).is_some() && !word.contains("::"));
         let name = if named { format!("cuda::{words}") } else { words };
-        match class_named(&name)? {
+        let Some(named) = class_named(&name) else {
+            self.error("unsupported", range, format!("a `{name}` is not supported here"), |d| {
+                d.label("expected it in a declaration of its own, or as a reference that a function takes")
+            });
+            return None;
+        };
+        match named {
             Ok((ty, class)) => {
                 let of = if is_boolean(&name) { Type::Bool } else { Type::Int(ty) };
                 Some(Type::Object(class, of.into()))
@@ -405,6 +412,9 @@ impl<'a> Lowering<'a, '_> {
     /// A declaration.
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         let specifiers = &declaration.specifiers;
+        if self.declares_pipeline(declaration) {
+            return;
+        }
         let Some(mut base) = self.base(specifiers) else { return };
         if !self.may_be_stored(specifiers) {
             return;
@@ -453,7 +463,9 @@ impl<'a> Lowering<'a, '_> {
                 // What a block has one object of, and what never changes, is the same with it (CUDA C++ Programming Guide,
                 // Static Variables within Function).
                 Storage::Static if specifiers.has(Storage::Shared).is_some() || (constant && !auto) => continue,
-                Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared => continue,
+                Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared | Storage::Aligned => {
+                    continue;
+                }
                 Storage::Static | Storage::Constant | Storage::Device if self.outside => continue,
                 // One object of the device, as if it were declared beside the kernel (CUDA C++ Programming Guide, the same;
                 // OpenCL C, Storage-Class Specifiers).
@@ -498,6 +510,14 @@ impl<'a> Lowering<'a, '_> {
         };
         if let Some(group) = self.group_of(value) {
             self.bind(name, Binding::Group(group));
+            return;
+        }
+        // Pipelines are not copied.
+        let makes = matches!(&value.kind, ExprKind::Call(name, _) if plain(self.str(name)) == "make_pipeline");
+        if makes || declared.declarator.reference && self.is_pipeline(value) {
+            if let Some(pipe) = self.pipeline_of(value) {
+                self.bind(name, Binding::Pipeline(pipe));
+            }
             return;
         }
         if let ExprKind::Refer(reference) = &value.kind {
@@ -953,20 +973,14 @@ impl<'a> Lowering<'a, '_> {
             });
             return;
         }
-        // What a group has one of is the same in each call of the function.
-        let again = self.lasting.get(&name.start).copied().filter(|_| space == Space::Shared);
-        let loc = match again {
-            Some(loc) => loc,
-            None => {
+        let loc = match space {
+            Space::Shared => self.shared_object(word, name, name.start, &of),
+            _ => {
                 let object = self.object_of_type(&of, space, init, name);
-                let Some(loc) = self.object_of_code(word, name, object) else { return };
-                self.declared_memory.push(loc);
-                loc
+                self.object_of_code(word, name, object).inspect(|loc| self.declared_memory.push(*loc))
             }
         };
-        if space == Space::Shared {
-            self.lasting.insert(name.start, loc);
-        }
+        let Some(loc) = loc else { return };
         let addr = Expr::Address(loc);
         let binding = Binding::Memory(addr.clone(), of.clone());
         if self.outside {
@@ -986,6 +1000,25 @@ impl<'a> Lowering<'a, '_> {
             }
             Some(Initial::Member(..)) | None => {}
         }
+    }
+
+    /// An object that a group of threads has one of, the same in each call of the function; by a place in the text that nothing
+    /// else has.
+    pub(super) fn shared_object(
+        &mut self,
+        word: &str,
+        name: &Range<usize>,
+        place: usize,
+        of: &Qualified,
+    ) -> Option<LocId> {
+        if let Some(loc) = self.lasting.get(&place) {
+            return Some(*loc);
+        }
+        let object = self.object_of_type(of, Space::Shared, Vec::new(), name);
+        let loc = self.object_of_code(word, name, object)?;
+        self.declared_memory.push(loc);
+        self.lasting.insert(place, loc);
+        Some(loc)
     }
 
     /// An object of a type; of all threads, with its first values.

@@ -15,6 +15,7 @@ use super::coordinates::of_groups;
 use super::cuda_calls::FUNCTIONS;
 use super::language::Shifts;
 use super::lower::Lowering;
+use super::pipelines::role;
 use super::place::{Place, shifted};
 use super::refused;
 use super::scope::Binding;
@@ -378,7 +379,7 @@ impl Lowering<'_, '_> {
             Some(Binding::Memory(addr, of)) => return self.read(Place::Memory(addr, of)),
             Some(Binding::Constant(value)) => return value,
             Some(Binding::Atomic(_)) => return self.bare_reference(range),
-            Some(Binding::Group(_) | Binding::Type(_)) => {
+            Some(Binding::Group(_) | Binding::Pipeline(_) | Binding::PipelineState(_) | Binding::Type(_)) => {
                 self.error("wrong-operand", range, format!("`{name}` is no value"), |d| d.label("expected one"));
                 return self.nothing();
             }
@@ -393,6 +394,9 @@ impl Lowering<'_, '_> {
         }
         if let Some(value) = self.special(name).or_else(|| self.result(name).map(Value::int)) {
             return value;
+        }
+        if let Some(role) = role(name).filter(|_| self.env.language.cpp) {
+            return role;
         }
         if let Some(&(_, value, ty)) = LIMITS.iter().find(|limit| limit.0 == name) {
             return Value::literal(value, Type::Int(ty));

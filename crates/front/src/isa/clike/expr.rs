@@ -11,7 +11,7 @@ use program::{BinOp, CmpOp, Ty};
 
 /// Names of the library with a number for an argument of the template: a constant, a size that says how it is aligned, a function.
 const CONSTANT: &str = "n32_t";
-const NUMBERED: &[&str] = &[CONSTANT, "aligned_size_t", "pipeline_consumer_wait_prior"];
+const NUMBERED: &[&str] = &[CONSTANT, "aligned_size_t", "pipeline_consumer_wait_prior", "wait_prior"];
 
 /// A binary operator.
 #[derive(Clone, Copy)]

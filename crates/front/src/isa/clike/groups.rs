@@ -21,8 +21,10 @@ use super::lower::Lowering;
 use super::scope::{Binding, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
-use crate::isa::ptx::{Lanes, ShuffleMode};
-use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
+use crate::isa::ptx::{Lanes, ShuffleMode, away_by, of_some_rank, stride};
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty, Update,
+};
 
 /// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
 pub(super) const WORK_GROUP_BARRIER: i64 = -3;
@@ -127,9 +129,12 @@ impl Lowering<'_, '_> {
         name: &Range<usize>,
         args: &[Tree],
     ) -> Value {
-        const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait"];
+        const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait", "map_shared_rank"];
         let word = self.str(name);
         let split = group.domain == Scope::Cluster;
+        if let ("map_shared_rank", true, [pointer, rank]) = (word, split, args) {
+            return self.of_block(pointer, rank);
+        }
         let handed = OF_TILES.iter().find(|row| row.0 == word).filter(|_| group.domain == Scope::Warp);
         if let Some(&(_, handed, arguments)) = handed {
             return self.hand_in_tile(group, tree, (handed, arguments), args);
@@ -143,7 +148,7 @@ impl Lowering<'_, '_> {
             "sync" => self.sync(group, BarrierAction::Sync),
             "barrier_arrive" if split => self.sync(group, BarrierAction::Arrive),
             "barrier_wait" if split => self.sync(group, BarrierAction::Wait),
-            _ if of_groups().any(|function| function == word) => return self.rank(group, tree, word),
+            _ if of_groups().any(|function| function == word) => return self.rank(group, &tree.range, word),
             _ => {
                 let message = format!("`{word}` of this group of threads is not supported");
                 self.error("unknown-function", name, message, |d| {
@@ -152,6 +157,38 @@ impl Lowering<'_, '_> {
             }
         }
         Value::int(0)
+    }
+
+    /// What a pointer to shared memory is to in the memory of the block of that rank in the cluster.
+    fn of_block(&mut self, pointer: &Tree, rank: &Tree) -> Value {
+        let (range, value, rank) = (&pointer.range, self.scalar(pointer), self.scalar(rank));
+        let addr = self.counted_from_the_start(value.expr.clone(), range);
+        let Some(loc) = addr.base().filter(|_| value.target().is_some()) else {
+            self.untold(range);
+            return self.nothing();
+        };
+        if self.in_space(&addr, Space::Shared, range).is_none() {
+            return self.nothing();
+        }
+        let stride = stride(self.symbols, loc);
+        let cluster = &self.env.cluster;
+        let expr = match rank.constant() {
+            None => of_some_rank(cluster, &rank.fit(Ty::U32), &addr, stride),
+            Some(n) => match usize::try_from(n).ok().and_then(|n| cluster.get(n)) {
+                Some(away) => away_by(addr, away * stride),
+                None => {
+                    let message = format!("the cluster has no block of rank {n}");
+                    let count = cluster.len();
+                    self.error("out-of-range", range, message, |d| {
+                        d.label(format!(
+                            "expected a rank below {count}: blocks are counted in the order of their numbers"
+                        ))
+                    });
+                    return self.nothing();
+                }
+            },
+        };
+        Value::new(expr, value.ty)
     }
 
     /// `tile.shfl_down(v, 1)`: what `__shfl_down_sync` does with the lanes of the tile, which are its sections.
@@ -187,7 +224,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Where the thread is in a group, and how many there are.
-    fn rank(&mut self, group: ThreadGroup, tree: &Tree, word: &str) -> Value {
+    pub(super) fn rank(&mut self, group: ThreadGroup, range: &Range<usize>, word: &str) -> Value {
         let value = match group.domain {
             Scope::Warp => {
                 let mask = group.lanes.unwrap_or(self.env.warp.all() as u32);
@@ -203,7 +240,7 @@ impl Lowering<'_, '_> {
             return value;
         }
         let shape = is_shape(word);
-        self.error("unknown-name", &tree.range, format!("`{word}` of this group has no value here"), |d| {
+        self.error("unknown-name", range, format!("`{word}` of this group has no value here"), |d| {
             d.label("only groups of a `[kernel]`, and tiles, have such values").help(if shape {
                 "of three numbers, write the one that is meant: `block.thread_index().x`"
             } else {
@@ -217,6 +254,9 @@ impl Lowering<'_, '_> {
     pub(super) fn group_call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
         let word = self.str(name);
         let bare = group_word(word);
+        if let ("__cluster_map_shared_rank", true, [pointer, rank]) = (word, self.env.language.cpp, args) {
+            return Some(self.of_block(pointer, rank));
+        }
         if !self.env.language.cpp || bare == word {
             return None;
         }
@@ -243,7 +283,7 @@ impl Lowering<'_, '_> {
         Some(Value::int(0))
     }
 
-    fn sync(&mut self, group: ThreadGroup, action: BarrierAction) {
+    pub(super) fn sync(&mut self, group: ThreadGroup, action: BarrierAction) {
         let id = match group.domain {
             Scope::Cta => WORK_GROUP_BARRIER,
             Scope::Cluster => CLUSTER_BARRIER,

@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
 use super::calls::MOST_ARGUMENTS;
+use super::classes::is_pipeline_class;
 use super::lower::{Frame, Known, Lowering};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
@@ -358,6 +359,12 @@ impl Lowering<'_, '_> {
     fn argument_of(&mut self, param: &super::ast::TypeName, arg: &Tree, body: &[Stmt]) -> Option<Binding> {
         if let Base::Refer(reference) = &param.specifiers.base {
             return self.reference_given(reference, arg);
+        }
+        if let Base::Class(range) = &param.specifiers.base
+            && is_pipeline_class(self.str(range).split('<').next().unwrap_or_default().trim())
+            && param.declarator.reference
+        {
+            return self.pipeline_given(self.str(range), arg);
         }
         let of = self.parameter(param, true)?;
         if matches!(of.ty, Type::Struct(_)) && !param.declarator.reference {

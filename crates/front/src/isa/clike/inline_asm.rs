@@ -230,8 +230,17 @@ impl Lowering<'_, '_> {
         });
         let regs: Vec<ptx::RegInit> = regs.collect();
         let operands = given.iter().filter(|g| matches!(g, Given::Register { .. })).map(Given::word).collect();
-        let warp = self.env.warp;
-        let env = ptx::Env { strict: true, warp, specials, regs, operands, nameless: true, ..ptx::Env::default() };
+        let (warp, cluster) = (self.env.warp, self.env.cluster.clone());
+        let env = ptx::Env {
+            strict: true,
+            warp,
+            cluster,
+            specials,
+            regs,
+            operands,
+            nameless: true,
+            ..ptx::Env::default()
+        };
         let lowered = ptx::Unit::parse(text, self.sink).lower(&env, self.symbols, self.sink);
         if self.sink.errors() > before {
             return None;
@@ -287,7 +296,12 @@ impl Lowering<'_, '_> {
                 Given::Register { reg: id, name, .. } if *name == reg.name => Some(*id),
                 _ => None,
             });
-            regs.push(of_operand.unwrap_or_else(|| self.temporary(reg.ty)));
+            // Which lane of a mask is elected stays so.
+            let other = || match reg.name.starts_with(ptx::ELECTED) {
+                true => self.hidden(&reg.name, reg.ty),
+                false => self.temporary(reg.ty),
+            };
+            regs.push(of_operand.unwrap_or_else(other));
         }
         let mut points: HashMap<RegId, Ty> = HashMap::new();
         for value in &given {
@@ -304,8 +318,9 @@ impl Lowering<'_, '_> {
         };
         for mut instr in lowered.code {
             let place = Some(instr.span).filter(|span| of_several.contains(span));
-            // Behind what is undefined, the thread ends.
-            if std::mem::replace(&mut undefined, instr.op.has("MISUSE")) && instr.op.target() == Some(end) {
+            // Behind what is undefined, the thread ends; behind what is so of an asynchronous operation, it goes on.
+            let leaves = matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
+            if std::mem::replace(&mut undefined, instr.op.has("MISUSE")) && leaves {
                 self.leave();
                 self.placed(place);
                 continue;
@@ -453,7 +468,10 @@ impl Lowering<'_, '_> {
             _ => return None,
         };
         let bytes = i64::from(self.symbols.ty(loc).bytes());
-        let index = u32::try_from(offset / bytes).ok().filter(|_| offset % bytes == 0)?;
+        let elements = self.symbols.elements(loc) as i64;
+        // Behind the last element, memory of other blocks may follow.
+        let index =
+            u32::try_from(offset / bytes).ok().filter(|_| offset % bytes == 0 && offset < elements * bytes)?;
         Some(Init::Address { loc, index })
     }
 

@@ -77,7 +77,7 @@ pub(super) struct Lowering<'a, 's> {
     /// How many registers the test gave values to; they are the first ones.
     given: usize,
     /// Registers that no code can name, and that keep their values.
-    hidden: HashMap<&'static str, RegId>,
+    hidden: HashMap<String, RegId>,
     pub(super) code: Vec<Instr>,
     /// Its reads of what nothing may write.
     pub(super) read_only: Vec<usize>,
@@ -215,12 +215,12 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The register of that name that no code can name, and that keeps its value.
-    pub(super) fn hidden(&mut self, name: &'static str, ty: Ty) -> RegId {
+    pub(super) fn hidden(&mut self, name: &str, ty: Ty) -> RegId {
         match self.hidden.get(name) {
             Some(reg) => *reg,
             None => {
                 let reg = self.add(name, ty, Init::Int(0));
-                self.hidden.insert(name, reg);
+                self.hidden.insert(name.to_owned(), reg);
                 reg
             }
         }

@@ -4,8 +4,8 @@
 //! `atomic_load(x)` an atomic one. The functions are the table in `calls`, so a new one is added in one place.
 //!
 //! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one through an atomic reference
-//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`; objects of its library in `classes` and `objects`, groups
-//! of threads in `groups`; calls of the runtime by host code in `host`; what threads of a kernel know of their place in `coordinates`.
+//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`; objects of its library in `classes`, `objects` and
+//! `pipelines`, groups of threads in `groups`; calls of the runtime by host code in `host`; what threads of a kernel know of their place in `coordinates`.
 //!
 //! # Sources
 //! - C11, 6.5 to 6.8 and 7.17; OpenCL C, *Atomic Functions*, *Synchronization Functions*.
@@ -52,6 +52,7 @@ mod lex;
 mod lower;
 mod objects;
 mod parse;
+mod pipelines;
 mod place;
 mod preprocess;
 mod ptx_calls;
@@ -89,6 +90,8 @@ pub struct Env {
     pub warp: Seat,
     /// The thread's seat in its block or work-group.
     pub block: Seat,
+    /// The blocks of its cluster in the order of their ranks: how many copies of shared memory each one's lies behind its own.
+    pub cluster: Vec<i64>,
     /// Values such as that of `threadIdx.x`, by name; none outside of a kernel.
     pub specials: Vec<(&'static str, i64)>,
     /// The names of memory that the thread may use; `None`: all.
@@ -139,6 +142,7 @@ impl Unit {
             capped: false,
             warp: Seat::ALONE,
             block: Seat::ALONE,
+            cluster: Vec::new(),
             specials: Vec::new(),
             visible: None,
             regs: Vec::new(),

@@ -60,14 +60,14 @@ fn both(a: Expr, b: Expr) -> Expr {
 }
 
 /// What a wait at a barrier is for.
-enum Awaited {
+pub(super) enum Awaited {
     /// The phase of a token.
     Token(Expr),
     /// The phase of that parity, current or the one before.
     Parity(Expr),
 }
 
-fn parity(arg: Expr) -> Awaited {
+pub(super) fn parity(arg: Expr) -> Awaited {
     Awaited::Parity(cmp(CmpOp::Ne, arg, Expr::Const(0)))
 }
 
@@ -209,27 +209,32 @@ impl Lowering<'_, '_> {
         };
         let range = &count.range;
         let count = self.eval(count);
-        if count.constant().is_some_and(|n| !(0..=state::MOST_ARRIVALS).contains(&n)) {
-            let most = state::MOST_ARRIVALS;
-            self.error("out-of-range", range, "a barrier cannot count so many arrivals here", |d| {
-                d.label(format!("expected a count between 0 and {most}"))
-            });
-            return Value::int(0);
-        }
         let count = match count.constant() {
             Some(n) => Expr::Const(n),
             None => self.stable(count.fit(Ty::WORD)),
         };
+        self.make_barrier(addr, count, range);
+        Value::int(0)
+    }
+
+    /// Makes a barrier at an address, with a count that is a constant or in a register.
+    pub(super) fn make_barrier(&mut self, addr: Expr, count: Expr, range: &Range<usize>) {
+        let most = state::MOST_ARRIVALS;
+        if matches!(count, Expr::Const(n) if !(0..=most).contains(&n)) {
+            self.error("out-of-range", range, "a barrier cannot count so many arrivals here", |d| {
+                d.label(format!("expected a count between 0 and {most}"))
+            });
+            return;
+        }
         let value = state::init(Expr::Const(0), count.clone());
         // No address of memory, so that nothing is concluded from a count that the word cannot hold.
-        let most = Expr::Cmp(CmpOp::Le, Ty::U64, count.clone().into(), Expr::Const(state::MOST_ARRIVALS).into());
+        let most = Expr::Cmp(CmpOp::Le, Ty::U64, count.clone().into(), Expr::Const(most).into());
         let addr = match count {
             Expr::Const(_) => addr,
             _ => Expr::Select(most.into(), addr.into(), Expr::Const(0).into()),
         };
         let access = Access { tags: Tags::of(&["OBJECT"]), scope: None, ty: Ty::WORD };
         self.push(Op::Store { addr, value, access });
-        Value::int(0)
     }
 
     fn half(object: &Atomic, order: &'static str, rmw: bool) -> Access {
@@ -298,7 +303,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A function that may fail without a reason, and then does nothing; else as `act` says.
-    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Expr) -> Value {
+    pub(super) fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Expr) -> Value {
         let (fails, result) = (self.temporary(Ty::S32), self.temporary(Ty::S32));
         self.push(Op::Spurious { dst: fails });
         self.push(Op::Assign { dst: result, value: Expr::Const(0) });
@@ -311,7 +316,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Arrives `n` times; the token of the phase in which that was.
-    fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
+    pub(super) fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
         let ok = |old: Expr| both(state::live(old.clone()), state::within(n.clone(), state::pending(old)));
         let new = |old: Expr| {
             let word = if drop { state::drop(old, n.clone()) } else { old };
@@ -329,7 +334,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Looks whether a phase is complete.
-    fn test_phase(&mut self, object: &Atomic, awaited: &Awaited) -> Expr {
+    pub(super) fn test_phase(&mut self, object: &Atomic, awaited: &Awaited) -> Expr {
         let word = Expr::Reg(self.look(object));
         let (complete, may) = awaited.by(word, &object.addr);
         let done = self.temporary(Ty::S32);
@@ -342,7 +347,7 @@ impl Lowering<'_, '_> {
         Expr::Reg(done)
     }
 
-    fn wait_for_phase(&mut self, object: &Atomic, awaited: &Awaited) {
+    pub(super) fn wait_for_phase(&mut self, object: &Atomic, awaited: &Awaited) {
         let head = self.code.len();
         let done = self.test_phase(object, awaited);
         self.push(Op::Branch { cond: cmp(CmpOp::Eq, done, Expr::Const(0)), target: head });

@@ -8,23 +8,20 @@
 //! - What a copy moves are elements of the type that its pointers point to.
 //!
 //! # Where we differ
-//! - Forms for objects and memory of another block of the cluster are refused: C++ has no name here for what lies there.
+//! - The full mask of an election, and a group, are the threads that there are.
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use super::ast::{Expr as Tree, ExprKind};
 use super::inline_asm::{Given, How};
 use super::lower::Lowering;
-use super::ptx_forms::{Arg, FORMS, Form, Gives, OF_PIPELINES, forms, is_instruction, plain};
-use super::types::{Enumeration, Qualified, Type, Value};
-use program::{BinOp, Class, Expr, Init, Op, RegId, Scope, Space, Ty};
+use super::ptx_forms::{Arg, FORMS, Form, Gives, forms, is_instruction, plain};
+use super::scope::ThreadGroup;
+use super::types::{Qualified, Type, Value};
+use program::{BarrierAction, BinOp, Class, Expr, Init, Op, RegId, Scope, Space, Ty};
 
-/// The type of such a pipeline.
-const PIPELINE: &str = "cuda::pipeline<cuda::thread_scope_thread>";
-
-use Arg::{Barrier, Number, Object, One, Pieces, Pipe, Tag, Time, To, Value as Bits, Wide};
-use Gives::{Nothing, Token, Truth};
+use Arg::{Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Tag, Time, To, Value as Bits, Wide};
+use Gives::{Meeting, Nothing, Token, Truth};
 
 impl Lowering<'_, '_> {
     /// A call of a function that is an instruction of PTX, or of one that has to do with them.
@@ -46,18 +43,16 @@ impl Lowering<'_, '_> {
         }
         match (plain(word), args) {
             ("aligned_size_t", [_, bytes]) => return Some(self.eval(bytes)),
-            ("make_pipeline", []) => {
-                let (name, ty) = (PIPELINE.to_owned(), Ty::S32);
-                let of = Enumeration { name, ty, promoted: ty, scoped: true };
-                return Some(Value::new(Expr::Const(0), Type::Enum(Rc::new(of))));
-            }
             ("make_pipeline", _) => {
-                let message = "a pipeline of several threads is not supported";
-                self.error("unsupported-function", &tree.range, message, |d| {
-                    d.label("expected `cuda::make_pipeline()`").help(
-                        "use barriers of the library for the stages, and `cuda::memcpy_async` or `cuda::device::memcpy_async_tx`",
-                    )
+                self.error("wrong-operand", &tree.range, "a pipeline is no value here", |d| {
+                    d.label("expected it in a declaration: `auto pipe = cuda::make_pipeline();`")
                 });
+                return Some(self.nothing());
+            }
+            ("pipeline_consumer_wait_prior", [n, pipe]) => {
+                if let Some(n) = self.eval(n).constant() {
+                    self.wait_prior(tree, n, pipe);
+                }
                 return Some(self.nothing());
             }
             _ => {}
@@ -76,45 +71,13 @@ impl Lowering<'_, '_> {
             self.no_form(tree, name, known);
             return Some(self.nothing());
         };
-        Some(self.instruction(form, tree, args).unwrap_or_else(|| self.nothing()))
-    }
-
-    /// A call of a function of a pipeline.
-    pub(super) fn pipeline_method(
-        &mut self,
-        tree: &Tree,
-        object: &Tree,
-        name: &Range<usize>,
-        args: &[Tree],
-    ) -> Option<Value> {
-        if !self.is_pipeline(object) {
-            return None;
+        let value = self.instruction(form, tree, args).unwrap_or_else(|| self.nothing());
+        if form.gives == Meeting
+            && let Some(group) = args.iter().find_map(|tree| self.group_of(tree))
+        {
+            self.sync(group, BarrierAction::Sync);
         }
-        let word = self.str(name);
-        let Some(form) = OF_PIPELINES.iter().find(|form| form.name == word && args.is_empty()) else {
-            let message = format!("`{word}` of a pipeline is not supported");
-            self.error("unknown-function", name, message, |d| {
-                let names: Vec<&str> = OF_PIPELINES.iter().map(|form| form.name).collect();
-                d.label(format!("expected one of `{}`, without arguments", names.join("`, `")))
-            });
-            return Some(self.nothing());
-        };
-        Some(self.instruction(form, tree, args).unwrap_or_else(|| self.nothing()))
-    }
-
-    /// Whether an expression names a pipeline.
-    fn is_pipeline(&self, tree: &Tree) -> bool {
-        self.type_of_place(tree).is_some_and(|of| matches!(&of.ty, Type::Enum(of) if of.name == PIPELINE))
-    }
-
-    fn pipeline(&mut self, tree: &Tree) -> Option<()> {
-        if self.is_pipeline(tree) {
-            return Some(());
-        }
-        self.error("wrong-operand", &tree.range, "this is no pipeline", |d| {
-            d.label("expected one, as in `auto pipe = cuda::make_pipeline();`")
-        });
-        None
+        Some(value)
     }
 
     /// How a number of bytes is aligned: as it says, or as elements are.
@@ -139,6 +102,7 @@ impl Lowering<'_, '_> {
                 Wide => self.alignment(tree, None) >= 16,
                 Pipe => self.is_pipeline(tree),
                 Barrier => !self.is_pipeline(tree),
+                Group => self.group_of(tree).is_some(),
                 _ => true,
             })
     }
@@ -163,14 +127,15 @@ impl Lowering<'_, '_> {
             .collect();
         self.error("wrong-operands", &tree.range, format!("this form of `{word}` is not supported"), |d| {
             d.label(format!("expected {}", all.join(" or ")))
-                .note("other forms of the library are for groups of threads, or for what lies in another block")
+                .note("other forms of the library are for other groups of threads and directions, and for what only newer targets have")
         });
     }
 
     fn instruction(&mut self, form: &Form, tree: &Tree, args: &[Tree]) -> Option<Value> {
         let (mut given, mut words, mut element, mut pieces) = (Vec::new(), Vec::new(), None, None);
+        let (mut group, mut election) = (None, String::new());
         let result = match form.gives {
-            Nothing => None,
+            Nothing | Meeting => None,
             Token => Some(Ty::U64),
             Truth => Some(Ty::U32),
         };
@@ -210,12 +175,32 @@ impl Lowering<'_, '_> {
                     }
                     (addr, Ty::U64)
                 }
+                Element => {
+                    let ty = element.map_or(Ty::U32, |of: Ty| Ty { signed: false, ..of });
+                    (self.scalar(tree).fit(ty), ty)
+                }
                 Bits(bits) => {
                     let ty = Ty { bits: *bits, signed: false };
                     (self.scalar(tree).fit(ty), ty)
                 }
                 Pipe => {
-                    self.pipeline(tree)?;
+                    words.push(String::new());
+                    continue;
+                }
+                Group => {
+                    let of = self.group_of(tree)?;
+                    if !matches!(of.domain, Scope::Cta | Scope::Warp) {
+                        let message = "a copy by threads of several blocks";
+                        self.error("wrong-operand", &tree.range, message, |d| {
+                            d.label("expected a group of a block: the block itself, or a tile")
+                        });
+                        return None;
+                    }
+                    let members = match form.gives {
+                        Meeting => None,
+                        _ => Some((self.rank_in(&tree.range, of)?, self.size_of_group(&tree.range, of)?)),
+                    };
+                    group = members.map(|(rank, size)| (of, rank, size));
                     words.push(String::new());
                     continue;
                 }
@@ -253,35 +238,28 @@ impl Lowering<'_, '_> {
                 });
                 return None;
             }
-            texts.extend((0..bytes / size).map(|k| {
-                let (to, from, at) = (&words[1], &words[2], k * size);
+            let first = 1 + usize::from(group.is_some());
+            let own = match group {
+                Some((of, rank, threads)) => shares(form, of, (rank, threads), bytes / size),
+                None => (0..bytes / size).collect(),
+            };
+            texts.extend(own.into_iter().map(|k| {
+                let (to, from, at) = (&words[first], &words[first + 1], k * size);
                 format!(
                     "{{ .reg .b64 to, from; add.u64 to, {to}, {at}; add.u64 from, {from}, {at}; \
                      cp.async.ca.shared.global [to], [from], {size}, {size}; }} "
                 )
             }));
         }
-        let text = text_of(form, &words, element);
+        if let Some((of, rank, _)) = group {
+            election = self.election(of, rank);
+        }
+        let text = text_of(form, &words, element, &election);
         match form.gives {
             Truth => texts.push(text),
             _ => texts.extend(text.split_inclusive(';').map(str::to_owned)),
         }
-        let mut mapped = self.declared_operands(&given, &tree.range);
-        // Each instruction is a place of its own: that tells it from the next one.
-        let ends = self.str(&tree.range).char_indices().map(|(at, c)| tree.range.start + at + c.len_utf8());
-        let ends: Vec<usize> = ends.collect();
-        for (text, end) in texts.iter().zip(ends.iter().rev()) {
-            mapped.push_opaque(text, self.unit.text.span(tree.range.start..*end));
-        }
-        if texts.len() > ends.len() {
-            let message = format!("a copy in {} pieces is not supported", texts.len() - 1);
-            self.error("unsupported", &tree.range, message, |d| {
-                d.label("expected fewer")
-                    .help("copy with several calls, or give a wider alignment: `cuda::aligned_size_t<16>`")
-            });
-            return None;
-        }
-        self.lower_ptx(mapped, given, &tree.range, &How::Library(element))?;
+        self.library(&texts, given, &tree.range, element)?;
         Some(match (form.gives, result) {
             (Truth, Some(reg)) => Value::new(
                 Expr::Bin(BinOp::And, Ty::U32, Expr::Reg(reg).into(), Expr::Const(1).into()),
@@ -290,6 +268,43 @@ impl Lowering<'_, '_> {
             (_, Some(reg)) => Value::of(Expr::Reg(reg), Ty::U64),
             _ => self.nothing(),
         })
+    }
+
+    /// Instructions of a function of the library.
+    pub(super) fn library(
+        &mut self,
+        texts: &[String],
+        given: Vec<Given>,
+        range: &Range<usize>,
+        element: Option<Ty>,
+    ) -> Option<()> {
+        let mut mapped = self.declared_operands(&given, range);
+        // Each instruction is a place of its own: that tells it from the next one.
+        let ends = self.str(range).char_indices().map(|(at, c)| range.start + at + c.len_utf8());
+        let ends: Vec<usize> = ends.collect();
+        for (text, end) in texts.iter().zip(ends.iter().rev()) {
+            mapped.push_opaque(text, self.unit.text.span(range.start..*end));
+        }
+        if texts.len() > ends.len() {
+            let message = format!("a copy in {} pieces is not supported", texts.len() - 1);
+            self.error("unsupported", range, message, |d| {
+                d.label("expected fewer")
+                    .help("copy with several calls, or give a wider alignment: `cuda::aligned_size_t<16>`")
+            });
+            return None;
+        }
+        self.lower_ptx(mapped, given, range, &How::Library(element))
+    }
+
+    /// Assembly that sets `p` in the thread that a group elects for a copy as a whole (libcu++, `cuda/__memcpy_async/elect_one.h`).
+    fn election(&self, group: ThreadGroup, rank: i64) -> String {
+        match (group.domain, rank / 32) {
+            (Scope::Cta, 0) => {}
+            (Scope::Warp, _) if group.size == 32 => {}
+            (Scope::Cta, _) => return "setp.ne.u32 p, 0, 0;".to_owned(),
+            _ => return format!("setp.eq.u32 p, {rank}, 0;"),
+        }
+        format!("elect.sync _|p, {};", self.env.warp.all())
     }
 
     /// The barrier of the library that an expression names, as the address of an mbarrier object.
@@ -342,14 +357,14 @@ impl Lowering<'_, '_> {
         Some((addr, ty))
     }
 
-    fn untold(&mut self, range: &Range<usize>) {
+    pub(super) fn untold(&mut self, range: &Range<usize>) {
         self.error("unsupported-address", range, "what this points to cannot be told", |d| {
             d.label("expected an array of the test or the kernel, or a parameter that stays what it is, perhaps with an offset")
         });
     }
 
     /// A value, with the addresses that parameters have from the start; whether they keep these is seen in the end.
-    fn counted_from_the_start(&mut self, mut value: Expr, range: &Range<usize>) -> Expr {
+    pub(super) fn counted_from_the_start(&mut self, mut value: Expr, range: &Range<usize>) -> Expr {
         let mut found = Vec::new();
         value.visit_mut(&mut |e| {
             if let Expr::Reg(r) = *e
@@ -374,9 +389,7 @@ impl Lowering<'_, '_> {
             }
             (Some(Op::Assign { value, .. }), _) if written.next().is_none() => match value {
                 Expr::Reg(other) if *other != reg => self.address_in(*other),
-                value => {
-                    self.init_of(value).filter(|init| matches!(init, Init::Address { .. })).map(|_| value.clone())
-                }
+                value => is_address(value).then(|| value.clone()),
             },
             _ => None,
         }
@@ -392,7 +405,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Reports an address that is surely of another space.
-    fn in_space(&mut self, addr: &Expr, space: Space, range: &Range<usize>) -> Option<()> {
+    pub(super) fn in_space(&mut self, addr: &Expr, space: Space, range: &Range<usize>) -> Option<()> {
         let Some(loc) = addr.base().filter(|loc| self.symbols.object(*loc).1.space != space) else {
             return Some(());
         };
@@ -405,7 +418,7 @@ impl Lowering<'_, '_> {
     }
 
     /// An argument in a register, or as a constant.
-    fn passed(&mut self, value: Expr, number: usize, ty: Ty) -> Given {
+    pub(super) fn passed(&mut self, value: Expr, number: usize, ty: Ty) -> Given {
         if let Expr::Const(n) = value {
             return Given::Constant(n);
         }
@@ -429,13 +442,35 @@ fn last(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
+/// The pieces of a copy that a thread of a group copies. Tiles of Cooperative Groups copy in steps that are alike for all threads: in the
+/// last one, those that nothing is left for copy the last piece once more (`accelerated_async_copy`).
+fn shares(form: &Form, group: ThreadGroup, (rank, threads): (i64, i64), pieces: i64) -> Vec<i64> {
+    let own = (0..pieces).filter(|k| k % threads == rank);
+    let rest = pieces % threads;
+    let last = (form.name == "cg::memcpy_async" && group.domain == Scope::Warp && threads > 1)
+        .then_some(pieces - 1)
+        .filter(|_| rest > 0 && rank >= rest);
+    own.chain(last).collect()
+}
+
+/// Whether a value is an address that is known, perhaps in another block's memory.
+fn is_address(value: &Expr) -> bool {
+    match value {
+        Expr::Address(_) => true,
+        Expr::Bin(BinOp::Add, _, base, offset) => {
+            matches!((&**base, &**offset), (Expr::Address(_), Expr::Const(_)))
+        }
+        _ => false,
+    }
+}
+
 /// Whether an operation is one on bits, which have no sign.
 fn is_bitwise(words: &[String]) -> bool {
     words.iter().any(|w| matches!(w.as_str(), ".and" | ".or" | ".xor"))
 }
 
 /// The assembly of a form.
-fn text_of(form: &Form, words: &[String], element: Option<Ty>) -> String {
+fn text_of(form: &Form, words: &[String], element: Option<Ty>, election: &str) -> String {
     let mut text = String::new();
     let mut chars = form.text.chars();
     while let Some(c) = chars.next() {
@@ -443,6 +478,7 @@ fn text_of(form: &Form, words: &[String], element: Option<Ty>) -> String {
             ('%', Some(digit @ '0'..='9')) => {
                 text.push_str(&words[digit as usize - '0' as usize]);
             }
+            ('%', Some('g')) => text.push_str(election),
             ('%', Some(kind)) => {
                 let ty = element.unwrap_or(Ty::U32);
                 let letter = match kind {
@@ -488,24 +524,22 @@ mod tests {
                 Object { init: vec![Init::Int(0); elements], ty: Some((ty, Span::default())), class, ..of };
             symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
         }
-        let env = env(Dialect::Cuda);
+        let env = crate::isa::clike::Env { cluster: (0..8).collect(), ..env(Dialect::Cuda) };
         let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
         let lowered = unit.lower(&env, &mut symbols, &mut sink);
         if sink.errors() == 0 {
-            assert!(
-                ["producer_acquire();", "consumer_release();"].iter().any(|nothing| code.ends_with(nothing))
-                    || lowered.code.iter().any(|i| i.op.is_ptx() || i.op.barrier().is_some())
-            );
+            // A lane alone elects itself.
+            let acts = lowered.code.iter().any(|i| i.op.is_ptx() || i.op.barrier().is_some());
+            assert!(acts || code.contains("elect_sync"));
         }
         sink.into_diagnostics().iter().map(|d| render(d, Style::Plain)).collect()
     }
 
     #[test]
     fn every_form_is_assembly_that_the_rows_of_ptx_have() {
-        let pipe = "auto pipe = cuda::make_pipeline(); ";
-        let calls =
-            FORMS.iter().map(|form| ("cuda::", form)).chain(OF_PIPELINES.iter().map(|form| ("pipe.", form)));
-        for (before, form) in calls {
+        let before =
+            "auto pipe = cuda::make_pipeline(); auto tile = cg::tiled_partition<32>(cg::this_thread_block()); ";
+        for form in FORMS {
             // Each word of each tag, and the first ones of the others.
             for n in 0..8 {
                 let arg = |arg: &Arg| match arg {
@@ -514,22 +548,22 @@ mod tests {
                     Barrier => "bar".into(),
                     To(Space::Shared) => "x".into(),
                     To(_) => "g".into(),
-                    Bits(_) | Time => "7".into(),
+                    Bits(_) | Time | Element => "7".into(),
+                    Number if form.name == "ptx::elect_sync" => "1".into(),
                     Number | Pieces => "16".into(),
                     Wide => "cuda::aligned_size_t<16>(16)".into(),
                     Pipe => "pipe".into(),
+                    Group => "tile".into(),
                     One => "1".into(),
                 };
                 let parity = form.name.ends_with("_parity");
                 let args: Vec<String> = form.args.iter().map(arg).collect();
                 let args = args.join(", ").replace(", 7", if parity { ", 1" } else { ", 7" });
-                let before =
-                    if form.name.starts_with("cuda") || form.name.starts_with("__") { "" } else { before };
+                let space =
+                    if ["cuda", "__", "cg::"].iter().any(|p| form.name.starts_with(p)) { "" } else { "cuda::" };
                 let code = match form.name {
-                    "pipeline_consumer_wait_prior" => {
-                        format!("{pipe}cuda::pipeline_consumer_wait_prior<2>(pipe);")
-                    }
-                    name => format!("{pipe}{before}{name}({args});"),
+                    "cg::wait_prior" => format!("{before}cg::wait_prior<2>(tile);"),
+                    name => format!("{before}{space}{name}({args});"),
                 };
                 assert_eq!(wrong(&code), "", "{code}");
             }

@@ -3,10 +3,12 @@
 //!
 //! # Sources
 //! - libcu++, `cuda/__ptx/instructions/generated/*.h`, and what it compiles to: each of `cuda::ptx` is one instruction.
-//! - libcu++, `cuda/__barrier/barrier_arrive_tx.h`, `barrier_expect_tx.h`, `cuda/__memcpy_async/*.h`, `cuda/pipeline`, for sm_90.
+//! - libcu++, `cuda/__barrier/barrier_arrive_tx.h`, `barrier_expect_tx.h`, `cuda/__memcpy_async/*.h`, for sm_90.
+//! - Cooperative Groups, `cooperative_groups/details/async.h`.
 //! - `cuda_pipeline_helpers.h`: `__pipeline_memcpy_async` and its like.
 //! - CUDA Programming Guide, *Programmatic Dependent Launch*; `cuda_device_runtime_api.h`.
 
+use super::words::group_word;
 use program::Space;
 
 /// An argument of a form.
@@ -20,14 +22,17 @@ pub(super) enum Arg {
     Barrier,
     /// A pointer to memory of that space.
     To(Space),
-    /// A number of so many bits.
+    /// A number of so many bits, or of the type that is copied.
     Value(u8),
+    Element,
     /// A number of bytes, copied in pieces as wide as their alignment: 4, 8 or 16 bytes.
     Pieces,
     /// A number of bytes that are said to be aligned at 16.
     Wide,
-    /// A pipeline of one thread.
+    /// A pipeline.
     Pipe,
+    /// A group of threads, among which a copy is divided.
+    Group,
     /// A constant.
     Number,
     /// The constant 1.
@@ -42,9 +47,11 @@ pub(super) enum Gives {
     Nothing,
     Token,
     Truth,
+    /// Nothing, and the threads of its group wait for each other behind it.
+    Meeting,
 }
 
-/// A form of a function; `%0` in its text is what it gives, `%1` its first argument.
+/// A form of a function; `%0` in its text is what it gives, `%1` its first argument, `%g` sets `p` in the thread that a group elects.
 pub(super) struct Form {
     pub(super) name: &'static str,
     pub(super) args: &'static [Arg],
@@ -56,13 +63,15 @@ const fn form(name: &'static str, args: &'static [Arg], gives: Gives, text: &'st
     Form { name, args, gives, text }
 }
 
-use Arg::{Barrier, Number, Object, One, Pieces, Pipe, Tag, Time, To, Value as Bits, Wide};
-use Gives::{Nothing, Token, Truth};
+use Arg::{Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Tag, Time, To, Value as Bits, Wide};
+use Gives::{Meeting, Nothing, Token, Truth};
 
 const RELEASES: Arg = Tag(&["sem_release", "sem_relaxed"]);
 const ACQUIRES: Arg = Tag(&["sem_acquire", "sem_relaxed"]);
 const RELAXED: Arg = Tag(&["sem_relaxed"]);
 const REACH: Arg = Tag(&["scope_cta", "scope_cluster"]);
+const CLUSTER: Arg = Tag(&["scope_cluster"]);
+const AWAY: Arg = Tag(&["space_cluster"]);
 const OWN: Arg = Tag(&["space_shared"]);
 const GLOBAL: Arg = Tag(&["space_global"]);
 const TO_OWN: Arg = Tag(&["space_shared", "space_cluster"]);
@@ -84,6 +93,18 @@ pub(super) const FORMS: &[Form] = &[
         "mbarrier.arrive%1%2%3.b64 %0, [%4], %5;",
     ),
     form(
+        "ptx::mbarrier_arrive",
+        &[RELEASES, CLUSTER, AWAY, Object],
+        Nothing,
+        "mbarrier.arrive%1%2%3.b64 _, [%4];",
+    ),
+    form(
+        "ptx::mbarrier_arrive",
+        &[RELEASES, CLUSTER, AWAY, Object, Bits(32)],
+        Nothing,
+        "mbarrier.arrive%1%2%3.b64 _, [%4], %5;",
+    ),
+    form(
         "ptx::mbarrier_arrive_no_complete",
         &[Object, Bits(32)],
         Token,
@@ -96,6 +117,18 @@ pub(super) const FORMS: &[Form] = &[
         "mbarrier.arrive.expect_tx%1%2%3.b64 %0, [%4], %5;",
     ),
     form(
+        "ptx::mbarrier_arrive_expect_tx",
+        &[RELEASES, CLUSTER, AWAY, Object, Bits(32)],
+        Nothing,
+        "mbarrier.arrive.expect_tx%1%2%3.b64 _, [%4], %5;",
+    ),
+    form(
+        "ptx::mbarrier_arrive_drop",
+        &[RELEASES, CLUSTER, AWAY, Object, Bits(32)],
+        Nothing,
+        "mbarrier.arrive_drop%1%2%3.b64 _, [%4], %5;",
+    ),
+    form(
         "ptx::mbarrier_arrive_drop",
         &[RELEASES, REACH, OWN, Object, Bits(32)],
         Token,
@@ -103,7 +136,7 @@ pub(super) const FORMS: &[Form] = &[
     ),
     form(
         "ptx::mbarrier_expect_tx",
-        &[RELAXED, REACH, OWN, Object, Bits(32)],
+        &[RELAXED, REACH, TO_OWN, Object, Bits(32)],
         Nothing,
         "mbarrier.expect_tx%1%2%3.b64 [%4], %5;",
     ),
@@ -190,6 +223,31 @@ pub(super) const FORMS: &[Form] = &[
         Nothing,
         "fence.mbarrier_init%1%2;",
     ),
+    form(
+        "ptx::fence_sync_restrict",
+        &[Tag(&["sem_acquire"]), AWAY, CLUSTER],
+        Nothing,
+        "fence.acquire.sync_restrict::shared::cluster.cluster;",
+    ),
+    form(
+        "ptx::fence_sync_restrict",
+        &[Tag(&["sem_release"]), OWN, CLUSTER],
+        Nothing,
+        "fence.release.sync_restrict::shared::cta.cluster;",
+    ),
+    form(
+        "ptx::fence_proxy_async_generic_sync_restrict",
+        &[Tag(&["sem_acquire"]), AWAY, CLUSTER],
+        Nothing,
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
+    ),
+    form(
+        "ptx::fence_proxy_async_generic_sync_restrict",
+        &[Tag(&["sem_release"]), OWN, CLUSTER],
+        Nothing,
+        "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
+    ),
+    form("ptx::fence_proxy_alias", &[], Nothing, "fence.proxy.alias;"),
     form("ptx::fence_proxy_async", &[], Nothing, "fence.proxy.async;"),
     form(
         "ptx::fence_proxy_async",
@@ -209,6 +267,18 @@ pub(super) const FORMS: &[Form] = &[
         Nothing,
         "cp.async.bulk%1%2.bulk_group [%3], [%4], %5;",
     ),
+    form(
+        "ptx::cp_async_bulk",
+        &[AWAY, OWN, SHARED, SHARED, Number, Object],
+        Nothing,
+        "cp.async.bulk%1%2.mbarrier::complete_tx::bytes [%3], [%4], %5, [%6];",
+    ),
+    form(
+        "ptx::cp_async_bulk",
+        &[AWAY, GLOBAL, SHARED, THERE, Number, Object, Number],
+        Nothing,
+        "cp.async.bulk%1%2.mbarrier::complete_tx::bytes.multicast::cluster [%3], [%4], %5, [%6], %7;",
+    ),
     form("ptx::cp_async_bulk_commit_group", &[], Nothing, "cp.async.bulk.commit_group;"),
     form("ptx::cp_async_bulk_wait_group", &[Number], Nothing, "cp.async.bulk.wait_group %1;"),
     form("ptx::cp_async_bulk_wait_group_read", &[Number], Nothing, "cp.async.bulk.wait_group.read %1;"),
@@ -218,6 +288,25 @@ pub(super) const FORMS: &[Form] = &[
         Nothing,
         "cp.reduce.async.bulk%1%2.bulk_group%3.%t [%4], [%5], %6;",
     ),
+    form(
+        "ptx::cp_reduce_async_bulk",
+        &[AWAY, OWN, OPERATION, SHARED, SHARED, Number, Object],
+        Nothing,
+        "cp.reduce.async.bulk%1%2.mbarrier::complete_tx::bytes%3.%t [%4], [%5], %6, [%7];",
+    ),
+    form(
+        "ptx::st_async",
+        &[SHARED, Element, Object],
+        Nothing,
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.%b [%1], %2, [%3];",
+    ),
+    form(
+        "ptx::red_async",
+        &[OPERATION, RELAXED, CLUSTER, AWAY, SHARED, Element, Object],
+        Nothing,
+        "red.async%2%3%4.mbarrier::complete_tx::bytes%1.%t [%5], %6, [%7];",
+    ),
+    form("ptx::elect_sync", &[Number], Truth, "elect.sync _|p, %1;"),
     form("ptx::cp_async_mbarrier_arrive", &[Object], Nothing, "cp.async.mbarrier.arrive.b64 [%1];"),
     form("ptx::cp_async_mbarrier_arrive_noinc", &[Object], Nothing, "cp.async.mbarrier.arrive.noinc.b64 [%1];"),
     form("ptx::barrier_cluster_arrive", &[], Nothing, "barrier.cluster.arrive;"),
@@ -257,7 +346,24 @@ pub(super) const FORMS: &[Form] = &[
     ),
     form("memcpy_async", &[SHARED, THERE, Pieces, Barrier], Nothing, "cp.async.mbarrier.arrive.shared.b64 [%4];"),
     form("memcpy_async", &[SHARED, THERE, Pieces, Pipe], Nothing, ""),
-    form("pipeline_consumer_wait_prior", &[Number, Pipe], Nothing, "cp.async.wait_group %1;"),
+    form(
+        "memcpy_async",
+        &[Group, SHARED, THERE, Wide, Barrier],
+        Nothing,
+        "{ .reg .pred p; %g @p cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%2], [%3], %4, [%5]; \
+         @p mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%5], %4; }",
+    ),
+    form(
+        "memcpy_async",
+        &[Group, SHARED, THERE, Pieces, Barrier],
+        Nothing,
+        "cp.async.mbarrier.arrive.shared.b64 [%5];",
+    ),
+    form("memcpy_async", &[Group, SHARED, THERE, Pieces, Pipe], Nothing, ""),
+    form("cg::memcpy_async", &[Group, SHARED, THERE, Pieces], Nothing, "cp.async.commit_group;"),
+    form("cg::wait", &[Group], Meeting, "cp.async.wait_group 0;"),
+    form("cg::wait_prior", &[Number, Group], Meeting, "cp.async.wait_group %1;"),
+    form("pipeline_producer_commit", &[Pipe, Barrier], Nothing, "cp.async.mbarrier.arrive.shared.b64 [%2];"),
     form(
         "__pipeline_memcpy_async",
         &[SHARED, THERE, Number],
@@ -271,22 +377,24 @@ pub(super) const FORMS: &[Form] = &[
     form("cudaTriggerProgrammaticLaunchCompletion", &[], Nothing, "griddepcontrol.launch_dependents;"),
 ];
 
-/// Functions of a pipeline of one thread.
-pub(super) const OF_PIPELINES: &[Form] = &[
-    form("producer_acquire", &[], Nothing, ""),
-    form("producer_commit", &[], Nothing, "cp.async.commit_group;"),
-    form("consumer_wait", &[], Nothing, "cp.async.wait_group 0;"),
-    form("consumer_release", &[], Nothing, ""),
-];
-
 /// The name of a function as rows have it.
 pub(super) fn plain(name: &str) -> &str {
     let name = name.strip_prefix("::").unwrap_or(name);
     name.strip_prefix("cuda::").unwrap_or(name)
 }
 
+/// The same, with the namespace of groups as rows have it.
+fn in_row(name: &str) -> (&str, bool) {
+    let word = group_word(name);
+    if word == name { (plain(name), false) } else { (word, true) }
+}
+
 pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {
-    FORMS.iter().filter(move |form| form.name == plain(name))
+    let (word, of_groups) = in_row(name);
+    FORMS.iter().filter(move |form| match form.name.strip_prefix("cg::") {
+        Some(name) => of_groups && name == word,
+        None => !of_groups && form.name == word,
+    })
 }
 
 /// Whether a function is one of the device that is an instruction, whatever its name begins with.
@@ -303,10 +411,11 @@ impl Arg {
             Barrier => "bar".into(),
             To(Space::Shared) => "shared memory".into(),
             To(_) => "global memory".into(),
-            Bits(_) => "value".into(),
+            Bits(_) | Element => "value".into(),
             Pieces => "bytes".into(),
             Wide => "cuda::aligned_size_t<16>(bytes)".into(),
             Pipe => "pipe".into(),
+            Group => "group".into(),
             Number => "constant".into(),
             One => "1".into(),
             Time => "time".into(),

@@ -10,18 +10,11 @@ use diag::{Sink, Span};
 use program::{Dialect, Scope};
 
 /// Classes of libraries that are not supported: what they are, and what to write instead.
-const CLASSES: &[(&str, &str, &str)] = &[
-    (
-        "pipeline",
-        "pipelines of several threads are",
-        "write `auto pipe = cuda::make_pipeline();` for one of a thread",
-    ),
-    (
-        "coalesced_group",
-        "groups of lanes that happen to run together are",
-        "use a tile of the block, or functions with a mask",
-    ),
-];
+const CLASSES: &[(&str, &str, &str)] = &[(
+    "coalesced_group",
+    "groups of lanes that happen to run together are",
+    "use a tile of the block, or functions with a mask",
+)];
 
 /// Words that are not supported: which of C, OpenCL C and CUDA C++ have them, what they are, and what to write instead.
 const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
@@ -350,7 +343,7 @@ mod tests {
     #[test]
     fn words_are_refused_where_they_mean_something() {
         let said = |name: &str, dialect| word(name, dialect).map(|refused| refused.what.to_string());
-        assert!(class("cuda::pipeline").is_some() && class("pipeline").is_none());
+        assert!(class("cg::coalesced_group").is_some() && class("coalesced_group").is_none());
         assert_eq!(said("goto", Dialect::C).as_deref(), Some("jumps are"));
         assert_eq!(said("x", Dialect::C), None);
         for (name, [c, opencl, cuda]) in [

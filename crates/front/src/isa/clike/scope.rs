@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use super::types::{Qualified, Value};
-use program::{Expr, RegId, Scope};
+use program::{Expr, LocId, RegId, Scope};
 
 /// A variable that is a register.
 #[derive(Clone, Debug)]
@@ -41,6 +41,33 @@ pub(super) struct ThreadGroup {
     pub(super) size: u32,
 }
 
+/// CUDA: what the threads of a pipeline share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PipelineState {
+    pub(super) barriers: LocId,
+    /// In it, threads count who is a producer.
+    pub(super) count: LocId,
+    pub(super) stages: i64,
+}
+
+/// CUDA: a pipeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pipeline {
+    /// The stage that comes next for a producer and for a consumer; of one thread, how many groups it has begun and waited for.
+    pub(super) head: RegId,
+    pub(super) tail: RegId,
+    pub(super) shared: Option<SharedPipeline>,
+}
+
+/// What a pipeline of several threads has besides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SharedPipeline {
+    pub(super) state: PipelineState,
+    /// The parities that are waited for.
+    pub(super) consumed: RegId,
+    pub(super) produced: RegId,
+}
+
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
@@ -51,6 +78,9 @@ pub(super) enum Binding {
     Atomic(Atomic),
     /// CUDA: a group of threads.
     Group(ThreadGroup),
+    /// CUDA: a pipeline, and what the threads of one share.
+    Pipeline(Pipeline),
+    PipelineState(PipelineState),
     /// An enumerator.
     Constant(Value),
     Type(Qualified),
@@ -62,7 +92,11 @@ impl Binding {
         match self {
             Binding::Type(_) | Binding::Constant(_) => true,
             Binding::Register(variable) => variable.known.is_some(),
-            Binding::Memory(..) | Binding::Atomic(_) | Binding::Group(_) => false,
+            Binding::Memory(..)
+            | Binding::Atomic(_)
+            | Binding::Group(_)
+            | Binding::Pipeline(_)
+            | Binding::PipelineState(_) => false,
         }
     }
 }

@@ -444,6 +444,9 @@ fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
     Some(dst)
 }
 
+/// How the register begins that holds which lane of a mask is elected, in all the code of a thread.
+pub(crate) const ELECTED: &str = "elected ";
+
 /// Elects a lane. Each brings whether it would be the one: the first of those that would, or the first of all, is. It stays so, for
 /// each mask in a register that the code cannot name.
 fn elect(e: &mut Emit<'_, '_>, c: &Call) {
@@ -455,7 +458,7 @@ fn elect(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(lanes) = named(e, c, 1) else { return };
     let own = i64::from(lanes.seat.rank);
     let [Some(elected), Some(would)] =
-        [format!("elected {:x}", mask as u32), "would".to_owned()].map(|name| e.temporary(c, &name, Ty::U32))
+        [format!("{ELECTED}{:x}", mask as u32), "would".to_owned()].map(|name| e.temporary(c, &name, Ty::U32))
     else {
         return;
     };

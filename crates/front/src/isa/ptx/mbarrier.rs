@@ -19,6 +19,7 @@
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use crate::isa::Symbols;
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
 use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tags, Ty, Update};
 
@@ -569,14 +570,7 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
     }
     let value = match c.expr(2) {
         Expr::Const(rank) => of_rank(e, c, loc, c.expr(1), rank),
-        rank => {
-            // That of a CTA that the cluster does not have is an address of nothing.
-            (0..e.env.cluster.len() as i64).rev().try_fold(Expr::Const(0), |otherwise, of| {
-                let meant = Expr::Cmp(CmpOp::Eq, Ty::U32, rank.clone().into(), Expr::Const(of).into());
-                let address = of_rank(e, c, loc, c.expr(1), of)?;
-                Some(Expr::Select(meant.into(), address.into(), otherwise.into()))
-            })
-        }
+        rank => Some(of_some_rank(&e.env.cluster, &rank, &c.expr(1), stride(e.symbols, loc))),
     };
     if let (Some(value), Some(dst)) = (value, c.dst(0)) {
         e.push(Op::Assign { dst, value });
@@ -592,10 +586,26 @@ pub(super) fn of_rank(e: &mut Emit<'_, '_>, c: &Call, loc: LocId, address: Expr,
         });
         return None;
     };
-    let elements = e.symbols.object(loc).1.init.len();
-    let stride = program::memory::stride(e.symbols.layout(loc).bytes(elements));
-    Some(match away * stride {
+    Some(away_by(address, away * stride(e.symbols, loc)))
+}
+
+/// How far the copies of a location in shared memory are apart.
+pub(crate) fn stride(symbols: &Symbols, loc: LocId) -> i64 {
+    program::memory::stride(symbols.layout(loc).bytes(symbols.object(loc).1.init.len()))
+}
+
+/// The address so many bytes further on.
+pub(crate) fn away_by(address: Expr, bytes: i64) -> Expr {
+    match bytes {
         0 => address,
         bytes => Expr::Bin(program::BinOp::Add, Ty::U64, address.into(), Expr::Const(bytes).into()),
+    }
+}
+
+/// That of the CTA of a rank that is known when the program runs; of a CTA that the cluster does not have, an address of nothing.
+pub(crate) fn of_some_rank(cluster: &[i64], rank: &Expr, address: &Expr, stride: i64) -> Expr {
+    cluster.iter().enumerate().rev().fold(Expr::Const(0), |otherwise, (of, away)| {
+        let meant = Expr::Cmp(CmpOp::Eq, Ty::U32, rank.clone().into(), Expr::Const(of as i64).into());
+        Expr::Select(meant.into(), away_by(address.clone(), away * stride).into(), otherwise.into())
     })
 }

@@ -61,8 +61,10 @@ use table::{Matched, Role};
 
 pub use asynchronous::refuse_accumulators;
 pub use copies::warn_of_empty_waits;
+pub(crate) use lanes::ELECTED;
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
+pub(crate) use mbarrier::{away_by, of_some_rank, stride};
 pub(super) use memory::is_non_coherent;
 pub use print::{Unprintable, opcode, print};
 pub(crate) use table::PRED;

@@ -228,6 +228,7 @@ impl Reader<'_> {
             capped: false,
             warp: Seat::ALONE,
             block: Seat::ALONE,
+            cluster: Vec::new(),
             specials: Vec::new(),
             visible: Some(visible),
             regs: Vec::new(),

@@ -201,6 +201,7 @@ impl Reader<'_, '_> {
             capped,
             warp: Seat::ALONE,
             block: Seat::ALONE,
+            cluster: Vec::new(),
             specials,
             visible: None,
             regs,

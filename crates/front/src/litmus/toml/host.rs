@@ -268,13 +268,10 @@ impl Reader<'_, '_> {
             }
             let uniform = self.uniform(runtime.dialect(), table);
             let programmatic = table.get("programmatic").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-            if programmatic && assembly.is_none() {
-                self.sink.error(
-                    "unsupported",
-                    span,
-                    "dependent launches of such kernels are not supported",
-                    |d| d.label("expected no `programmatic`").help("with `dialect = \"ptx\"`, kernels are in PTX"),
-                );
+            if programmatic && runtime == Runtime::OpenCl {
+                self.sink.error("unsupported", span, "OpenCL has no dependent launches", |d| {
+                    d.label("expected no `programmatic`")
+                });
             }
             let name = name.as_str().to_string();
             all.push(Code { name, span, text, layout, initializer, uniform, programmatic });
