@@ -42,7 +42,7 @@ pub(super) struct Side {
 impl Side {
     /// As the search takes it.
     pub(super) fn judged<'a>(&'a self, set: &'a [Setting]) -> Judged<'a> {
-        Judged { model: &self.model.model, mapping: self.mapping, set }
+        Judged { model: &self.model.model, mapping: self.mapping, set, learnt: None }
     }
 
     /// As reports call it.
@@ -136,7 +136,7 @@ fn search(
         Told::Mended(by) => Mapping::named(by),
         Told::Less => None,
     });
-    let judged = |model, mapping| Judged { model, mapping, set: &set };
+    let judged = |model, mapping| Judged { model, mapping, set: &set, learnt: None };
     let mut allowing = vec![judged(&allows.model.model, allows.mapping)];
     allowing.extend(mended.map(|by| judged(&allows.model.model, Some(by))));
     let mut forbidding = vec![judged(&forbids.model.model, forbids.mapping)];

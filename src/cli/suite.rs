@@ -3,6 +3,7 @@
 //! Every test is decided by all engines before it is handed out; one of which they say something else is a defect.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::args::DistinguishArgs;
@@ -10,12 +11,12 @@ use super::distinguish::Side;
 use super::run::Run;
 use super::{import, seams};
 use cat::model::clauses::{Clause, Text};
-use cat::model::ir::{Effect, Model};
+use cat::model::ir::Model;
 use cat::model::{Library, OnDisk, Shipped};
 use diag::Diagnostic;
-use distinguish::{Alphabet, Found, Judged, Sought, Tier, Wanted};
+use distinguish::{Alphabet, Found, Judged, Learnt, Sought, Tier, Wanted};
 use engine::Engine;
-use engine::skeleton::signature::{fingerprint, signature};
+use engine::skeleton::signature::signature;
 use report::{ConformanceSuite, SuiteTest, Unshown};
 use verdict::{Reason, Verdict};
 use why::Session;
@@ -41,7 +42,10 @@ pub(super) fn suite(
         run.terminal.diagnose(&Diagnostic::plain("cannot-distinguish", why));
         super::exit::INVALID
     };
-    let letters = distinguish::sample(alphabet, None).map_err(|why| refused(run, why))?;
+    let set = run.settings.set.clone();
+    let learnt = Judged { model, mapping: None, set: &set, learnt: None };
+    let learnt = Arc::new(Learnt::new(learnt, alphabet).map_err(|why| refused(run, why))?);
+    let judged = Judged { model, mapping: None, set: &set, learnt: Some(&learnt) };
     let signature = signature();
     let main = model.files[0].clone();
     let shipped = Library::model(&side.model.label).is_some_and(|file| file.text == main.text);
@@ -57,22 +61,17 @@ pub(super) fn suite(
         super::exit::INVALID
     };
     let (whole, clauses) = text.clauses().map_err(|errors| invalid(run, errors))?;
-    let says = |model: &Model| fingerprint(model, &letters.program, &[Effect::Undefined]);
-    let said = says(&whole);
-    let set = run.settings.set.clone();
-    let judges =
-        |mutant: &Model| distinguish::judges(Judged { model: mutant, mapping: None, set: &set }, alphabet);
-    // What is no model without a clause, or no longer judges such programs, has nothing to say of it.
+    let said = distinguish::says(judged.instead(&whole), alphabet).map_err(|why| refused(run, why))?;
+    // What is no model without a clause, no longer judges such programs, or says the same of all of them has nothing to say.
     let (clauses_of, mutants): (Vec<&Clause>, Vec<Model>) = clauses
         .iter()
         .filter_map(|clause| Some((clause, text.without(clause).ok()?)))
-        .filter(|(_, mutant)| says(mutant) != said && judges(mutant))
+        .filter(|(_, mutant)| distinguish::says(judged.instead(mutant), alphabet).is_ok_and(|of| of != said))
         .unzip();
-    let judged = |model| Judged { model, mapping: None, set: &set };
     let deadline = run.settings.limits.timeout.map(|t| Instant::now() + t);
     let jobs = run.pool.jobs();
     let size = usize::from(args.size);
-    let wanted = Wanted { model: judged(model), mutants: &mutants, alphabet, size, jobs, deadline };
+    let wanted = Wanted { model: judged, mutants: &mutants, alphabet, size, jobs, deadline };
     let made = distinguish::suite(&wanted).map_err(|why| refused(run, why))?;
     let mut names = BTreeMap::new();
     let mut tests = Vec::new();
@@ -102,8 +101,8 @@ pub(super) fn suite(
         }
         for verdict in [Verdict::Forbidden, Verdict::Allowed] {
             let (allows, forbids) = match verdict {
-                Verdict::Forbidden => (judged(mutant), judged(model)),
-                _ => (judged(model), judged(mutant)),
+                Verdict::Forbidden => (judged.instead(mutant), judged),
+                _ => (judged, judged.instead(mutant)),
             };
             let (allows, forbids) = (vec![allows], vec![forbids]);
             let size = size.min(UNSHOWN);

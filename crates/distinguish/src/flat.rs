@@ -7,6 +7,8 @@
 //! - At most [`MOST_EVENTS`] events, all of which execute: the operators are the textbook ones, as in
 //!   [`cat::algebra::bits`], which the tests hold it against.
 
+use std::sync::Arc;
+
 use cat::algebra::needed;
 use cat::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
@@ -19,8 +21,8 @@ pub type Rows = [u32; MOST_EVENTS];
 
 /// The nodes of a model that its axioms, and what else was asked for, depend on.
 #[derive(Clone, Debug)]
-pub struct Flat<'m> {
-    model: &'m Model,
+pub struct Flat {
+    model: Arc<Model>,
     /// How many events there are.
     n: usize,
     values: Vec<Rows>,
@@ -95,15 +97,16 @@ impl Compiled {
     }
 }
 
-impl<'m> Flat<'m> {
+impl Flat {
     /// For the axioms of the model, the bounds of its free relations, and further nodes.
-    pub fn new(model: &'m Model, further: impl IntoIterator<Item = NodeId>) -> Flat<'m> {
+    pub fn new(whole: Arc<Model>, further: impl IntoIterator<Item = NodeId>) -> Flat {
+        let model: &Model = &whole;
         let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
         let roots = model.axioms.iter().map(|a| a.node).chain(bounds).chain(further);
         let needed = needed(model, roots);
         let values = vec![[0; MOST_EVENTS]; model.nodes.len()];
         let mut flat = Flat {
-            model,
+            model: Arc::clone(&whole),
             n: 0,
             values,
             bases: Vec::new(),
@@ -165,18 +168,12 @@ impl<'m> Flat<'m> {
         flat
     }
 
-    /// The base sets and relations that it depends on.
-    pub fn bases(&self) -> impl Iterator<Item = (BaseId, Kind)> + '_ {
-        self.bases.iter().map(|&(node, id)| (id, self.model.nodes[node].kind))
-    }
-
-    /// Begins a program with that many events; `fill` writes each base set or relation, given its number in
-    /// [`Flat::bases`].
-    pub fn begin(&mut self, n: usize, mut fill: impl FnMut(usize, &mut Rows)) {
+    /// Begins a program with that many events; `fill` writes each base set or relation.
+    pub fn begin(&mut self, n: usize, mut fill: impl FnMut(BaseId, Kind, &mut Rows)) {
         debug_assert!(n <= MOST_EVENTS);
         self.n = n;
-        for i in 0..self.bases.len() {
-            fill(i, &mut self.values[self.bases[i].0]);
+        for &(node, id) in &self.bases {
+            fill(id, self.model.nodes[node].kind, &mut self.values[node]);
         }
     }
 
@@ -232,14 +229,14 @@ impl<'m> Flat<'m> {
     }
 
     fn group(&mut self, group: usize) {
-        let model = self.model;
+        let model = Arc::clone(&self.model);
         let group = &model.groups[group];
         for var in &group.vars {
             self.values[var.index()] = [0; MOST_EVENTS];
         }
         loop {
             for i in group.range.clone() {
-                self.node(Compiled::of(model, i as usize));
+                self.node(Compiled::of(&model, i as usize));
             }
             let mut changed = false;
             for (var, body) in group.vars.iter().zip(&group.bodies) {
@@ -338,12 +335,5 @@ pub fn is_acyclic(rows: &[u32]) -> bool {
             return left == 0;
         }
         left &= !ends;
-    }
-}
-
-#[cfg(test)]
-impl Flat<'_> {
-    pub(crate) fn base_rows(&self) -> Vec<(BaseId, Kind, Rows)> {
-        self.bases.iter().map(|&(node, id)| (id, self.model.nodes[node].kind, self.values[node])).collect()
     }
 }

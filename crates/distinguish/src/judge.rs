@@ -8,12 +8,15 @@
 //! - A relation that is not known here is empty in such programs, or the model is refused.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::flat::{Flat, MOST_EVENTS, Rows, close, is_acyclic, ones};
 use crate::letters::{Alphabet, Name};
 use crate::outcome::{Outcome, alike, orders};
-use crate::shape::{Kind, Shape, Slot};
+use crate::reduced::{Bits, Pairs, Reduced, STANDINGS, Same, reduced};
+use crate::shape::{Kind, MOST_THREADS, Shape, Slot};
 use cat::model::ir::{Effect, FreeId, Kind as Sort, Model, NodeOp, Shape as Form, Test};
+use cat::model::signature::{BaseId, OptionValue};
 use engine::skeleton::base::Base;
 use engine::skeleton::signature::{may_raise, row};
 use engine::task::Task;
@@ -32,6 +35,26 @@ pub struct Judged<'a> {
     pub mapping: Option<&'static Mapping>,
     /// Options of the model.
     pub set: &'a [Setting],
+    /// What was learnt of the letters, if it was.
+    pub learnt: Option<&'a Arc<Learnt>>,
+}
+
+impl<'a> Judged<'a> {
+    /// Another model in its place.
+    pub fn instead<'b>(&self, model: &'b Model) -> Judged<'b>
+    where
+        'a: 'b,
+    {
+        Judged { model, ..*self }
+    }
+
+    /// What the letters mean to it.
+    pub(crate) fn learnt(&self, alphabet: &Alphabet) -> Result<Arc<Learnt>, String> {
+        match self.learnt.filter(|learnt| learnt.options == self.model.options) {
+            Some(learnt) => Ok(Arc::clone(learnt)),
+            None => Ok(Arc::new(Learnt::new(*self, alphabet)?)),
+        }
+    }
 }
 
 /// Relations by where the events stand.
@@ -80,8 +103,8 @@ const RELATIONS: &[(&str, Relation)] = &[
 /// An event of a letter, or of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Event {
-    /// Which base sets it is in, by their number.
-    sets: u128,
+    /// Its type: the initial write, or an event of a letter.
+    ty: u16,
     scope: Option<Scope>,
     reads: bool,
     writes: bool,
@@ -95,17 +118,28 @@ struct Event {
     adds: bool,
 }
 
-/// A model and the program that it is asked about.
-#[derive(Clone, Debug)]
-pub struct Judge<'a> {
-    model: &'a Model,
-    flat: Flat<'a>,
-    /// How each base is made, in the order of [`Flat::bases`]: the number of a set, or a relation.
-    bases: Vec<Result<u8, Relation>>,
+/// What letters mean to models that ask the same of the skeleton.
+#[derive(Debug)]
+pub struct Learnt {
+    /// A program that has them all.
+    test: LitmusTest,
+    options: Vec<OptionValue>,
     /// By letter: its events.
     becomes: Vec<Vec<Event>>,
-    /// The base sets of an initial write.
-    initial: u128,
+    pairs: Pairs,
+    /// How two threads can be placed: which groups they share.
+    apart: Vec<Vec<bool>>,
+    /// Base sets by type, base relations by pair; or why none is asked for.
+    bases: BTreeMap<BaseId, Result<Bits, String>>,
+}
+
+/// A model and the program that it is asked about.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    model: Arc<Model>,
+    learnt: Arc<Learnt>,
+    leaves: Arc<Vec<Bits>>,
+    flat: Flat,
     /// Flags that mean that the program is undefined.
     flags: Vec<usize>,
     /// When it is known whether they are raised.
@@ -118,8 +152,6 @@ pub struct Judge<'a> {
     /// The program that was turned to.
     loaded: Option<(Shape, Vec<Place>, Vec<usize>)>,
     events: Vec<Event>,
-    /// What relations were made for: those hold that do not depend on scopes.
-    stand: (Vec<Stand>, Vec<Place>),
     /// What no choice can change is not rejected.
     possible: bool,
     /// By instruction: its event that reads, and that writes.
@@ -134,9 +166,6 @@ pub struct Judge<'a> {
     least: Vec<Vec<usize>>,
 }
 
-/// Where an event stands: its thread, its instruction, its location, whether it reads, writes, and does so by another address.
-type Stand = (Option<u8>, u8, Option<u8>, bool, bool, [bool; 2]);
-
 /// A free order, its bounds, and the ways to choose it.
 #[derive(Clone, Debug)]
 struct Ways {
@@ -147,87 +176,243 @@ struct Ways {
     all: Vec<Vec<u32>>,
 }
 
-impl<'a> Judge<'a> {
-    /// Learns what letters mean to a model. With `flags`, it can say whether programs are defined.
+impl Learnt {
+    /// Learns them from a program that has them all.
     ///
     /// # Errors
-    /// Why the model cannot judge such programs.
-    pub fn new(judged: Judged<'a>, alphabet: &Alphabet, flags: bool) -> Result<Judge<'a>, String> {
+    /// Why there is none, or the model cannot judge it.
+    pub fn new(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Learnt, String> {
         let model = judged.model;
         let test = sample(alphabet, judged.mapping)?;
-        // What no program of these letters has cannot make it undefined.
-        let undefined =
-            |i: &usize| model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &test.program);
-        let flags: Vec<usize> = (0..model.flags.len()).filter(undefined).filter(|_| flags).collect();
-        let is_order = |f: &usize| model.free[*f].shape == Form::Order;
-        let least: Vec<Vec<usize>> = (0..model.free.len())
-            .filter(is_order)
-            .map(
-                |f| if flags.is_empty() { least(model, FreeId(f as u32)).unwrap_or_default() } else { Vec::new() },
-            )
-            .collect();
-        let flat = Flat::new(model, flags.iter().map(|&f| model.flags[f].node));
         let mut task = Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
-        let mut sets: Vec<cat::rel::EventSet> = Vec::new();
-        let mut bases = Vec::new();
-        for (id, sort) in flat.bases() {
-            let name = row(id).name;
-            if sort == Sort::Set {
-                let Base::Set(set) = task.base(id) else { unreachable!("models are typed") };
-                sets.push(set.clone());
-                bases.push(Ok(sets.len() as u8 - 1));
-                continue;
-            }
-            let known = RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1);
-            let Base::Rel(found) = task.base(id) else { unreachable!("models are typed") };
-            if known.is_none() && !(found.fixed.is_empty() && found.open.is_empty()) {
-                return Err(format!("`{}` speaks of `{name}`, which such programs have", model.name));
-            }
-            bases.push(Err(known.unwrap_or(Relation::Empty)));
-        }
-        if sets.len() > 128 {
-            return Err(format!("`{}` speaks of more than 128 base sets", model.name));
-        }
-        let sets_of = |e: usize| (0..sets.len()).filter(|&s| sets[s].has(e)).fold(0, |all, s| all | 1u128 << s);
-        let mut initial = 0;
-        let mut by_line: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
+        let mut by_line: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut initial = None;
         for (e, event) in task.sk.events.iter().enumerate() {
-            let (reads, writes, sets, scope) = (event.is_read(), event.is_write(), sets_of(e), event.scope);
             match event.thread {
-                None => initial = sets,
+                None => initial = Some(e),
                 Some(t) if t.0 == 0 => {
-                    let line = task.sk.program.thread(t).code[event.instr].line;
-                    let (thread, slot, location, aliased, adds) = (None, 0, None, false, false);
-                    let event = Event { sets, scope, reads, writes, thread, slot, location, aliased, adds };
-                    by_line.entry(line).or_default().push(event);
+                    by_line.entry(task.sk.program.thread(t).code[event.instr].line).or_default().push(e);
                 }
                 Some(_) => {}
             }
         }
+        // By type: an event of the sample that has it, and its letter.
+        let mut types: Vec<(usize, Option<usize>)> = vec![(initial.ok_or("no initial write")?, None)];
         // A fence may become nothing; its line has no events then.
         let first = test.program.threads[0].code.first().map_or(0, |i| i.line);
-        let line = |l: usize| by_line.remove(&(first + l as u32)).unwrap_or_default();
-        let mut line = line;
-        let mut becomes: Vec<Vec<Event>> = (0..alphabet.letters.len()).map(&mut line).collect();
-        for (events, letter) in becomes.iter_mut().zip(&alphabet.letters) {
-            for event in events {
-                (event.aliased, event.adds) = (letter.name == Name::Alias, letter.kind == Kind::Reduce);
+        let mut becomes = vec![Vec::new(); alphabet.letters.len()];
+        for (l, letter) in alphabet.letters.iter().enumerate() {
+            for e in by_line.remove(&(first + l as u32)).unwrap_or_default() {
+                let event = &task.sk.events[e];
+                becomes[l].push(Event {
+                    ty: types.len() as u16,
+                    scope: event.scope,
+                    reads: event.is_read(),
+                    writes: event.is_write(),
+                    thread: None,
+                    slot: 0,
+                    location: None,
+                    aliased: letter.name == Name::Alias,
+                    adds: letter.kind == Kind::Reduce,
+                });
+                types.push((e, Some(l)));
             }
         }
+        let two = alphabet.placements(2).into_iter();
+        let mut placed: Vec<(Vec<bool>, Vec<Place>)> =
+            two.map(|places| (groups(&places[0], &places[1]), places)).collect();
+        placed.sort_by(|a, b| a.0.cmp(&b.0));
+        placed.dedup_by(|a, b| a.0 == b.0);
+        let apart: Vec<Vec<bool>> = placed.iter().map(|p| p.0.clone()).collect();
+        let count = types.len();
+        let mut pairs = Pairs {
+            types: count,
+            possible: Bits::none(count * count * STANDINGS),
+            inverse: [0; STANDINGS],
+            own: 0,
+        };
+        (0..STANDINGS).for_each(|s| pairs.inverse[s] = (s & 1 | inverse(s >> 1) << 1) as u8);
+        pairs.own = 1 << (OWN << 1) | 1 << (OWN << 1 | 1);
+        let of: Vec<Event> = [Event::INITIAL].into_iter().chain(becomes.iter().flatten().copied()).collect();
+        // Each pair, with two events that stand so, and their places.
+        let mut examples = Vec::new();
+        for (a, b, standing) in (0..count)
+            .flat_map(|a| (0..count).flat_map(move |b| (0..STANDINGS).map(move |standing| (a, b, standing))))
+        {
+            let letters = (types[a].1, types[b].1);
+            let Some(example) = example((&of[a], &of[b]), letters, standing, apart.len()) else { continue };
+            let class = (standing >> 1).checked_sub(PLACED);
+            let places = &placed[class.unwrap_or(0)].1;
+            pairs.possible.add(pairs.at(a, b, standing));
+            examples.push((pairs.at(a, b, standing), example, places));
+        }
+        let mut bases = BTreeMap::new();
+        for node in &model.nodes {
+            let NodeOp::Base(id) = node.op else { continue };
+            let name = row(id).name;
+            let bits = match task.base(id) {
+                _ if bases.contains_key(&id) => continue,
+                Base::Set(set) => {
+                    let mut bits = Bits::none(count);
+                    (0..count).filter(|t| set.has(types[*t].0)).for_each(|t| bits.add(t));
+                    Ok(bits)
+                }
+                Base::Rel(found) => match RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1) {
+                    None if !(found.fixed.is_empty() && found.open.is_empty()) => {
+                        Err(format!("`{}` speaks of `{name}`, which such programs have", model.name))
+                    }
+                    relation => {
+                        let mut bits = Bits::none(count * count * STANDINGS);
+                        let relation = relation.unwrap_or(Relation::Empty);
+                        let related = |e: &&(usize, [(usize, Event); 2], &Vec<Place>)| {
+                            let [(i, a), (j, b)] = &e.1;
+                            is_related(relation, (*i, a), (*j, b), e.2)
+                        };
+                        examples.iter().filter(related).for_each(|e| bits.add(e.0));
+                        Ok(bits)
+                    }
+                },
+            };
+            bases.insert(id, bits);
+        }
         task.open.clear();
+        let options = model.options.clone();
+        Ok(Learnt { test, options, becomes, pairs, apart, bases })
+    }
+}
+
+/// How an event stands to itself, and from where on standings say which groups two threads share.
+const OWN: usize = 0;
+const PLACED: usize = 8;
+
+/// How the first event stands to the second if the second stands so to the first.
+fn inverse(standing: usize) -> usize {
+    match standing {
+        1 => 2,
+        2 => 1,
+        3 => 4,
+        4 => 3,
+        5 => 6,
+        6 => 5,
+        same => same,
+    }
+}
+
+/// How two events stand to each other: of one thread, whether in one instruction and which one first; of several, which of
+/// the ways to place them it is. The last bit: whether they access one location.
+fn standing((i, a): (usize, &Event), (j, b): (usize, &Event), class: impl Fn(u8, u8) -> usize) -> usize {
+    let how = match (a.thread, b.thread) {
+        _ if i == j => OWN,
+        (None, None) => 7,
+        (None, Some(_)) => 5,
+        (Some(_), None) => 6,
+        (Some(x), Some(y)) if x != y => PLACED + class(x, y),
+        _ if a.slot == b.slot => 1 + usize::from(i > j),
+        _ => 3 + usize::from(i > j),
+    };
+    how << 1 | usize::from(a.location.is_some() && a.location == b.location)
+}
+
+/// Two events of types that stand so to each other, if there can be such.
+fn example(
+    (a, b): (&Event, &Event),
+    letters: (Option<usize>, Option<usize>),
+    standing: usize,
+    classes: usize,
+) -> Option<[(usize, Event); 2]> {
+    let (how, one) = (standing >> 1, standing & 1 == 1);
+    let accesses = |e: &Event| e.reads || e.writes;
+    let located = |e: &Event, at: u8| accesses(e).then_some(at);
+    let both = accesses(a) && accesses(b);
+    let thread = |e: &Event, of: u8| (e.ty != 0).then_some(of);
+    let own = || a.ty == b.ty && one == accesses(a);
+    let initial = (a.ty == 0, b.ty == 0);
+    let in_one = || initial == (false, false) && letters.0 == letters.1 && one == both;
+    let fits = match how {
+        OWN => own(),
+        1 => in_one() && a.ty < b.ty,
+        2 => in_one() && a.ty > b.ty,
+        3 | 4 => initial == (false, false) && (both || !one),
+        5 => initial == (true, false) && (both || !one),
+        6 => initial == (false, true) && (both || !one),
+        7 => initial == (true, true) && !one,
+        how => how - PLACED < classes && initial == (false, false) && (both || !one),
+    };
+    let (i, j) = match how {
+        OWN => (0, 0),
+        2 | 4 | 6 => (1, 0),
+        _ => (0, 1),
+    };
+    let slot = |at: usize| if how == 3 || how == 4 { at as u8 } else { 0 };
+    let other = u8::from(how >= PLACED);
+    let of = |e: &Event, at: usize, t: u8, l: u8| Event {
+        thread: thread(e, t),
+        slot: slot(at),
+        location: located(e, l),
+        ..*e
+    };
+    let elsewhere = u8::from(!one && how != OWN);
+    fits.then(|| [(i, of(a, i, 0, 0)), (j, of(b, j, other, elsewhere))])
+}
+
+/// Which groups two threads share.
+fn groups(p: &Place, q: &Place) -> Vec<bool> {
+    let scopes = [Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
+    let shared = scopes.iter().map(|scope| p.same(q, *scope));
+    shared.chain([p.same_gpu(q), p.kernel == q.kernel]).collect()
+}
+
+impl Event {
+    const INITIAL: Event = Event {
+        ty: 0,
+        scope: None,
+        reads: false,
+        writes: true,
+        thread: None,
+        slot: 0,
+        location: None,
+        aliased: false,
+        adds: false,
+    };
+}
+
+impl Judge {
+    /// Learns what letters mean to a model. With `flags`, it can say whether programs are defined.
+    ///
+    /// # Errors
+    /// Why the model cannot judge such programs.
+    pub fn new(judged: Judged<'_>, alphabet: &Alphabet, flags: bool) -> Result<Judge, String> {
+        Judge::of(judged, judged.learnt(alphabet)?, flags)
+    }
+
+    /// The same with what was learnt.
+    ///
+    /// # Errors
+    /// Why the model cannot judge such programs.
+    pub fn of(judged: Judged<'_>, learnt: Arc<Learnt>, flags: bool) -> Result<Judge, String> {
+        let Reduced { model, leaves } = reduced_by(judged.model, &learnt, flags)?;
+        let flags: Vec<usize> = (0..model.flags.len()).collect();
+        let is_order = |f: &usize| model.free[*f].shape == Form::Order;
+        let least: Vec<Vec<usize>> =
+            (0..model.free.len())
+                .filter(is_order)
+                .map(|f| {
+                    if flags.is_empty() { least(&model, FreeId(f as u32)).unwrap_or_default() } else { Vec::new() }
+                })
+                .collect();
+        let model = Arc::new(model);
+        let flat = Flat::new(Arc::clone(&model), flags.iter().map(|&f| model.flags[f].node));
         Ok(Judge {
-            model,
-            bases,
-            becomes,
-            initial,
             flagged: flags.iter().map(|&f| flat.stage(model.flags[f].node)).fold(1, usize::max),
+            model,
+            learnt,
+            leaves: Arc::new(leaves),
             alike: (None, Vec::new()),
             outcomes: (None, Vec::new()),
             flat,
             flags,
             loaded: None,
             events: Vec::new(),
-            stand: Default::default(),
             possible: true,
             reading: Vec::new(),
             writing: Vec::new(),
@@ -253,21 +438,11 @@ impl<'a> Judge<'a> {
         self.reading.clear();
         self.writing.clear();
         for l in 0..shape.locations() as u8 {
-            self.events.push(Event {
-                sets: self.initial,
-                scope: None,
-                reads: false,
-                writes: true,
-                thread: None,
-                slot: 0,
-                location: Some(l),
-                aliased: false,
-                adds: false,
-            });
+            self.events.push(Event { location: Some(l), ..Event::INITIAL });
         }
         for (i, ((thread, slot), &letter)) in shape.slots().zip(letters).enumerate() {
             let (mut reading, mut writing) = (None, None);
-            for event in &self.becomes[letter] {
+            for event in &self.learnt.becomes[letter] {
                 let accesses = event.reads || event.writes;
                 if event.reads {
                     reading = Some(self.events.len());
@@ -285,24 +460,39 @@ impl<'a> Judge<'a> {
         if n > MOST_EVENTS {
             return false;
         }
-        let stands =
-            || self.events.iter().map(|e| (e.thread, e.slot, e.location, e.reads, e.writes, [e.aliased, e.adds]));
-        let moved = self.stand.1 != places || !stands().eq(self.stand.0.iter().copied());
-        if moved {
-            self.stand = (stands().collect(), places.to_vec());
-        }
-        let (events, bases) = (&self.events, &self.bases);
-        self.flat.begin(n, |base, rows| match bases[base] {
-            Ok(set) => {
-                rows[0] = (0..n).filter(|&e| events[e].sets >> set & 1 == 1).fold(0, |all, e| all | 1 << e);
+        let Learnt { pairs, apart, .. } = &*self.learnt;
+        let mut classes = [[0; MOST_THREADS]; MOST_THREADS];
+        let placed = &places[..shape.threads.len()];
+        for (x, p) in placed.iter().enumerate() {
+            for (y, q) in placed.iter().enumerate().filter(|(y, _)| *y != x) {
+                let shared = groups(p, q);
+                classes[x][y] =
+                    apart.iter().position(|known| *known == shared).expect("placements of two are all");
             }
-            Err(relation) if moved || relation == Relation::Inclusion => {
-                for (i, a) in events.iter().enumerate() {
-                    let related = |j: usize| is_related(relation, (i, a), (j, &events[j]), places);
-                    rows[i] = (0..n).filter(|&j| related(j)).fold(0, |all, j| all | 1 << j);
+        }
+        let events = &self.events;
+        let pair = |i: usize, j: usize| {
+            let (a, b) = (&events[i], &events[j]);
+            let class = |x: u8, y: u8| classes[usize::from(x)][usize::from(y)];
+            pairs.at(a.ty.into(), b.ty.into(), standing((i, a), (j, b), class))
+        };
+        let mut numbers = [[0; MOST_EVENTS]; MOST_EVENTS];
+        (0..n).for_each(|i| (0..n).for_each(|j| numbers[i][j] = pair(i, j)));
+        let leaves = &self.leaves;
+        self.flat.begin(n, |leaf, sort, rows| {
+            let bits = &leaves[leaf.index()];
+            match sort {
+                Sort::Set => {
+                    let is_in = |e: &usize| bits.has(events[*e].ty.into());
+                    rows[0] = (0..n).filter(is_in).fold(0, |all, e| all | 1 << e);
+                }
+                Sort::Rel => {
+                    for (row, numbers) in rows.iter_mut().zip(&numbers[..n]) {
+                        let related = |j: &usize| bits.has(numbers[*j]);
+                        *row = (0..n).filter(related).fold(0, |all, j| all | 1 << j);
+                    }
                 }
             }
-            Err(_) => {}
         });
         self.possible = self.flat.run(0, |_| false).is_ok();
         // What comes behind the axiom that nothing keeps was not computed for this program.
@@ -480,10 +670,33 @@ impl<'a> Judge<'a> {
         good
     }
 
-    /// The rows of a base relation or set of the program, for tests.
+    /// The rows of the bases of a model for the program, for tests.
     #[cfg(test)]
-    pub(crate) fn base_rows(&self) -> Vec<(cat::model::signature::BaseId, Sort, Rows)> {
-        self.flat.base_rows()
+    pub(crate) fn base_rows(&self) -> Vec<(BaseId, Sort, Rows)> {
+        let places = &self.loaded.as_ref().expect("a program").1;
+        let class = |x: u8, y: u8| {
+            let shared = groups(&places[usize::from(x)], &places[usize::from(y)]);
+            self.learnt.apart.iter().position(|known| *known == shared).expect("known")
+        };
+        let of = |(id, bits): (&BaseId, &Result<Bits, String>)| {
+            let (bits, n) = (bits.as_ref().expect("it judges"), self.events.len());
+            let mut rows = [0; MOST_EVENTS];
+            let is_set = bits.is_of(self.learnt.pairs.types);
+            let sort = if is_set { Sort::Set } else { Sort::Rel };
+            for (i, a) in self.events.iter().enumerate() {
+                let related = |j: &usize| {
+                    let b = &self.events[*j];
+                    let pairs = &self.learnt.pairs;
+                    bits.has(pairs.at(a.ty.into(), b.ty.into(), standing((i, a), (*j, b), class)))
+                };
+                match sort {
+                    Sort::Set => rows[0] |= u32::from(bits.has(a.ty.into())) << i,
+                    Sort::Rel => rows[i] = (0..n).filter(related).fold(0, |all, j| all | 1 << j),
+                }
+            }
+            (*id, sort, rows)
+        };
+        self.learnt.bases.iter().map(of).collect()
     }
 }
 
@@ -566,9 +779,38 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
     }
 }
 
-/// Whether the model can judge programs of these letters.
-pub fn judges(judged: Judged<'_>, alphabet: &Alphabet) -> bool {
-    Judge::new(judged, alphabet, true).is_ok()
+/// What a model says of programs of these letters; with `flags`, which are defined, too.
+fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<Reduced, String> {
+    // What no program of these letters has cannot make it undefined.
+    let undefined =
+        |i: &usize| model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &learnt.test.program);
+    let flags: Vec<usize> = (0..model.flags.len()).filter(undefined).filter(|_| flags).collect();
+    let mut refused = None;
+    let reduced = reduced(model, &flags, &learnt.pairs, |id| match &learnt.bases[&id] {
+        Ok(bits) => bits.clone(),
+        Err(why) => {
+            refused = Some(why.clone());
+            Bits::none(learnt.pairs.types * learnt.pairs.types * STANDINGS)
+        }
+    });
+    refused.map_or(Ok(reduced), Err)
+}
+
+/// What a model says of programs of these letters, for the same reasons: equal for models of which none can tell them apart.
+///
+/// # Errors
+/// Why it cannot judge such programs.
+pub fn says(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Says, String> {
+    let learnt = judged.learnt(alphabet)?;
+    let same = reduced_by(judged.model, &learnt, true)?.same();
+    Ok(Says { same, becomes: learnt.becomes.clone() })
+}
+
+/// What a model says, and of which events.
+#[derive(Debug, PartialEq)]
+pub struct Says {
+    same: Same,
+    becomes: Vec<Vec<Event>>,
 }
 
 /// A program of two threads, each with every letter once, a line each.

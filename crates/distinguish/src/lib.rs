@@ -5,6 +5,7 @@
 //! | [`shape`] | threads of instructions without orders, scopes and places, by size |
 //! | [`letters`] | what orders and scopes an instruction may have, and how a program of such is written |
 //! | [`outcome`] | what a program of a shape may show |
+//! | [`reduced`] | a model as far as programs of some letters go |
 //! | [`flat`] | a model's table over machine words |
 //! | [`judge`] | a model, asked about small programs |
 //! | [`mod@search`] | the search; [`fn@suite`], the minimal conformance suite of one model |
@@ -22,10 +23,11 @@ pub mod flat;
 pub mod judge;
 pub mod letters;
 pub mod outcome;
+pub mod reduced;
 pub mod search;
 pub mod shape;
 
-pub use judge::{Judged, judges, sample};
+pub use judge::{Judged, Learnt, Says, says};
 pub use letters::{Alphabet, Further};
 pub use outcome::Tier;
 pub use search::{Answer, Found, Minimal, Sought, Suite, Wanted, search, suite};

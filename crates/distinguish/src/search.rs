@@ -13,8 +13,8 @@
 //! # Invariants
 //! - What is found is the first in a fixed order, whatever the number of threads that look for it.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::judge::{Judge, Judged};
@@ -149,10 +149,10 @@ pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
 #[derive(Clone)]
 struct Searcher<'a> {
     alphabet: &'a Alphabet,
-    allows: Vec<Judge<'a>>,
-    forbids: Vec<Judge<'a>>,
+    allows: Vec<Judge>,
+    forbids: Vec<Judge>,
     /// Models of the language itself, which may call a program undefined.
-    defines: Vec<Judge<'a>>,
+    defines: Vec<Judge>,
     compared: Compared,
     deadline: Option<Instant>,
     /// Time ran out in the middle of a shape.
@@ -163,22 +163,22 @@ struct Searcher<'a> {
 impl<'a> Searcher<'a> {
     fn new(sought: &Sought<'a>) -> Result<Searcher<'a>, String> {
         let alphabet = sought.alphabet;
-        let judges = |all: &[Judged<'a>]| -> Result<Vec<Judge<'a>>, String> {
-            all.iter().map(|judged| Judge::new(*judged, alphabet, false)).collect()
+        let mut defines: Vec<Judge> = Vec::new();
+        let mut judges = |all: &[Judged<'a>]| -> Result<Vec<Judge>, String> {
+            let mut judges = Vec::new();
+            for (i, judged) in all.iter().enumerate() {
+                let learnt = judged.learnt(alphabet)?;
+                judges.push(Judge::of(*judged, Arc::clone(&learnt), false)?);
+                if i == 0 && judged.mapping.is_none() {
+                    let judge = Judge::of(*judged, learnt, true)?;
+                    defines.extend(judge.knows_undefined().then_some(judge));
+                }
+            }
+            Ok(judges)
         };
-        let (mut allows, mut forbids) = (judges(&sought.allows)?, judges(&sought.forbids)?);
-        let mut defines: Vec<Judge<'a>> = Vec::new();
-        for judged in [sought.forbids.first(), sought.allows.first()].into_iter().flatten() {
-            if judged.mapping.is_some() {
-                continue;
-            }
-            let judge = Judge::new(*judged, alphabet, true)?;
-            if judge.knows_undefined() {
-                defines.push(judge);
-            }
-        }
+        let (mut forbids, mut allows) = (judges(&sought.forbids)?, judges(&sought.allows)?);
         let mut holds = |compared| {
-            let all = |judges: &mut Vec<Judge<'a>>, up, says: Says<'a>| {
+            let all = |judges: &mut Vec<Judge>, up, says: Says| {
                 judges.iter_mut().all(|judge| tried(judge, alphabet, compared, up, says))
             };
             all(&mut forbids, true, |judge, _, outcome| !judge.allows(outcome))
@@ -330,17 +330,12 @@ impl<'a> Searcher<'a> {
 type Program<'s> = (&'s Shape, &'s [Place], &'s [usize]);
 
 /// Whether all judges allow the outcome, or forbid it.
-fn says(
-    judges: &mut [Judge<'_>],
-    (shape, places, letters): Program<'_>,
-    outcome: &Outcome,
-    allowed: bool,
-) -> bool {
+fn says(judges: &mut [Judge], (shape, places, letters): Program<'_>, outcome: &Outcome, allowed: bool) -> bool {
     judges.iter_mut().all(|judge| judge.load(shape, places, letters) && judge.allows(outcome) == allowed)
 }
 
 /// Whether no judge calls the program undefined.
-fn is_defined(judges: &mut [Judge<'_>], (shape, places, letters): Program<'_>) -> bool {
+fn is_defined(judges: &mut [Judge], (shape, places, letters): Program<'_>) -> bool {
     judges.iter_mut().all(|judge| judge.defines(shape, places, letters))
 }
 
@@ -490,10 +485,10 @@ fn classes(alphabet: &Alphabet, kind: Kind, compared: Compared) -> Vec<Vec<usize
 }
 
 /// What a judge says of an outcome of the program that it was turned to.
-type Says<'a> = fn(&mut Judge<'a>, Program<'_>, &Outcome) -> bool;
+type Says = fn(&mut Judge, Program<'_>, &Outcome) -> bool;
 
 /// Tries whether a judge that says so of a program says so of those with stronger letters (`up`), or weaker ones.
-fn tried<'a>(judge: &mut Judge<'a>, alphabet: &Alphabet, compared: Compared, up: bool, says: Says<'a>) -> bool {
+fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, says: Says) -> bool {
     let slot = |kind, l: u8| Slot { kind, location: Some(l) };
     let fence = Slot { kind: Kind::Fence, location: None };
     let (r, w) = (Kind::Read, Kind::Write);
@@ -534,9 +529,10 @@ fn tried<'a>(judge: &mut Judge<'a>, alphabet: &Alphabet, compared: Compared, up:
                 }
             }
         };
-        let end = said(&if up { alphabet.together(2) } else { alphabet.apart(2) });
-        alphabet.placements(2).iter().all(|places| {
-            let here = said(places);
+        let end = if up { alphabet.together(2) } else { alphabet.apart(2) };
+        let all: Vec<_> = alphabet.placements(2).into_iter().map(|places| (said(&places), places)).collect();
+        let end = all.iter().find(|(_, places)| *places == end).map(|(said, _)| said);
+        all.iter().all(|(here, _)| {
             let follows = |letters: &Vec<usize>| {
                 (0..letters.len()).all(|i| {
                     choices[i].iter().map(|l| l[0]).filter(|&l| compared.has(alphabet, letters[i], l, up)).all(
@@ -548,7 +544,7 @@ fn tried<'a>(judge: &mut Judge<'a>, alphabet: &Alphabet, compared: Compared, up:
                     )
                 })
             };
-            here.iter().all(follows) && (compared != Compared::All || here.is_subset(&end))
+            here.iter().all(follows) && (compared != Compared::All || end.is_some_and(|end| here.is_subset(end)))
         })
     })
 }

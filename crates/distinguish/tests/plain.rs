@@ -288,8 +288,8 @@ fn none_is_found_where_there_is_none() {
         let alphabet = Alphabet::new(language.dialect, &[]);
         let found = |size| {
             let sought = Sought {
-                allows: vec![Judged { model: &a_model, mapping, set: &[] }],
-                forbids: vec![Judged { model: &b_model, mapping: None, set: &[] }],
+                allows: vec![Judged { model: &a_model, mapping, set: &[], learnt: None }],
+                forbids: vec![Judged { model: &b_model, mapping: None, set: &[], learnt: None }],
                 alphabet: &alphabet,
                 size,
                 tiers: &[Tier::Critical, Tier::Other],

@@ -5,11 +5,12 @@ use crate::letters::Further;
 use crate::outcome::outcomes;
 use crate::search::Found;
 use crate::shape::shapes;
-use cat::model::load_shipped;
+use cat::model::clauses::Text;
+use cat::model::{Library, Shipped, load_shipped};
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits};
 use program::Dialect;
-use verdict::Verdict;
+use verdict::{Reason, Verdict};
 use why::Session;
 
 /// Numbers that look random and are the same everywhere.
@@ -51,7 +52,7 @@ fn judges_agree_with_sessions() {
         let dialect = mapping.map(|m| m.from).or(Dialect::of_model(name)).unwrap_or_default();
         let further = [Further::System, Further::Cluster, Further::Reduce, Further::Alias, Further::Surface];
         let alphabet = Alphabet::new(dialect, &further);
-        let judged = Judged { model: &model, mapping, set: &[] };
+        let judged = Judged { model: &model, mapping, set: &[], learnt: None };
         let mut judge = Judge::new(judged, &alphabet, true).expect("it speaks of such programs");
         for size in 2..=4 {
             let shapes = shapes(size, alphabet.has(Kind::Reduce));
@@ -96,6 +97,64 @@ fn judges_agree_with_sessions() {
     }
 }
 
+/// A clause of which it is known that it says nothing of these programs: sessions agree, on programs at random.
+#[test]
+fn clauses_that_say_nothing_change_no_answer() {
+    let mut numbers = Numbers(2);
+    let (mut silent, mut speaking) = (0, 0);
+    for name in ["ptx", "cuda", "opencl-3.1", "c11", "sc"] {
+        let signature = signature();
+        let text = Text {
+            main: Library::model(name).expect("shipped"),
+            name,
+            includes: &Shipped,
+            signature: &signature,
+            prelude: None,
+        };
+        let (model, clauses) = text.clauses().expect("valid");
+        let alphabet = Alphabet::new(Dialect::of_model(name).unwrap_or_default(), &[]);
+        let plain = Judged { model: &model, mapping: None, set: &[], learnt: None };
+        let learnt = Arc::new(Learnt::new(plain, &alphabet).expect("it judges"));
+        let judged = Judged { learnt: Some(&learnt), ..plain };
+        let said = says(judged, &alphabet).expect("it judges");
+        for clause in &clauses {
+            let Ok(mutant) = text.without(clause) else { continue };
+            let Ok(of) = says(judged.instead(&mutant), &alphabet) else { continue };
+            if of != said {
+                speaking += 1;
+                continue;
+            }
+            silent += 1;
+            for _ in 0..1 + usize::from(std::env::var_os("FENCEPOST_LONG").is_some()) * 9 {
+                let shapes = shapes(2 + numbers.below(3), false);
+                let shape = shapes[numbers.below(shapes.len())].clone();
+                let placements = alphabet.placements(shape.threads.len());
+                let places = placements[numbers.below(placements.len())].clone();
+                let mut letters = Vec::new();
+                for (_, slot) in shape.slots() {
+                    let all: Vec<usize> = alphabet.of(slot.kind).collect();
+                    letters.push(all[numbers.below(all.len())]);
+                }
+                let all = outcomes(&shape);
+                let outcome = all[numbers.below(all.len())].clone();
+                let text = Found { shape, places, letters, outcome }.text(&alphabet, "T", "");
+                let test = read(&text).unwrap_or_else(|why| panic!("{why}"));
+                let answers = [&model, &mutant].map(|model| {
+                    let mut session = Session::new(&test, model, Engine::Enumerate, Limits::default(), &[]);
+                    let verdict = session.reachability(test.condition.as_ref(), false).verdict;
+                    (verdict, session.undefined().map(|answer| answer.verdict))
+                });
+                // What an implementation may settle as it likes is no part of what is said.
+                if matches!(answers[1].0.reason(), Some(Reason::ImplementationDefined { .. })) {
+                    continue;
+                }
+                assert_eq!(answers[0], answers[1], "{name} without {}:\n{text}", clause.name);
+            }
+        }
+    }
+    assert!(silent > 500 && speaking > 200, "{silent} say nothing, {speaking} may");
+}
+
 /// An axiom that excludes a program at once leaves what comes behind it as it was for the one before, which may have had more
 /// events.
 #[test]
@@ -105,8 +164,8 @@ fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
     let source = diag::SourceFile::new("test.cat", text.to_owned());
     let model = cat::model::load(source, "test", &cat::model::Shipped, &signature(), None).expect("valid");
     let alphabet = Alphabet::new(Dialect::Ptx, &[]);
-    let mut judge =
-        Judge::new(Judged { model: &model, mapping: None, set: &[] }, &alphabet, true).expect("it judges");
+    let mut judge = Judge::new(Judged { model: &model, mapping: None, set: &[], learnt: None }, &alphabet, true)
+        .expect("it judges");
     let mut asked = |shape: &Shape| {
         let letters: Vec<usize> =
             shape.slots().map(|(_, s)| alphabet.of(s.kind).next().expect("there is one")).collect();

@@ -13,6 +13,7 @@
 //! observable; a suite is made for each axiom.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -82,8 +83,7 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     let mut suite = Suite::default();
     for size in 1..=wanted.size {
         let shapes = shapes(size, alphabet.has(Kind::Reduce));
-        let minimal =
-            |asked: &mut Asked<'_>, shape: &Shape| asked.minimal(shape, alphabet, compared, wanted.deadline);
+        let minimal = |asked: &mut Asked, shape: &Shape| asked.minimal(shape, alphabet, compared, wanted.deadline);
         let (found, done) = each(&asked, &shapes, wanted.jobs, minimal);
         suite.tests.extend(found.into_iter().flatten().map(|test| Minimal { test, needs: Vec::new() }));
         if done < shapes.len() {
@@ -95,7 +95,7 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     let tests: Vec<Found> = suite.tests.iter().map(|minimal| minimal.test.clone()).collect();
     // A mutant after the other, each with all tests: programs that follow each other are alike.
     let numbers: Vec<usize> = (0..mutants.len()).collect();
-    let allowed = |mutants: &mut Vec<Asked<'_>>, mutant: &usize| {
+    let allowed = |mutants: &mut Vec<Asked>, mutant: &usize| {
         let mut found = Vec::new();
         for (number, test) in tests.iter().enumerate() {
             if stop::late(wanted.deadline) {
@@ -148,18 +148,19 @@ type Definedness = FxHashMap<Vec<usize>, Vec<(Vec<Place>, bool)>>;
 
 /// A model, asked what it forbids.
 #[derive(Clone)]
-pub(super) struct Asked<'a> {
-    judge: Judge<'a>,
+pub(super) struct Asked {
+    judge: Judge,
     /// If it knows undefined behaviour.
-    defines: Option<Judge<'a>>,
+    defines: Option<Judge>,
     /// Whether programs are defined: those of one shape, and what is left of them without an instruction.
     defined: Vec<(Shape, Definedness)>,
 }
 
-impl<'a> Asked<'a> {
-    pub(super) fn new(judged: Judged<'a>, alphabet: &Alphabet) -> Result<Asked<'a>, String> {
-        let judge = Judge::new(judged, alphabet, false)?;
-        let defines = Some(Judge::new(judged, alphabet, true)?).filter(Judge::knows_undefined);
+impl Asked {
+    pub(super) fn new(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Asked, String> {
+        let learnt = judged.learnt(alphabet)?;
+        let judge = Judge::of(judged, Arc::clone(&learnt), false)?;
+        let defines = Some(Judge::of(judged, learnt, true)?).filter(Judge::knows_undefined);
         Ok(Asked { judge, defines, defined: Vec::new() })
     }
 

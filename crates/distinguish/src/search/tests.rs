@@ -19,8 +19,8 @@ fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) 
     let dialect = mapping.map(|m| m.from).or(Dialect::of_model(a)).or(Dialect::of_model(b)).unwrap_or_default();
     let alphabet = Alphabet::new(dialect, &[]);
     test(Sought {
-        allows: vec![Judged { model: &a_model, mapping, set: &[] }],
-        forbids: vec![Judged { model: &b_model, mapping: None, set: &[] }],
+        allows: vec![Judged { model: &a_model, mapping, set: &[], learnt: None }],
+        forbids: vec![Judged { model: &b_model, mapping: None, set: &[], learnt: None }],
         alphabet: &alphabet,
         size: 4,
         tiers: &[Tier::Critical, Tier::Other],
@@ -44,8 +44,7 @@ fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
                 let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
                 let mut differ = Vec::new();
                 for outcome in &all {
-                    let says =
-                        |judge: &mut Judge<'_>| judge.load(shape, &places, &letters) && judge.allows(outcome);
+                    let says = |judge: &mut Judge| judge.load(shape, &places, &letters) && judge.allows(outcome);
                     if says(&mut searcher.allows[0]) && !says(&mut searcher.forbids[0]) {
                         differ.push(outcome.clone());
                     }
@@ -134,7 +133,7 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     stores.for_each(|row| row.steps.retain(|step| step.kind != Kind::Fence));
     let without: &'static Mapping = Box::leak(Box::new(without));
     let alphabet = Alphabet::new(Dialect::Cuda, &[]);
-    let judged = |mapping| vec![Judged { model: &ptx, mapping: Some(mapping), set: &[] }];
+    let judged = |mapping| vec![Judged { model: &ptx, mapping: Some(mapping), set: &[], learnt: None }];
     for (allows, forbids, size, found) in
         [(proposed, today, 3, 0), (today, proposed, 3, 0), (without, proposed, 4, 1), (without, today, 4, 1)]
     {

@@ -1,0 +1,398 @@
+//! A model as far as programs of some letters go: with less to compute, and the same for clauses that say nothing of them.
+//!
+//! Events are of few types, and two of them stand to each other in few ways. What follows from type and standing alone
+//! becomes a leaf, looked up; of everything else it is known which pairs it can hold, so that what adds nothing, takes
+//! nothing away or does not meet goes.
+//!
+//! # Invariants
+//! - In every program of these letters, what is left accepts and flags the same executions.
+//! - Leaves are [`NodeOp::Base`], whose number is that of a [`Bits`] of [`Reduced`], no longer one of the signature.
+
+use std::collections::HashMap;
+
+use cat::algebra::needed;
+use cat::model::ir::{Axiom, Effect, FixGroup, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
+use cat::model::signature::BaseId;
+use rustc_hash::FxHashMap;
+
+/// Types of events, or pairs of types with how they stand, by number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bits(Vec<u32>);
+
+impl Bits {
+    /// None of so many.
+    pub fn none(count: usize) -> Bits {
+        Bits(vec![0; count.div_ceil(32)])
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, at: usize) {
+        self.0[at / 32] |= 1 << (at % 32);
+    }
+
+    /// Whether it has one.
+    pub fn has(&self, at: usize) -> bool {
+        self.0[at / 32] >> (at % 32) & 1 == 1
+    }
+
+    /// Whether it is of so many.
+    #[cfg(test)]
+    pub(crate) fn is_of(&self, count: usize) -> bool {
+        self.0.len() == count.div_ceil(32)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    fn with(&self, other: &Bits, op: impl Fn(u32, u32) -> u32) -> Bits {
+        Bits(self.0.iter().zip(&other.0).map(|(a, b)| op(*a, *b)).collect())
+    }
+
+    fn is_in(&self, other: &Bits) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
+    }
+
+    fn meets(&self, other: &Bits) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+}
+
+/// In how many ways two events of given types can stand to each other: those of a pair of types are one word of [`Bits`].
+pub const STANDINGS: usize = 32;
+
+/// The pairs of types of events and their standings that programs can have.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    /// How many types there are.
+    pub types: usize,
+    /// Those that there can be: others are asked about never.
+    pub possible: Bits,
+    /// By standing: how the second event stands to the first.
+    pub inverse: [u8; STANDINGS],
+    /// The standings of an event to itself.
+    pub own: u32,
+}
+
+impl Pairs {
+    /// The number of a pair.
+    pub fn at(&self, a: usize, b: usize, standing: usize) -> usize {
+        (a * self.types + b) * STANDINGS + standing
+    }
+
+    /// Of the pairs that are possible, what is kept of the standings of two types.
+    fn each(&self, keeps: impl Fn(usize, usize, u32) -> u32) -> Bits {
+        let word = |(at, word): (usize, &u32)| match word {
+            0 => 0,
+            word => word & keeps(at / self.types, at % self.types, *word),
+        };
+        Bits(self.possible.0.iter().enumerate().map(word).collect())
+    }
+
+    fn between(&self, a: &Bits, b: &Bits) -> Bits {
+        self.each(|x, y, word| if a.has(x) && b.has(y) { word } else { 0 })
+    }
+
+    fn identity(&self, types: &Bits) -> Bits {
+        self.each(|x, _, word| if types.has(x) { word & self.own } else { 0 })
+    }
+
+    fn turned(&self, bits: &Bits) -> Bits {
+        self.each(|x, y, _| {
+            let from = bits.0[y * self.types + x];
+            let turn = |word, s: usize| word | (from >> s & 1) << self.inverse[s];
+            (0..STANDINGS).fold(0, turn)
+        })
+    }
+
+    fn types_of(&self, bits: &Bits, second: bool) -> Bits {
+        let mut types = Bits::none(self.types);
+        for (at, _) in bits.0.iter().enumerate().filter(|(_, word)| **word != 0) {
+            types.add(if second { at % self.types } else { at / self.types });
+        }
+        types
+    }
+}
+
+/// What is left of a model.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    /// The model; its base sets and relations are numbers of leaves.
+    pub model: Model,
+    /// The leaves.
+    pub leaves: Vec<Bits>,
+}
+
+/// A model without the numbers of its nodes: equal for models that say the same for the same reasons.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Same {
+    nodes: Vec<(NodeOp, Kind)>,
+    leaves: Vec<Bits>,
+    tests: Vec<(Test, bool, Effect, NodeId)>,
+    free: Vec<(Shape, [Option<NodeId>; 3])>,
+    ends: [u32; 2],
+}
+
+/// What can be in a node, and whether all of that is.
+#[derive(Clone, Debug)]
+struct Bound {
+    most: Bits,
+    exact: bool,
+}
+
+struct Reducer<'a> {
+    pairs: &'a Pairs,
+    nodes: Vec<Node>,
+    bounds: Vec<Bound>,
+    known: FxHashMap<(NodeOp, Kind), NodeId>,
+    leaves: Vec<Bits>,
+    of_leaf: HashMap<(Bits, Kind), NodeId>,
+}
+
+/// Reduces a model, of whose flags some are asked about, given each of its base sets and relations.
+pub fn reduced(model: &Model, flags: &[usize], pairs: &Pairs, mut base: impl FnMut(BaseId) -> Bits) -> Reduced {
+    let asked = flags.iter().map(|&f| &model.flags[f]);
+    let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
+    let roots = model.axioms.iter().chain(asked.clone()).map(|a| a.node).chain(bounds);
+    let needed = needed(model, roots);
+    let mut reducer = Reducer {
+        pairs,
+        nodes: Vec::new(),
+        bounds: Vec::new(),
+        known: FxHashMap::default(),
+        leaves: Vec::new(),
+        of_leaf: HashMap::new(),
+    };
+    let mut new: Vec<Option<NodeId>> = vec![None; model.nodes.len()];
+    let mut groups = Vec::new();
+    let mut number_of = HashMap::new();
+    let mut at = 0;
+    while at < model.nodes.len() {
+        let group = model.groups.iter().position(|g| g.range.start as usize == at);
+        let these = at..group.map_or(at + 1, |g| model.groups[g].range.end as usize);
+        at = these.end;
+        if !needed[these.start] {
+            continue;
+        }
+        let operand = |new: &[Option<NodeId>], id: NodeId| new[id.index()].expect("operands come before");
+        let Some(g) = group else {
+            let node = &model.nodes[these.start];
+            new[these.start] = Some(match node.op {
+                NodeOp::Base(id) => reducer.leaf(base(id), node.kind),
+                NodeOp::Free(id) => {
+                    let free = &model.free[id.0 as usize];
+                    let within = new[free.within.index()].map(|w| reducer.bounds[w.index()].most.clone());
+                    let most = within.unwrap_or_else(|| pairs.possible.clone());
+                    let apart = pairs.each(|_, _, word| word & !pairs.own);
+                    let most = if free.shape == Shape::Order { most.with(&apart, |a, b| a & b) } else { most };
+                    reducer.add(node.op, node.kind, Bound { most, exact: false })
+                }
+                op => reducer.node(op.map_operands(|id| operand(&new, id)), node.kind),
+            });
+            continue;
+        };
+        // A fixpoint stays as it is.
+        let start = reducer.nodes.len() as u32;
+        number_of.insert(g as u32, groups.len() as u32);
+        for i in these {
+            let node = &model.nodes[i];
+            let op = match node.op {
+                NodeOp::Var(g, member) => NodeOp::Var(number_of[&g], member),
+                op => op.map_operands(|id| operand(&new, id)),
+            };
+            let most = reducer.everything(node.kind);
+            new[i] = Some(reducer.push(op, node.kind, Bound { most, exact: false }));
+        }
+        let of = |ids: &[NodeId]| ids.iter().map(|id| operand(&new, *id)).collect();
+        let old = &model.groups[g];
+        let range = start..reducer.nodes.len() as u32;
+        groups.push(FixGroup { names: old.names.clone(), vars: of(&old.vars), bodies: of(&old.bodies), range });
+    }
+    let of = |id: NodeId| new[id.index()].expect("it is needed");
+    let tested = |axiom: &Axiom| Axiom { node: of(axiom.node), ..axiom.clone() };
+    let bounded = |free: &FreeRel| FreeRel {
+        within: of(free.within),
+        containing: free.containing.map(of),
+        covering: free.covering.map(of),
+        ..free.clone()
+    };
+    let axioms = model.axioms.iter().map(tested);
+    // What is empty in every program rejects none.
+    let axioms: Vec<Axiom> =
+        axioms.filter(|a| a.negated || reducer.nodes[a.node.index()].op != NodeOp::Empty).collect();
+    let (flags, free) = (asked.map(tested).collect(), model.free.iter().map(bounded).collect());
+    let Reducer { nodes, leaves, .. } = reducer;
+    let model = Model {
+        name: model.name.clone(),
+        title: String::new(),
+        header: String::new(),
+        nodes,
+        groups,
+        free,
+        values: model.values,
+        finals: model.finals,
+        axioms,
+        flags,
+        lets: Vec::new(),
+        shows: Vec::new(),
+        drawn: Vec::new(),
+        options: model.options.clone(),
+        signature: model.signature.clone(),
+        files: Vec::new(),
+    };
+    Reduced { model, leaves }
+}
+
+impl Reducer<'_> {
+    fn everything(&self, kind: Kind) -> Bits {
+        match kind {
+            Kind::Rel => self.pairs.possible.clone(),
+            Kind::Set => {
+                let mut all = Bits::none(self.pairs.types);
+                (0..self.pairs.types).for_each(|t| all.add(t));
+                all
+            }
+        }
+    }
+
+    fn push(&mut self, op: NodeOp, kind: Kind, bound: Bound) -> NodeId {
+        self.nodes.push(Node { op, kind, is_static: false, name: None, span: Default::default() });
+        self.bounds.push(bound);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    fn add(&mut self, op: NodeOp, kind: Kind, bound: Bound) -> NodeId {
+        if let Some(id) = self.known.get(&(op, kind)) {
+            return *id;
+        }
+        let id = self.push(op, kind, bound);
+        self.known.insert((op, kind), id);
+        id
+    }
+
+    fn leaf(&mut self, bits: Bits, kind: Kind) -> NodeId {
+        let bits = bits.with(&self.everything(kind), |a, b| a & b);
+        let bound = Bound { most: bits.clone(), exact: true };
+        if bits.is_empty() {
+            return self.add(NodeOp::Empty, kind, bound);
+        }
+        if let Some(id) = self.of_leaf.get(&(bits.clone(), kind)) {
+            return *id;
+        }
+        self.leaves.push(bits.clone());
+        let id = self.push(NodeOp::Base(BaseId(self.leaves.len() as u16 - 1)), kind, bound);
+        self.of_leaf.insert((bits, kind), id);
+        id
+    }
+
+    /// A node of nodes that were reduced.
+    fn node(&mut self, op: NodeOp, kind: Kind) -> NodeId {
+        let pairs = self.pairs;
+        let bound = |id: NodeId| &self.bounds[id.index()];
+        let of = |id: NodeId| &bound(id).most;
+        let pointwise = |a: NodeId, b: NodeId, op: fn(u32, u32) -> u32| {
+            (of(a).with(of(b), op), bound(a).exact && bound(b).exact)
+        };
+        let (most, exact) = match op {
+            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => unreachable!("leaves are made elsewhere"),
+            NodeOp::Empty => (Bits(vec![0; self.everything(kind).0.len()]), true),
+            NodeOp::Universe => (self.everything(kind), true),
+            NodeOp::IdentityOn(a) => (pairs.identity(of(a)), bound(a).exact),
+            NodeOp::Product(a, b) => (pairs.between(of(a), of(b)), bound(a).exact && bound(b).exact),
+            NodeOp::Union(a, b) => pointwise(a, b, |a, b| a | b),
+            NodeOp::Inter(a, b) => pointwise(a, b, |a, b| a & b),
+            NodeOp::Diff(a, b) if bound(b).exact => pointwise(a, b, |a, b| a & !b),
+            NodeOp::Diff(a, _) => (of(a).clone(), false),
+            NodeOp::Seq(a, b) => {
+                let meet = pairs.types_of(of(a), true).meets(&pairs.types_of(of(b), false));
+                let all = pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(b), true));
+                if meet { (all, false) } else { (Bits(vec![0; all.0.len()]), true) }
+            }
+            NodeOp::Inverse(a) => (pairs.turned(of(a)), bound(a).exact),
+            NodeOp::Plus(a) => (pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(a), true)), false),
+            NodeOp::Domain(a) => (pairs.types_of(of(a), false), false),
+            NodeOp::Range(a) => (pairs.types_of(of(a), true), false),
+        };
+        if exact || most.is_empty() {
+            return self.leaf(most, kind);
+        }
+        // What adds nothing, and what takes nothing away.
+        let within = |a: NodeId, b: NodeId| bound(b).exact && of(a).is_in(of(b));
+        let is_empty = |id: NodeId| of(id).is_empty();
+        // An identity on all that the other one begins or ends with.
+        let neutral = |id: NodeId, others: Bits| {
+            let types = pairs.types_of(of(id), false);
+            bound(id).exact && *of(id) == pairs.identity(&types) && others.is_in(&types)
+        };
+        let kept = match op {
+            NodeOp::Union(a, b) if a == b || is_empty(b) || within(b, a) => Some(a),
+            NodeOp::Union(a, b) if is_empty(a) || within(a, b) => Some(b),
+            NodeOp::Inter(a, b) if a == b || within(a, b) => Some(a),
+            NodeOp::Inter(a, b) if within(b, a) => Some(b),
+            NodeOp::Diff(a, b) if !of(a).meets(of(b)) => Some(a),
+            NodeOp::Seq(a, b) if neutral(b, pairs.types_of(of(a), true)) => Some(a),
+            NodeOp::Seq(a, b) if neutral(a, pairs.types_of(of(b), false)) => Some(b),
+            _ => None,
+        };
+        if let Some(kept) = kept {
+            return kept;
+        }
+        let op = match op {
+            NodeOp::Union(a, b) if b < a => NodeOp::Union(b, a),
+            NodeOp::Inter(a, b) if b < a => NodeOp::Inter(b, a),
+            op => op,
+        };
+        self.add(op, kind, Bound { most, exact: false })
+    }
+}
+
+impl Reduced {
+    /// What it says, apart from the numbers of its nodes.
+    pub fn same(&self) -> Same {
+        let mut same = Same { ends: [self.model.values.0, self.model.finals.0], ..Same::default() };
+        let mut numbers: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+        for axiom in self.model.axioms.iter().chain(&self.model.flags) {
+            let node = self.number(axiom.node, &mut same, &mut numbers);
+            same.tests.push((axiom.test, axiom.negated, axiom.effect, node));
+        }
+        for free in &self.model.free {
+            let bounds = [Some(free.within), free.containing, free.covering];
+            let bounds = bounds.map(|node| node.map(|node| self.number(node, &mut same, &mut numbers)));
+            same.free.push((free.shape, bounds));
+        }
+        same
+    }
+
+    /// The number of a node in the order in which nodes are come to.
+    fn number(&self, id: NodeId, same: &mut Same, numbers: &mut FxHashMap<NodeId, NodeId>) -> NodeId {
+        if let Some(number) = numbers.get(&id) {
+            return *number;
+        }
+        let group = self.model.groups.iter().find(|group| group.range.contains(&id.0));
+        let these: Vec<NodeId> = group.map_or(vec![id], |group| group.range.clone().map(NodeId).collect());
+        for inner in &these {
+            for operand in self.model.node(*inner).op.operands().filter(|o| !these.contains(o)) {
+                self.number(operand, same, numbers);
+            }
+        }
+        for inner in &these {
+            let node = self.model.node(*inner);
+            let op = match node.op {
+                NodeOp::Base(leaf) => {
+                    same.leaves.push(self.leaves[leaf.index()].clone());
+                    NodeOp::Base(BaseId(same.leaves.len() as u16 - 1))
+                }
+                NodeOp::Var(_, member) => NodeOp::Var(0, member),
+                op => op.map_operands(|operand| numbers[&operand]),
+            };
+            numbers.insert(*inner, NodeId(same.nodes.len() as u32));
+            same.nodes.push((op, node.kind));
+        }
+        // Which node is the body of which member.
+        for body in group.into_iter().flat_map(|group| &group.bodies) {
+            let number = self.number(*body, same, numbers);
+            same.nodes.push((NodeOp::Domain(number), Kind::Set));
+        }
+        numbers[&id]
+    }
+}
