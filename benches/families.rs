@@ -17,6 +17,10 @@ use fencepost::litmus::{self, LitmusTest};
 use fencepost::model::{self, Model};
 use fencepost::skeleton::signature::signature;
 
+// A third of the work is memory that lives for one question: with the allocator of the program, as it is there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The time for one question.
 const LIMIT: Duration = Duration::from_secs(8);
 /// Quick questions are asked more often; this is when a question has been asked for long enough.

@@ -3,6 +3,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How long one line of the report is measured, and how often at least.
 const TIME: Duration = Duration::from_secs(1);
 const RUNS: usize = 9;

@@ -440,6 +440,38 @@ mod tests {
     }
 
     #[test]
+    fn what_nothing_speaks_against_is_not_gone_through_for_every_way_of_it() {
+        // Of four atomic additions none finds five; loads of other locations come first.
+        let searched = |beside: usize| {
+            let others: Vec<String> = (0..beside).map(|i| format!("x{i}")).collect();
+            let each = |of: &dyn Fn(&String) -> String| others.iter().map(of).collect::<String>();
+            let mut text = format!(
+                "name = \"Beside\"\ncondition = 'P1:r == 5'\nmemory = {{ c = 0{} }}\n",
+                each(&|x| format!(", {x} = 0"))
+            );
+            let add = "atom.relaxed.gpu.add r, c, 1; ".repeat(2);
+            let threads = [
+                each(&|x| format!("ld.relaxed.gpu {x}r, {x}; ")) + &add,
+                add,
+                each(&|x| format!("st.relaxed.gpu {x}, 1; ")),
+            ];
+            for (cta, code) in threads.iter().filter(|code| !code.is_empty()).enumerate() {
+                text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
+            }
+            let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
+            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+            let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+            let props = vec![(test.condition.as_ref().expect("has one"), true)];
+            let (steps, whole) = enumerate::steps(&task, &Query { props, ..Query::complete(&model) }, None);
+            assert!(whole);
+            steps
+        };
+        let (alone, beside) = (searched(0), searched(10));
+        // In the order of events there would be a thousand times as many.
+        assert!(alone > 20 && beside < 60 * alone, "{alone} {beside}");
+    }
+
+    #[test]
     fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {
         // Large enough that the circuit itself runs out of time, and not only the hand-over to the solver.
         let mut text =

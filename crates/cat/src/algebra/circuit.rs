@@ -454,43 +454,49 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         may: Rel,
         mut cell: impl FnMut(&mut Self, &mut Gates, usize, usize) -> Lit,
     ) -> Lit {
+        let n = may.universe_len();
         let mut all = Vec::new();
         for component in components(&may) {
+            let mut left = EventSet::empty(n);
+            component.iter().for_each(|&i| left.insert(i));
             let mut edges: FxHashMap<(usize, usize), Lit> = FxHashMap::default();
-            let inside: rustc_hash::FxHashSet<usize> = component.iter().copied().collect();
+            // Where there is an edge, by both ends.
+            let (mut out, mut into) = (Rel::empty(n), Rel::empty(n));
             for &i in &component {
-                for j in may.successors(i).filter(|j| inside.contains(j)) {
+                for j in may.successors(i).filter(|&j| left.has(j)) {
                     let there = self.executes(gates, j);
                     let c = cell(self, gates, i, j);
                     let lit = gates.and(c, there);
                     if lit != Lit::FALSE {
                         edges.insert((i, j), lit);
+                        out.insert(i, j);
+                        into.insert(j, i);
                     }
                 }
             }
-            let mut left = component;
             while !left.is_empty() && !gates.tick(0) {
                 let cost = |v: usize| {
-                    let into = left.iter().filter(|&&u| u != v && edges.contains_key(&(u, v))).count();
-                    let out = left.iter().filter(|&&u| u != v && edges.contains_key(&(v, u))).count();
-                    into * out
+                    let of = |edges: &Rel| common(edges.row(v), left.words()) - usize::from(edges.has(v, v));
+                    of(&into) * of(&out)
                 };
-                let (at, &v) = left.iter().enumerate().min_by_key(|&(_, &v)| (cost(v), v)).expect("not empty");
-                left.remove(at);
+                let v = left.iter().min_by_key(|&v| (cost(v), v)).expect("not empty");
+                left.remove(v);
                 let there = self.executes(gates, v);
                 if let Some(&l) = edges.get(&(v, v)) {
                     all.push(!gates.and(l, there));
                 }
-                let into: Vec<usize> = left.iter().copied().filter(|&u| edges.contains_key(&(u, v))).collect();
-                let out: Vec<usize> = left.iter().copied().filter(|&u| edges.contains_key(&(v, u))).collect();
-                for &u in &into {
-                    for &w in &out {
+                let among = |edges: &Rel| edges.successors(v).filter(|&u| left.has(u)).collect::<Vec<usize>>();
+                let (before, behind) = (among(&into), among(&out));
+                for &u in &before {
+                    for &w in &behind {
                         let detour = gates.and(edges[&(u, v)], edges[&(v, w)]);
                         if detour == Lit::FALSE {
                             continue;
                         }
                         let old = edges.get(&(u, w)).copied().unwrap_or(Lit::FALSE);
                         edges.insert((u, w), gates.or(old, detour));
+                        out.insert(u, w);
+                        into.insert(w, u);
                     }
                 }
             }
@@ -507,20 +513,52 @@ fn on(nearest: &[Option<Vec<usize>>], mut event: usize) -> usize {
     event
 }
 
-/// Strongly connected components that can hold a cycle, in order of their first event.
+/// Strongly connected components that can hold a cycle, in order of their first event (Kosaraju: what comes last in the one
+/// direction comes first in the other).
 fn components(may: &Rel) -> Vec<Vec<usize>> {
-    let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
-    for (i, j) in may.iter() {
-        graph.add_edge(i, j, ());
+    let all = EventSet::full(may.universe_len());
+    let mut finished = Vec::new();
+    let mut left = all.clone();
+    all.iter().for_each(|root| walk(may, root, &mut left, &mut finished));
+    let (back, mut left) = (may.inverse(), all);
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for &root in finished.iter().rev() {
+        let mut one = Vec::new();
+        walk(&back, root, &mut left, &mut one);
+        if one.len() > 1 || one.first().is_some_and(|&i| may.has(i, i)) {
+            one.sort_unstable();
+            found.push(one);
+        }
     }
-    let mut found: Vec<Vec<usize>> = petgraph::algo::tarjan_scc(&graph)
-        .into_iter()
-        .filter(|c| c.len() > 1 || may.has(c[0], c[0]))
-        .map(|mut c| {
-            c.sort_unstable();
-            c
-        })
-        .collect();
     found.sort_unstable();
     found
+}
+
+/// Goes from an event to those left that it reaches, depth first, and puts down each when all behind it have been.
+fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>) {
+    if !left.has(root) {
+        return;
+    }
+    left.remove(root);
+    let mut path = vec![root];
+    while let Some(&i) = path.last() {
+        match first(edges.row(i), left.words()) {
+            Some(next) => {
+                left.remove(next);
+                path.push(next);
+            }
+            None => finished.extend(path.pop()),
+        }
+    }
+}
+
+/// The first event of two rows.
+fn first(a: &[u64], b: &[u64]) -> Option<usize> {
+    let mut words = a.iter().zip(b).map(|(a, b)| a & b).enumerate();
+    words.find(|word| word.1 != 0).map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
+}
+
+/// How many events two rows have in common.
+fn common(a: &[u64], b: &[u64]) -> usize {
+    a.iter().zip(b).map(|(a, b)| (a & b).count_ones() as usize).sum()
 }

@@ -5,9 +5,12 @@
 //! - A gate's operands have smaller indices.
 //! - Once the [`Budget`] is used up, what is built is meaningless: no answer may come from it.
 
+use std::hash::BuildHasher;
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 
 /// A gate or its complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,14 +51,14 @@ impl std::ops::Not for Lit {
 }
 
 /// What a gate computes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Gate {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate<'g> {
     /// True.
     True,
     /// An input: a variable of the problem.
     Input,
     /// Conjunction.
-    And(Box<[Lit]>),
+    And(&'g [Lit]),
 }
 
 /// How large a circuit may become, and until when it may be built.
@@ -88,8 +91,12 @@ pub enum Exhausted {
 /// A circuit under construction.
 #[derive(Clone, Debug)]
 pub struct Gates {
-    gates: Vec<Gate>,
-    ids: FxHashMap<Box<[Lit]>, Lit>,
+    /// The operands of all gates, one gate's behind the other's; an input has none.
+    operands: Vec<Lit>,
+    /// By gate: where its operands end.
+    ends: Vec<u32>,
+    /// Conjunctions by their operands.
+    ids: HashTable<u32>,
     budget: Budget,
     exhausted: Option<Exhausted>,
     ticks: u32,
@@ -104,7 +111,7 @@ impl Default for Gates {
 impl Gates {
     /// An empty circuit.
     pub fn within(budget: Budget) -> Self {
-        Gates { gates: vec![Gate::True], ids: FxHashMap::default(), budget, exhausted: None, ticks: 0 }
+        Gates { operands: Vec::new(), ends: vec![0], ids: HashTable::new(), budget, exhausted: None, ticks: 0 }
     }
 
     /// Sets a new deadline; a circuit that was given up stays so.
@@ -121,7 +128,7 @@ impl Gates {
     pub fn tick(&mut self, size: usize) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         if self.exhausted.is_none() {
-            if self.gates.len().max(size) > self.budget.size {
+            if self.len().max(size) > self.budget.size {
                 self.exhausted = Some(Exhausted::Size);
             } else if self.ticks.is_multiple_of(64) && stop::late(self.budget.deadline) {
                 self.exhausted = Some(Exhausted::Time);
@@ -131,13 +138,17 @@ impl Gates {
     }
 
     /// A gate by index.
-    pub fn gate(&self, index: usize) -> &Gate {
-        &self.gates[index]
+    pub fn gate(&self, index: usize) -> Gate<'_> {
+        match (index, operands(&self.operands, &self.ends, index)) {
+            (0, _) => Gate::True,
+            (_, []) => Gate::Input,
+            (_, operands) => Gate::And(operands),
+        }
     }
 
     /// Number of gates, constant included.
     pub fn len(&self) -> usize {
-        self.gates.len()
+        self.ends.len()
     }
 
     /// Never: there is always the constant.
@@ -147,13 +158,18 @@ impl Gates {
 
     /// A new input.
     pub fn input(&mut self) -> Lit {
-        self.gates.push(Gate::Input);
-        Lit((self.gates.len() as u32 - 1) << 1)
+        self.end()
+    }
+
+    /// The gate whose operands are all there by now.
+    fn end(&mut self) -> Lit {
+        self.ends.push(self.operands.len() as u32);
+        Lit((self.ends.len() as u32 - 1) << 1)
     }
 
     /// Conjunction of any number of literals.
     pub fn all(&mut self, lits: impl IntoIterator<Item = Lit>) -> Lit {
-        let mut operands: Vec<Lit> = lits.into_iter().filter(|&l| l != Lit::TRUE).collect();
+        let mut operands: SmallVec<[Lit; 8]> = lits.into_iter().filter(|&l| l != Lit::TRUE).collect();
         operands.sort_unstable();
         operands.dedup();
         let contradiction = operands.windows(2).any(|w| w[0] == !w[1]);
@@ -162,16 +178,18 @@ impl Gates {
             [] => Lit::TRUE,
             [one] => *one,
             _ => {
-                let operands = operands.into_boxed_slice();
-                if let Some(&l) = self.ids.get(&operands) {
-                    return l;
+                let hash = FxBuildHasher.hash_one(operands.as_slice());
+                let of = |gate: u32| self::operands(&self.operands, &self.ends, gate as usize);
+                if let Some(&gate) = self.ids.find(hash, |&gate| of(gate) == operands.as_slice()) {
+                    return Lit(gate << 1);
                 }
                 if self.tick(0) {
                     return Lit::FALSE;
                 }
-                let l = Lit((self.gates.len() as u32) << 1);
-                self.gates.push(Gate::And(operands.clone()));
-                self.ids.insert(operands, l);
+                self.operands.extend_from_slice(&operands);
+                let l = self.end();
+                let of = |gate: u32| self::operands(&self.operands, &self.ends, gate as usize);
+                self.ids.insert_unique(hash, l.0 >> 1, |&gate| FxBuildHasher.hash_one(of(gate)));
                 l
             }
         }
@@ -212,9 +230,9 @@ impl Gates {
 
     /// Values of all gates under an assignment of the inputs.
     pub fn evaluate(&self, mut input: impl FnMut(usize) -> bool) -> Vec<bool> {
-        let mut values: Vec<bool> = Vec::with_capacity(self.gates.len());
-        for (i, gate) in self.gates.iter().enumerate() {
-            let v = match gate {
+        let mut values: Vec<bool> = Vec::with_capacity(self.len());
+        for i in 0..self.len() {
+            let v = match self.gate(i) {
                 Gate::True => true,
                 Gate::Input => input(i),
                 Gate::And(ls) => ls.iter().all(|l| values[l.gate()] != l.negated()),
@@ -223,6 +241,12 @@ impl Gates {
         }
         values
     }
+}
+
+/// The operands of a gate.
+fn operands<'g>(all: &'g [Lit], ends: &[u32], gate: usize) -> &'g [Lit] {
+    let start = if gate == 0 { 0 } else { ends[gate - 1] };
+    &all[start as usize..ends[gate] as usize]
 }
 
 #[cfg(test)]

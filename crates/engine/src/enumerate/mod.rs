@@ -52,7 +52,7 @@ impl<'a> Enumerate<'a> {
             (Err(Stop::Steps), None) => None,
             (Err(Stop::Values), None) if patience.is_some() => None,
             (Err(Stop::Values), None) => Some(Found::Unknown(Reason::TooManyValues)),
-            (Err(Stop::Time), None) => Some(Found::Unknown(Reason::Time)),
+            (Err(Stop::Time | Stop::Again), None) => Some(Found::Unknown(Reason::Time)),
         }
     }
 
@@ -69,7 +69,7 @@ impl<'a> Enumerate<'a> {
             Err(Stop::Steps) => None,
             Err(Stop::Values) if patience.is_some() => None,
             Err(Stop::Values) => Some((search.states.into_iter().collect(), Some(Reason::TooManyValues))),
-            Err(Stop::Time) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
+            Err(Stop::Time | Stop::Again) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
             Ok(()) => Some((search.states.into_iter().collect(), None)),
         }
     }

@@ -12,9 +12,9 @@ use crate::query::Deadline;
 use crate::skeleton::Cond;
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds};
-use cat::algebra::{Values, interpret, needed};
+use cat::algebra::{Values, empty, interpret, needed_unless};
 use cat::model::Model;
-use cat::model::ir::{Axiom, FreeId, NodeId, NodeOp, Shape, Test};
+use cat::model::ir::{Axiom, FreeId, Kind, NodeId, NodeOp, Shape, Test};
 use cat::rel::{EventSet, Rel};
 
 /// Bounds of every node, and of the free relations.
@@ -42,7 +42,15 @@ impl TaskBounds {
         let roots = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
         let open = vec![None; task.open.len()];
         let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &[] };
-        let fixed = interpret(model, &algebra, &leaves, &needed(model, roots), (&[], &[]), deadline.0)?;
+        // What is empty in every execution is so under any bounds, and most of a large model is that.
+        let absent = |id: NodeId| task.absent[id.index()];
+        let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(&algebra, kind)));
+        let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
+            .map(|(node, &absent)| absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone()))
+            .collect();
+        let asked = needed_unless(model, roots, absent);
+        let mut fixed = interpret(model, &algebra, &leaves, &asked, (&nothing, &[]), deadline.0)?;
+        fixed.iter_mut().zip(&nothing).for_each(|(value, nothing)| *value = value.take().or(nothing.clone()));
         let rel = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
         let mut free: Vec<Bound<Rel>> = model
             .free

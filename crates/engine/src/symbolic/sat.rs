@@ -132,7 +132,7 @@ impl<S: Solver> Cnf<S> {
                     // A gate that implies its operands uses them as they are, one that they imply uses their negations.
                     let mine = SatLit { var, positive: true };
                     if wanted == 1 {
-                        for &o in operands.iter() {
+                        for &o in operands {
                             let operand = self.lit(gates, o);
                             self.add(&[!mine, operand]);
                         }

@@ -46,10 +46,12 @@ impl<'a> Session<'a> {
         all
     }
 
-    /// The same test and model under one other setting. What was made of the program is not made again where it is the same.
+    /// The same test and model under one other setting. What was made of the program is not made again where it is the same:
+    /// the values out of thin air that it counts with are those of this session.
     fn under(&mut self, setting: Setting) -> &mut Session<'a> {
-        let mut other = self.others.remove(&setting).unwrap_or_else(|| {
-            let mut other = self.fresh();
+        let kept = self.others.remove(&setting).filter(|other| other.thin_air == self.thin_air);
+        let mut other = kept.unwrap_or_else(|| {
+            let mut other = Session { thin_air: self.thin_air, ..self.fresh() };
             other.set.push(setting);
             other
         });
@@ -72,6 +74,45 @@ mod tests {
     use cat::model::load_shipped;
     use engine::skeleton::signature::signature;
     use engine::{Engine, Limits};
+
+    #[test]
+    fn a_reading_counts_with_the_values_of_its_session() {
+        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        // Each stores what it read of the other.
+        let copy = |from: &str, to: &str| format!("code = 'ld.relaxed.gpu r0, {from}; st.relaxed.gpu {to}, r0'");
+        let text = format!(
+            "name = 'LB'\ncondition = 'P0:r0 == 7'\nmemory = {{ x = 0, y = 0 }}\n[[thread]]\ncta = 0\n{}\n[[thread]]\ncta = 1\n{}",
+            copy("x", "y"),
+            copy("y", "x"),
+        );
+        let test = front::litmus::parse("lb.toml", text.as_bytes()).expect("a good test").remove(0);
+        let option = OPTIONS.iter().position(|row| row.name == "async-fence").expect("there is one");
+        let setting = Setting { option, value: 1 };
+        let mut session = Session::new(&test, &model, Engine::Sat, Limits::default(), &[]);
+        let mut values = |thin_air: bool| {
+            session.thin_air = thin_air;
+            session.prepared.clear();
+            let verdict = session.reachability(None, false).verdict;
+            assert_eq!(verdict.word(), "forbidden");
+            let domains = |session: &Session<'_>| {
+                let prepared = session.prepared.values().next().expect("it was asked").as_ref().ok();
+                let task = &prepared.expect("a small test").task;
+                let read = task.sk.events.iter().find(|e| e.is_read()).expect("threads read");
+                task.domains.of(read.value.expect("reads have values")).cloned()
+            };
+            let here = domains(&session);
+            let other = session.under(setting);
+            assert_eq!((domains(other), other.thin_air), (here.clone(), thin_air));
+            // A session of its own comes to the same.
+            other.prepared.clear();
+            assert_eq!(other.reachability(None, false).verdict.word(), "forbidden");
+            assert_eq!(domains(other), here);
+            here
+        };
+        let (with, without) = (values(true), values(false));
+        assert_ne!(with, without, "the setting is of no matter to the test");
+        assert_eq!(values(true), with);
+    }
 
     #[test]
     fn a_reading_is_answered_as_if_it_were_the_first() {
