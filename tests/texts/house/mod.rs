@@ -71,3 +71,20 @@ fn every_file_begins_with_what_it_is() {
         assert!(!is_unsafe || UNSAFE.iter().any(|known| file.ends_with(known)), "{} is unsafe", file.display());
     }
 }
+
+/// What the book adds as an example, *How to add …*, is not there: who follows it finds what it says.
+#[test]
+fn what_the_book_adds_is_not_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
+    let page = read("docs/src/extending.md");
+    for (name, file, there) in [
+        ("\"pmevent\"", "crates/front/src/isa/ptx/outside.rs", true),
+        ("\"discard\"", "crates/front/src/isa/ptx/outside.rs", true),
+        ("Dialect::Vulkan", "crates/front/src/litmus/fronts.rs", false),
+        ("\"mixed-host\"", "crates/engine/src/skeleton/signature.rs", false),
+    ] {
+        assert!(page.contains(name.trim_matches('"')), "{name}");
+        assert_eq!(read(file).contains(name), there, "{name} in {file}");
+    }
+}
