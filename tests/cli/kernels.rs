@@ -211,7 +211,7 @@ fn floating_point_arguments_are_numbers() {
 /// Arrays are printed as bytes: each is declared as what it is accessed as, an mbarrier object as a word.
 #[test]
 fn shared_arrays_have_elements_of_their_own_size() {
-    let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
+    let module = ".version 8.6\n.target sm_90\n.address_size 64\n\
                   .visible .entry k(.param .u64 k_0)\n{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<5>;\n\
                   .shared .align 8 .b8 bar[8];\n.shared .align 4 .b8 s[8];\n.shared .align 2 .b8 h[4];\n\
                   ld.param.u64 %rd1, [k_0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, bar;\nmov.u32 %r3, s;\nmov.u32 %r8, h;\n\
@@ -426,7 +426,7 @@ fn initial_values_are_bytes_of_the_elements_that_are_accessed() {
 }
 
 /// Instructions, each with the version of PTX and the target that have it, and the ones before.
-const NEWER: [(&str, &str, u32, &str, u32); 34] = [
+const NEWER: [(&str, &str, u32, &str, u32); 43] = [
     ("activemask.b32 r;", "6.2", 70, "6.1", 0),
     ("nanosleep.u32 1;", "6.2", 70, "6.1", 0),
     ("redux.sync.add.s32 r, r, -1;", "7.0", 80, "6.5", 75),
@@ -459,6 +459,15 @@ const NEWER: [(&str, &str, u32, &str, u32); 34] = [
     ("bmsk.clamp.b32 r, r, 1;", "7.6", 70, "7.5", 0),
     ("ld.shared::cluster.u32 r, [r];", "7.8", 90, "7.7", 80),
     ("ld.shared::cta.u32 r, [s];", "7.8", 70, "7.7", 0),
+    ("mbarrier.arrive_drop.release.cta.shared::cta.b64 rd, [s];", "8.0", 80, "7.8", 0),
+    ("mbarrier.arrive_drop.relaxed.cta.shared::cta.b64 rd, [s];", "8.6", 90, "8.5", 80),
+    ("mbarrier.arrive.relaxed.cta.shared::cta.b64 rd, [s];", "8.6", 90, "8.5", 80),
+    ("mbarrier.test_wait.acquire.cta.shared::cta.b64 p, [s], rd;", "8.0", 80, "7.8", 0),
+    ("mbarrier.test_wait.relaxed.cta.shared::cta.b64 p, [s], rd;", "8.6", 90, "8.5", 80),
+    ("mbarrier.try_wait.acquire.cta.shared::cta.b64 p, [s], rd;", "8.0", 90, "7.8", 80),
+    ("mbarrier.try_wait.relaxed.cta.shared::cta.b64 p, [s], rd;", "8.6", 90, "8.5", 80),
+    ("getctarank.shared::cluster.u32 r, rd;", "7.8", 90, "7.7", 80),
+    ("isspacep.param::entry p, rd;", "8.3", 80, "8.2", 0),
     ("mov.u32 r, %cluster_ctarank;", "7.8", 90, "7.7", 80),
     ("mov.u32 r, %clusterid.x;", "7.8", 90, "7.7", 80),
 ];
@@ -496,4 +505,35 @@ fn instructions_newer_than_their_module_are_refused() {
         "{}",
         said.err
     );
+}
+
+/// A parameter that is a structure is bound piece by piece; strings that only an assertion names are as good as any variable, and
+/// arrays of floating-point numbers have their elements.
+#[test]
+fn structures_strings_and_floats_are_taken_as_they_are_printed() {
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 1 .b8 $str[5] = {97, 98, 99, 100};\n\
+                  .extern .func __assertfail(.param .b64 a) .attribute(.noreturn);\n\
+                  .visible .entry k(.param .u64 k_0, .param .align 4 .b8 k_1[12])\n{\n.reg .pred %p<2>;\n.reg .b64 %rd<4>;\n\
+                  .reg .b32 %r<9>;\n.reg .f32 %f<2>;\n.shared .align 4 .b8 s[16];\nld.param.u64 %rd1, [k_0];\n\
+                  ld.param.v2.u32 {%r1, %r2}, [k_1+4];\nsetp.eq.s32 %p1, %r1, 4;\n@%p1 bra $L;\n{\n.param .b64 p;\n\
+                  mov.u64 %rd2, $str;\ncvta.global.u64 %rd3, %rd2;\nst.param.b64 [p], %rd3;\ncall.uni __assertfail, (p);\n}\n\
+                  $L:\nadd.u32 %r3, %r1, %r2;\nmov.b32 %f1, %r3;\nmov.u32 %r4, %tid.x;\nmov.u32 %r5, s;\n\
+                  mad.lo.s32 %r6, %r4, 4, %r5;\nst.shared.f32 [%r6], %f1;\nld.shared.f32 %f1, [%r6];\n\
+                  st.global.f32 [%rd1], %f1;\nret;\n}\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("k.ptx"), module).expect("writable");
+    let import = |extra: &[&str]| {
+        let arguments = ["import", "k.ptx", "--block", "1", "--arg", "0=out:u32", "--arg", "1+4=4"];
+        fencepost(folder.path(), &[&arguments, extra].concat())
+    };
+    let said = import(&[]);
+    assert!(said.code == Some(2) && said.err.contains("`--arg 1+8=4`"), "{}", said.err);
+    let said = import(&["--arg", "k_1+8=5", "--ask", "out != 9", "-o", "k.toml"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    assert!(text.contains("s = { size = 4, type = \"u32\", space = \"shared\" }"), "{text}");
+    let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
+    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
+    let said = fencepost(folder.path(), &["import", "k.ptx"]);
+    assert!(said.out.contains("k(.u64 k_0, .b8 k_1[12])") && !said.out.contains("refused"), "{}", said.out);
 }

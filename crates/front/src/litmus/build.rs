@@ -72,9 +72,9 @@ pub(super) fn lower_ptx(
 ) -> Vec<(Thread, Vec<usize>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let lower = |(t, thread): (usize, ThreadDraft)| {
-        let warp = Seat::among(places.iter(), t, Scope::Warp);
+        let [warp, block] = [Scope::Warp, Scope::Cta].map(|group| Seat::among(places.iter(), t, group));
         let cluster = cluster_of(&places, &thread.place);
-        let env = Env { regs: thread.regs, specials: thread.specials, warp, cluster, ..env.clone() };
+        let env = Env { regs: thread.regs, specials: thread.specials, warp, block, cluster, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, symbols, sink);
         let untyped = lowered.untyped().to_vec();
         let (name, place, source) = (thread.name, thread.place, String::new());

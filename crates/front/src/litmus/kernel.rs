@@ -167,13 +167,13 @@ impl Source {
     pub fn listing(&self) -> String {
         let mut out = String::new();
         let line = |offset: usize| self.file.line_column(offset).0;
+        let count = |n: u64| if n == 1 { String::new() } else { format!("[{n}]") };
         let shown = |v: &Variable| {
-            let count =
-                v.elements.map_or("[]".to_owned(), |n| if n == 1 { String::new() } else { format!("[{n}]") });
-            format!("{} .{} {}{count}", v.space, type_word(v.ty), v.name)
+            format!("{} .{} {}{}", v.space, type_word(v.ty), v.name, v.elements.map_or("[]".to_owned(), count))
         };
         for kernel in &self.module.kernels {
-            let params: Vec<String> = kernel.params.iter().map(|p| format!(".{} {}", p.ty, p.name)).collect();
+            let params: Vec<String> =
+                kernel.params.iter().map(|p| format!(".{} {}{}", p.ty, p.name, count(p.elements))).collect();
             let _ = writeln!(out, "{}({})  line {}", kernel.name, params.join(", "), line(kernel.start));
             let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
             for variable in inner.chain(&kernel.variables) {
@@ -244,15 +244,17 @@ impl Source {
         let mut sink = Sink::new(&self.file);
         self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
         let mut errors = sink.into_diagnostics();
-        let mut given: BTreeMap<&str, Binding> = BTreeMap::new();
+        let mut given: BTreeMap<String, Binding> = BTreeMap::new();
         for text in &launch.args {
             let parsed =
                 text.split_once('=').and_then(|(name, value)| Some((name.trim(), Binding::parse(value)?)));
             match parsed {
                 Some((name, binding)) => {
-                    // A parameter may be named by its number.
-                    let by_number = name.parse::<usize>().ok().and_then(|n| kernel.params.get(n));
-                    given.insert(by_number.map_or(name, |p| p.name.as_str()), binding);
+                    // A parameter may be named by its number; of a structure, behind it comes an offset.
+                    let (first, offset) = name.find('+').map_or((name, ""), |at| name.split_at(at));
+                    let by_number = first.parse::<usize>().ok().and_then(|n| kernel.params.get(n));
+                    let called = by_number.map(|p| format!("{}{}", p.name, offset.trim_end_matches("+0")));
+                    given.insert(called.unwrap_or_else(|| name.to_owned()), binding);
                 }
                 None => errors.push(
                     Diagnostic::plain("bad-argument", format!("`{text}` binds nothing"))
@@ -264,19 +266,20 @@ impl Source {
         let mut order: Vec<String> = Vec::new();
         let mut regs = Vec::new();
         for param in &kernel.params {
-            match given.remove(param.name.as_str()) {
-                Some(binding) => match bind(binding, &param.ty, &mut memory, &mut order) {
-                    Some(value) => regs.push((param.name.clone(), value)),
-                    None => errors.push(
-                        self.plain(
-                            "bad-argument",
-                            format!("parameter `{}` is no floating-point number", param.name),
-                        )
-                        .help(format!("its type is `.{}`: write an integer", param.ty)),
-                    ),
-                },
-                None if mentions(&kernel.body, &param.name) => errors.push(self.unbound(kernel, param)),
-                None => {}
+            for (name, ty) in pieces(param, &kernel.body) {
+                match given.remove(&name) {
+                    Some(binding) => match bind(binding, ty, &mut memory, &mut order) {
+                        Some(value) => regs.push((name, value)),
+                        None => errors.push(
+                            self.plain("bad-argument", format!("parameter `{name}` is no floating-point number"))
+                                .help(format!("its type is `.{ty}`: write an integer")),
+                        ),
+                    },
+                    None if mentions(&kernel.body, &param.name) => {
+                        errors.push(self.unbound(kernel, param, &name, ty));
+                    }
+                    None => {}
+                }
             }
         }
         let mut variables = String::new();
@@ -285,7 +288,7 @@ impl Source {
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
         let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
         for variable in self.module.variables.iter().filter(used).chain(inner.iter().copied()) {
-            let made = match given.remove(variable.name.as_str()) {
+            let made = match given.remove(&variable.name) {
                 Some(Binding::Buffer { name, index: None, made: Made { elements, init, .. } })
                     if type_named(&name).is_some() =>
                 {
@@ -315,11 +318,11 @@ impl Source {
         // What is left are special registers: inputs such as timers.
         for (name, binding) in given {
             match binding {
-                Binding::Scalar(value) if name.starts_with('%') => regs.push((name.to_owned(), value.to_string())),
+                Binding::Scalar(value) if name.starts_with('%') => regs.push((name, value.to_string())),
                 // The lower half of a pointer.
                 binding @ Binding::Buffer { .. } if name.starts_with("%envreg") => {
                     let value = bind(binding, "u32", &mut memory, &mut order);
-                    regs.extend(value.map(|value| (name.to_owned(), value)));
+                    regs.extend(value.map(|value| (name, value)));
                 }
                 _ => {
                     let known: Vec<&str> = kernel.params.iter().map(|p| p.name.as_str()).collect();
@@ -329,7 +332,7 @@ impl Source {
                             format!("`{}` has no parameter or variable `{name}`", kernel.name),
                         )
                         .note(format!("its parameters: {}", known.join(", ")))
-                        .did_you_mean(name, known.iter().copied()),
+                        .did_you_mean(&name, known.iter().copied()),
                     );
                 }
             }
@@ -405,17 +408,50 @@ impl Source {
             Some(Span::new(range.start - place.start + start, range.end - place.start + start))
         };
         let Some(span) = to(d.span).filter(|_| d.source.is_some()) else { return d };
+        // What can be done about it is said of a launch.
+        let special = d.message.split('`').nth(1).filter(|name| name.starts_with('%'));
+        let help = match (d.id, special) {
+            ("not-an-address", _) => {
+                Some("bind the parameter that it comes from to a buffer: `--arg 0=buffer:u32[4]`".to_owned())
+            }
+            ("unknown-register", Some(name)) => Some(format!("give it a value as an input: `--arg {name}=0`")),
+            _ => None,
+        };
+        let d = help.into_iter().fold(d, |d, help| d.help(help));
         let secondary = d.secondary.iter().filter_map(|(span, text)| Some((to(*span)?, text.clone())));
         Diagnostic { source: Some(self.file.clone()), span, secondary: secondary.collect(), ..d }
     }
 
-    fn unbound(&self, kernel: &Kernel, param: &Param) -> Diagnostic {
+    fn unbound(&self, kernel: &Kernel, param: &Param, piece: &str, ty: &str) -> Diagnostic {
         let number = kernel.params.iter().position(|p| p.name == param.name).unwrap_or(0);
-        let example = if param.ty.ends_with("64") { "buffer:u32[4]" } else { "4" };
-        let what = if param.elements > 1 { "a structure, which is not supported" } else { "not bound" };
-        self.plain("unbound-parameter", format!("parameter `{}` of `{}` is {what}", param.name, kernel.name))
-            .help(format!("`--arg {number}={example}`, or `--arg {}={example}`; {FORM}", param.name))
+        let example = if ty.ends_with("64") { "buffer:u32[4]" } else { "4" };
+        let offset = piece.strip_prefix(&param.name).unwrap_or_default();
+        self.plain("unbound-parameter", format!("parameter `{piece}` of `{}` is not bound", kernel.name))
+            .help(format!("`--arg {number}{offset}={example}`, or `--arg {piece}={example}`; {FORM}"))
     }
+}
+
+/// What there is to bind of a parameter: the whole of it or, of a structure, each piece that code reads, as `p+8`; with their types.
+fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
+    if param.elements == 1 {
+        return vec![(param.name.clone(), &param.ty)];
+    }
+    let mut found: BTreeMap<u64, &str> = BTreeMap::new();
+    for line in code.split([';', '\n']).filter(|line| mentions(address(line), &param.name)) {
+        let word = line.split_whitespace().find(|word| word.contains(".param")).unwrap_or_default();
+        let Some((ty, bits)) = word.split('.').rev().find_map(|q| Some((q, bits_named(q)?))) else { continue };
+        let offset = address(line).split_once('+').map_or(Some(0), |(_, n)| n.trim().parse().ok());
+        let width = [("v2", 2), ("v4", 4)].iter().find(|v| word.split('.').any(|q| q == v.0)).map_or(1, |v| v.1);
+        for at in offset.into_iter().flat_map(|o: u64| (0..width).map(move |i| o + i * u64::from(bits.bytes()))) {
+            // The widest says most.
+            let widest = found.entry(at).or_insert(ty);
+            if bits_named(widest).is_none_or(|before| before.bits < bits.bits) {
+                *widest = ty;
+            }
+        }
+    }
+    let name = |at: u64| if at == 0 { param.name.clone() } else { format!("{}+{at}", param.name) };
+    found.into_iter().map(|(at, ty)| (name(at), ty)).collect()
 }
 
 /// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`, in TOML.
@@ -451,14 +487,12 @@ fn declared(
 ) -> Result<String, (String, String)> {
     let help = || format!("say what its elements are: `--arg {}=u32[64]`", v.name);
     let bytes = v.elements.map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
+    // Bytes that are no whole number of these elements are not accessed as such.
+    let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
+    let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
     let ty = match &made.ty {
         Some(word) => type_named(word).unwrap_or(v.ty),
-        None if v.ty.bits > 8 || v.elements == Some(1) => {
-            accessed(v, inner, code).filter(|ty| ty.bits < v.ty.bits).unwrap_or(v.ty)
-        }
-        None => accessed(v, inner, code).ok_or_else(|| {
-            (format!("nothing says what the elements of `{}` are: no access is to it", v.name), help())
-        })?,
+        None => accessed(v, inner, code).filter(narrower).filter(whole).unwrap_or(v.ty),
     };
     let size = u64::from(ty.bytes());
     let elements = match (made.elements, bytes) {
@@ -560,4 +594,29 @@ fn mentions(text: &str, name: &str) -> bool {
 
 fn type_word(ty: Ty) -> String {
     format!("{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a structure, each piece that code reads is bound on its own; strings and floating-point arrays are variables like others.
+    #[test]
+    fn pieces_of_structures_are_registers_of_the_test() {
+        let module = ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 1 .b8 $str[5] = {97, 98, 99, 100};\n\
+                      .visible .entry k(.param .align 4 .b8 k_0[12])\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<9>;\n.reg .f32 %f<2>;\n\
+                      .shared .align 4 .b8 s[16];\nld.param.v2.u32 {%r1, %r2}, [k_0+4];\nmov.u64 %rd1, $str;\n\
+                      mov.u32 %r3, s;\nst.shared.f32 [%r3], 0f00000000;\nret;\n}\n";
+        let source = Source::read("k.ptx", module).expect("well-formed");
+        let launch = |args: &[&str]| Launch {
+            block: vec![1],
+            args: args.iter().map(|a| (*a).to_owned()).collect(),
+            ..Launch::default()
+        };
+        let missing = source.to_toml(None, &launch(&["0+4=7"])).expect_err("one is bound");
+        assert!(missing.iter().all(|d| d.message.contains("`k_0+8`")) && missing.len() == 1, "{missing:?}");
+        let (text, _) = source.to_toml(None, &launch(&["0+4=7", "k_0+8=9"])).expect("both are bound");
+        assert!(text.contains(r#"regs = { "k_0+4" = 7, "k_0+8" = 9 }"#), "{text}");
+        assert!(text.contains(r#"s = { size = 4, type = "u32", space = "shared" }"#), "{text}");
+    }
 }

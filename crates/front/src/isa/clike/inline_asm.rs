@@ -230,10 +230,11 @@ impl Lowering<'_, '_> {
         });
         let regs: Vec<ptx::RegInit> = regs.collect();
         let operands = given.iter().filter(|g| matches!(g, Given::Register { .. })).map(Given::word).collect();
-        let (warp, cluster) = (self.env.warp, self.env.cluster.clone());
+        let (warp, block, cluster) = (self.env.warp, self.env.block, self.env.cluster.clone());
         let env = ptx::Env {
             strict: true,
             warp,
+            block,
             cluster,
             specials,
             regs,
@@ -249,6 +250,13 @@ impl Lowering<'_, '_> {
             self.error("unsupported", range, "non-coherent loads are not supported in assembly", |d| {
                 d.label("expected a load without `.nc`")
                     .note("whether something writes what it reads is known in tests in PTX alone")
+            });
+            return None;
+        }
+        if lowered.code.iter().any(|instr| ptx::asks_space(instr).is_some()) {
+            self.error("unsupported", range, "queries of state spaces are not supported in assembly", |d| {
+                d.label("expected no `isspacep`")
+                    .note("which objects an address can be of is known in tests in PTX alone")
             });
             return None;
         }

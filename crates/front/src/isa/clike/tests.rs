@@ -358,10 +358,8 @@ fn assembly_is_held_against_its_operands() {
         (r#""{ .reg .pred p; setp.eq.u32 p, %0, 0; @p exit; }" :: "r"(r)"#, "ending the thread"),
         (r#""mov.u32 %0, 5;" :: "r"(r)"#, "an operand that is an input"),
         (r#""ld.global.nc.u64 %0, [%1];" : "=l"(q) : "l"(&x) : "memory""#, "non-coherent loads"),
-        (
-            r#""{ .reg .pred p; setp.eq.u32 p, 0, 0; bar.red.popc.u32 %0, 0, p; }" : "=r"(r) :: "memory""#,
-            "several warps",
-        ),
+        (r#""{ .reg .pred p; isspacep.const p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(r) : "l"(&x)"#, "state spaces"),
+        (r#""getctarank.u64 %0, %1;" : "=r"(r) : "l"(&x)"#, "not in shared memory"),
     ] {
         wrong(Dialect::Cuda, &asm(text), part);
     }

@@ -8,7 +8,7 @@
 //! - The published suites' operands, if the test says so: a static instance, a run-time id, a quorum.
 
 use super::copies::mark;
-use super::lanes::{combine, named};
+use super::lanes::{Lanes, combine, named};
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
 use program::{Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tags};
@@ -129,17 +129,17 @@ const fn reduction(
     keys: &'static [&'static str],
     result: ResultTy,
 ) -> Row {
-    let doc =
-        "waits for the CTA's threads, of which there are no more than a warp has, and combines their predicates";
+    let doc = "waits for the CTA's threads, of which there are no more than 64, and combines their predicates";
     Row::new(opcode, syntax, doc, CTA_RED, &[Role::Dst, Role::Val, Role::Pred], reduce).keyed(keys).result(result)
 }
 
-/// The barrier, and behind it a meeting of the lanes: threads of a CTA that has a single warp.
+/// The barrier, and behind it a meeting of the CTA's threads.
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
-    let warps = e.env.specials.iter().find(|s| s.0 == "%nwarpid").map(|s| s.1);
-    if warps != Some(1) {
-        e.error("unsupported-barrier", c.opcode.clone(), "a reduction goes over several warps", |d| {
-            d.label("expected a kernel whose blocks have one warp").help("use `bar.sync` and an atomic operation")
+    let block = e.env.block;
+    if block.of > i64::BITS {
+        let message = format!("a reduction over {} threads is not supported", block.of);
+        e.error("unsupported-barrier", c.opcode.clone(), message, |d| {
+            d.label(format!("expected a kernel whose blocks have at most {} threads", i64::BITS))
         });
         return;
     }
@@ -167,7 +167,8 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     } else {
         BinOp::Or
     };
-    combine(e, c, Expr::Const(-1), c.expr(2), op);
+    let all = Lanes::new(Scope::Cta, block, Expr::Const(block.all()));
+    combine(e, c, all, c.expr(2), op);
 }
 
 fn tags(half: &'static str) -> Tags {

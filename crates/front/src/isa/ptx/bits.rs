@@ -22,6 +22,7 @@ const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose];
 const FIELD_END: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
 const B32: Group = Group { kind: GroupKind::Type, words: &["b32"] };
 const BYTES: Group = Group { kind: GroupKind::Types, words: &["u32", "s32"] };
+const PERMUTATIONS: Group = Group { kind: GroupKind::Op, words: &["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"] };
 const MODE: Group = Group { kind: GroupKind::Op, words: &["wrap", "clamp"] };
 
 pub(super) const ROWS: &[Row] = &[
@@ -137,25 +138,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::new(
         "prmt",
-        "`prmt{.type} d, a, b, selector`",
-        "bytes of two words, or what their signs fill",
-        &[TYPES],
+        "`prmt{.type}{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16} d, a, b, selector`",
+        "bytes of two words, or what their signs fill; in a mode, those that two bits of the selector choose",
+        &[TYPES, PERMUTATIONS],
         SHIFT,
-        |e, c| {
-            let u64 = |op, a, b| bin(op, Ty::U64, a, b);
-            let [low, high] = [1, 2].map(|i| u64(BinOp::And, c.expr(i), int(0xffff_ffff)));
-            let words = u64(BinOp::Or, u64(BinOp::Shl, high, int(32)), low);
-            let chosen = |n: i64| {
-                let from = bin(BinOp::Shr, Ty::U32, c.expr(3), int(4 * n));
-                let at = bin(BinOp::Mul, Ty::U32, bin(BinOp::And, Ty::U32, from.clone(), int(7)), int(8));
-                let byte = u64(BinOp::And, u64(BinOp::Shr, words.clone(), at), int(0xff));
-                let signs = u64(BinOp::Mul, u64(BinOp::Shr, byte.clone(), int(7)), int(0xff));
-                let filled = bin(BinOp::And, Ty::U32, from, int(8));
-                bin(BinOp::Shl, Ty::U32, Expr::Select(filled.into(), signs.into(), byte.into()), int(8 * n))
-            };
-            let value = (0..4).map(chosen).reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b)).expect("four bytes");
-            assign(e, c, value);
-        },
+        permute,
     ),
     Row::new(
         "fns",
@@ -324,6 +311,39 @@ pub(super) const ROWS: &[Row] = &[
     })
     .keyed(&["hi"]),
 ];
+
+/// The bytes of two words that a selector names, four bits for each: which one, and whether its sign fills the byte.
+fn permute(e: &mut Emit<'_, '_>, c: &Call) {
+    // The selectors of a mode, the first one lowest (PTX ISA, prmt).
+    let of_mode: Option<u64> = c.quals.get(GroupKind::Op).map(|mode| match mode {
+        "f4e" => 0x6543_5432_4321_3210,
+        "b4e" => 0x0123_7012_6701_5670,
+        "rc8" => 0x3333_2222_1111_0000,
+        "ecl" => 0x3333_3222_3211_3210,
+        "ecr" => 0x3210_2210_1110_0000,
+        _ => 0x3232_1010_3232_1010,
+    });
+    let selector = match of_mode {
+        Some(all) => {
+            let at = bin(BinOp::Mul, Ty::U32, bin(BinOp::And, Ty::U32, c.expr(3), int(3)), int(16));
+            bin(BinOp::And, Ty::U64, bin(BinOp::Shr, Ty::U64, int(all as i64), at), int(0xffff))
+        }
+        None => c.expr(3),
+    };
+    let u64 = |op, a, b| bin(op, Ty::U64, a, b);
+    let [low, high] = [1, 2].map(|i| u64(BinOp::And, c.expr(i), int(0xffff_ffff)));
+    let words = u64(BinOp::Or, u64(BinOp::Shl, high, int(32)), low);
+    let chosen = |n: i64| {
+        let from = bin(BinOp::Shr, Ty::U32, selector.clone(), int(4 * n));
+        let at = bin(BinOp::Mul, Ty::U32, bin(BinOp::And, Ty::U32, from.clone(), int(7)), int(8));
+        let byte = u64(BinOp::And, u64(BinOp::Shr, words.clone(), at), int(0xff));
+        let signs = u64(BinOp::Mul, u64(BinOp::Shr, byte.clone(), int(7)), int(0xff));
+        let filled = bin(BinOp::And, Ty::U32, from, int(8));
+        bin(BinOp::Shl, Ty::U32, Expr::Select(filled.into(), signs.into(), byte.into()), int(8 * n))
+    };
+    let value = (0..4).map(chosen).reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b)).expect("four bytes");
+    assign(e, c, value);
+}
 
 /// The place of the leading one; of a negative number, zero.
 fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {

@@ -25,6 +25,9 @@ use diag::{MappedText, Sink, Span, Token};
 pub(super) const CALL: (&str, &str) =
     ("`call{.uni} (results), function, (parameters)`", "the code of the function, in the place of the call");
 
+/// What an assertion that does not hold calls: it prints, and stops the kernel, as `trap` does (CUDA C++ Programming Guide, Assertion).
+const ASSERTION: &str = "__assertfail";
+
 /// Calls that are put in make a text no longer than this.
 const LONGEST: usize = 1 << 20;
 
@@ -33,7 +36,8 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
     let word = |t: &Token<Kind>, is: fn(&str) -> bool| t.kind == Kind::Word && is(&text.as_str()[t.range.clone()]);
     let scoped = |t: &Token<Kind>| t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call");
-    if !tokens.iter().any(|t| scoped(t) || word(t, |w| w == ".param")) {
+    let of_param = |t: &Token<Kind>| word(t, |w| w.split('.').any(|q| q.starts_with("param")));
+    if !tokens.iter().any(|t| scoped(t) || of_param(t)) {
         return None;
     }
     let mut separator = "$".to_owned();
@@ -491,10 +495,19 @@ impl<'a> Expander<'a> {
 
     /// Puts out an instruction that is no call; `at` is where its opcode stands.
     fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), Failed> {
+        let word = self.word(at);
+        let of_param = word.split('.').any(|q| q.starts_with("param"));
+        if of_param
+            && let Some((width, vector)) = ["v2", "v4"]
+                .iter()
+                .zip([2, 4])
+                .find_map(|(v, width)| word.split('.').any(|q| q == *v).then_some((width, *v)))
+        {
+            return self.elements(range, at, (width, vector));
+        }
         for i in range.start..at {
             self.copy(i, i + 1);
         }
-        let word = self.word(at);
         if opcode(word) == "ret"
             && let Some(called) = self.calls.last()
         {
@@ -506,14 +519,13 @@ impl<'a> Expander<'a> {
             self.out.push_slice(self.text, self.range(at).start..self.range(at + 1).start);
             at += 1;
         }
-        let of_param = word.split('.').any(|q| q.starts_with("param"));
         while at < range.end {
-            if of_param
-                && self.is(at, '[')
-                && let (called, Some(declared @ (Declared::Param | Declared::Bound(..)))) =
-                    self.resolve(self.word(at + 1))
-            {
-                at = self.piece(at, word, called, &declared)?;
+            if of_param && self.is(at, '[') {
+                let (register, end) = self.piece(at, word, 0)?;
+                let (from, to) = (self.range(at).start, self.range(end - 1).end);
+                self.put(&register, self.text.span(from..to));
+                self.out.push_slice(self.text, to..self.range(end).start);
+                at = end;
                 continue;
             }
             self.copy(at, at + 1);
@@ -522,15 +534,43 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// `[p+8]`, a piece of a parameter, as the register that it is; where it ends.
-    fn piece(
-        &mut self,
-        at: usize,
-        instruction: &str,
-        called: String,
-        declared: &Declared,
-    ) -> Result<usize, Failed> {
+    /// Puts out an access to a vector of a parameter, element by element; `at` is where its opcode stands.
+    fn elements(&mut self, range: Range<usize>, at: usize, (width, vector): (usize, &str)) -> Result<(), Failed> {
+        let word = self.word(at);
+        let one = word.replacen(&format!(".{vector}"), "", 1);
+        let find = |c| range.clone().find(|i| self.is(*i, c));
+        let (Some(open), Some(place)) = (find('{'), find('[')) else {
+            let message = format!("`.{vector}` takes a vector of {width} elements");
+            return Err(self.error("wrong-operand", at, message, "expected `{…}` and `[name]`"));
+        };
+        if !self.is(open + 2 * width, '}') {
+            let message = format!("`.{vector}` takes a vector of {width} elements");
+            return Err(self.error("wrong-operand", open, message, "expected as many"));
+        }
+        let span = self.text.span(self.range(range.start).start..self.range(range.end - 1).end);
+        for i in 0..width {
+            for p in range.start..at {
+                self.copy(p, p + 1);
+            }
+            let (register, _) = self.piece(place, word, i as i64)?;
+            let element = &self.text.as_str()[self.range(open + 1 + 2 * i)];
+            let (element, _) = self.resolve(element);
+            let (first, second) = if open < place { (element, register) } else { (register, element) };
+            let end = if i + 1 < width { ";\n" } else { "" };
+            self.put(&format!("{one} {first}, {second}{end}"), span);
+        }
+        Ok(())
+    }
+
+    /// The register that `[p+8]`, a piece of a parameter, is, and where it ends; of a vector, that of an element.
+    fn piece(&mut self, at: usize, instruction: &str, element: i64) -> Result<(String, usize), Failed> {
         let name = at + 1;
+        // Parameters of the kernel are declared elsewhere.
+        let (called, declared) = self.resolve(self.word(name));
+        if self.word(name).starts_with('%') || matches!(declared, Some(Declared::Name)) {
+            let message = "a parameter through a register is not supported".into();
+            return Err(self.error("unsupported-address", name, message, "expected the name of a parameter"));
+        }
         let (offset, end) = match (self.kind(at + 2), self.kind(at + 3)) {
             (Kind::Punct(']'), _) => (0, at + 3),
             (Kind::Punct('+'), Kind::Int(n)) if self.is(at + 4, ']') => (n, at + 5),
@@ -539,27 +579,29 @@ impl<'a> Expander<'a> {
                 return Err(self.error("syntax", name, message, "expected `[name]` or `[name+8]`"));
             }
         };
-        if matches!(declared, Declared::Bound(_, false)) && opcode(instruction) == "st" {
+        if matches!(declared, Some(Declared::Bound(_, false))) && opcode(instruction) == "st" {
             let message = format!("`{}` is a parameter that the function is given", self.word(name));
             return Err(self.error("read-only", name, message, "this writes it"));
         }
         let ty = instruction.split('.').rev().find_map(bits_named);
         let size = ty.map_or(8, |ty| i64::from(ty.bytes()));
+        let offset = offset.saturating_add(element * size);
         let pieces = self.pieces.entry(called.clone()).or_default();
         // The lower bytes of a piece can be read alone.
-        let lower = |(o, s): &(i64, i64)| *o == offset && size < *s && opcode(instruction) == "ld";
-        if !pieces.contains(&(offset, size)) && !pieces.iter().any(lower) {
-            if pieces.iter().any(|(o, s)| offset < o + s && *o < offset.saturating_add(size)) {
-                let message = format!("`{}` is accessed in pieces that overlap", self.word(name));
-                return Err(self.error("mixed-size", name, message, "another access is to a part of these bytes"));
-            }
-            pieces.push((offset, size));
+        let same = pieces.iter().position(|(o, s)| {
+            let read = opcode(instruction) == "ld" && (size < *s || declared.is_none());
+            *o == offset && (size == *s || read)
+        });
+        let last = offset.saturating_add(size);
+        if (0..).zip(&*pieces).any(|(i, (o, s))| same != Some(i) && offset < o + s && *o < last) {
+            let message = format!("`{}` is accessed in pieces that overlap", self.word(name));
+            return Err(self.error("mixed-size", name, message, "another access is to a part of these bytes"));
         }
-        let register = if offset == 0 { called } else { format!("{called}{}at{offset}", self.separator) };
-        let (from, to) = (self.range(at).start, self.range(end - 1).end);
-        self.put(&format!("[{register}]"), self.text.span(from..to));
-        self.out.push_slice(self.text, to..self.range(end).start);
-        Ok(end)
+        match same {
+            Some(i) => pieces[i].1 = pieces[i].1.max(size),
+            None => pieces.push((offset, size)),
+        }
+        Ok((if offset == 0 { format!("[{called}]") } else { format!("[{called}+{offset}]") }, end))
     }
 
     fn declaration(&mut self, range: Range<usize>) -> Result<(), Failed> {
@@ -618,6 +660,13 @@ impl<'a> Expander<'a> {
         if at < range.end {
             let message = "expected the end of the call".into();
             return Err(self.error("syntax", at, message, "expected `;`"));
+        }
+        if name == ASSERTION {
+            for i in range.start..opcode {
+                self.copy(i, i + 1);
+            }
+            self.put("trap", span);
+            return Ok(());
         }
         let Some(Function { returns: out, params: formals, body: Some(body) }) =
             self.functions.get(&name).cloned()

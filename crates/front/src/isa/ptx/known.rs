@@ -62,16 +62,28 @@ pub(super) fn before(
     narrow: &dyn Fn(LocId) -> bool,
     asked: impl Iterator<Item = usize>,
 ) -> Vec<(Values, bool)> {
-    let [likely, all] = [true, false].map(|prune| flow(code, start, narrow, prune));
-    let of = |at: usize| match &likely[at] {
-        Some(values) => (values.clone(), true),
-        None => (all[at].clone().unwrap_or_default(), false),
+    let flows = [Ways::Likely, Ways::Written, Ways::All].map(|ways| flow(code, start, narrow, ways));
+    let of = |at: usize| {
+        let found =
+            flows.iter().zip([true, false, false]).find_map(|(f, reached)| Some((f[at].clone()?, reached)));
+        found.unwrap_or_default()
     };
     asked.map(of).collect()
 }
 
-/// What is known in front of each micro-op, and at the end; `None`: no way leads there. `prune`: ways that conditions rule out are none.
-fn flow(code: &[Instr], start: &Values, narrow: &dyn Fn(LocId) -> bool, prune: bool) -> Vec<Option<Values>> {
+/// Which ways of a branch there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ways {
+    /// Those that what is known of its condition allows.
+    Likely,
+    /// Those that a condition that is written as a constant allows.
+    Written,
+    /// Both: behind what ends the thread, nothing else leads on.
+    All,
+}
+
+/// What is known in front of each micro-op, and at the end; `None`: no way leads there.
+fn flow(code: &[Instr], start: &Values, narrow: &dyn Fn(LocId) -> bool, ways: Ways) -> Vec<Option<Values>> {
     let mut states: Vec<Option<Values>> = vec![None; code.len() + 1];
     states[0] = Some(start.clone());
     let mut open = vec![0];
@@ -86,7 +98,11 @@ fn flow(code: &[Instr], start: &Values, narrow: &dyn Fn(LocId) -> bool, prune: b
                 };
             }
             Op::Branch { cond, target: to } => {
-                let cond = if prune { value(cond, &known, narrow) } else { Some(cond.clone()) };
+                let cond = match ways {
+                    Ways::Likely => value(cond, &known, narrow),
+                    Ways::Written => Some(cond.clone()),
+                    Ways::All => None,
+                };
                 let taken = cond.and_then(|cond| if let Expr::Const(v) = cond { Some(v != 0) } else { None });
                 next = taken != Some(true);
                 target = (taken != Some(false)).then_some(*to);

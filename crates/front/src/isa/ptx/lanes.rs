@@ -392,11 +392,6 @@ fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
 
 /// The lanes of the warp that an operand names.
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Lanes> {
-    lanes_of(e, c, c.expr(operand))
-}
-
-/// The lanes of the warp that a mask names.
-fn lanes_of(e: &mut Emit<'_, '_>, c: &Call, mask: Expr) -> Option<Lanes> {
     let threads = e.env.warp.of;
     if threads > 32 {
         e.error("unsupported-mask", c.opcode.clone(), "a warp has at most 32 lanes", |d| {
@@ -404,7 +399,7 @@ fn lanes_of(e: &mut Emit<'_, '_>, c: &Call, mask: Expr) -> Option<Lanes> {
         });
         return None;
     }
-    let lanes = Lanes::new(Scope::Warp, e.env.warp, mask);
+    let lanes = Lanes::new(Scope::Warp, e.env.warp, c.expr(operand));
     if lanes.mask == int(0) {
         e.error("unsupported-mask", c.opcode.clone(), "this mask names no thread of the warp", |d| {
             d.label(format!("the lanes of this warp are 0 to {}", threads.saturating_sub(1)))
@@ -430,9 +425,8 @@ fn meet(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, ty: Ty) -> Op
     Some(Brought { lanes, taken: all })
 }
 
-/// Meets the lanes of a mask with a value; what all of them bring, combined, goes into the destination.
-pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, mask: Expr, value: Expr, operation: BinOp) {
-    let Some(lanes) = lanes_of(e, c, mask) else { return };
+/// Meets threads with a value; what all of them bring, combined, goes into the destination.
+pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, operation: BinOp) {
     let Some(met) = meet(e, c, lanes, value, Ty::U32) else { return };
     put(e, c, 0, met.combined(operation, Ty::U32));
 }

@@ -391,7 +391,7 @@ impl<'a> Emit<'a, '_> {
         for (role, operand, _) in m.operands() {
             if let (Role::Dst | Role::DstPred | Role::DstAndPred | Role::DstParam, OperandKind::Name(n)) =
                 (role, &operand.kind)
-                && let Some(dst) = self.regs.find(self.str(&n.name))
+                && let Some(dst) = self.regs.find(self.str(&n.piece()))
             {
                 let access = Access { tags: Tags::default(), scope: None, ty: Ty::WORD };
                 self.push(Op::Load { dst, addr: Expr::Const(0), access });

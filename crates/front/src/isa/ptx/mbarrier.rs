@@ -18,7 +18,7 @@
 //! - A count in a register that is larger than an object can count here makes an address of nothing, as does a number of bytes.
 
 use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use super::table::{Group, GroupKind, ResultTy, Role, Row, SCOPES};
 use crate::isa::Symbols;
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
 use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tags, Ty, Update};
@@ -148,7 +148,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| test(e, c, false),
     )
     .keyed(&["test_wait"])
-    .result(super::table::ResultTy::Pred),
+    .result(ResultTy::Pred),
     Row::new(
         "mbarrier",
         "`mbarrier.test_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity`",
@@ -158,7 +158,7 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| test(e, c, true),
     )
     .keyed(&["test_wait", "parity"])
-    .result(super::table::ResultTy::Pred),
+    .result(ResultTy::Pred),
     Row::new(
         "mbarrier",
         "`mbarrier.try_wait{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], token{, time}`",
@@ -169,7 +169,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["try_wait"])
     .optional(1)
-    .result(super::table::ResultTy::Pred),
+    .result(ResultTy::Pred),
     Row::new(
         "mbarrier",
         "`mbarrier.try_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity{, time}`",
@@ -180,7 +180,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["try_wait", "parity"])
     .optional(1)
-    .result(super::table::ResultTy::Pred),
+    .result(ResultTy::Pred),
     Row::new(
         "mbarrier",
         "`mbarrier.wait{.acquire|.relaxed}{.scope}{.shared::cta}{.b64} [a], parity`",
@@ -217,6 +217,30 @@ pub(super) const ROWS: &[Row] = &[
         &[Role::Dst, Role::Loose, Role::Loose],
         mapa,
     ),
+    Row::new(
+        "getctarank",
+        "`getctarank{.shared::cluster}{.u32|.u64} d, a`",
+        "the rank in its cluster of the CTA whose shared memory `a` is in: this one, of an address that was not mapped",
+        &[
+            Group { kind: GroupKind::Space, words: &["shared::cluster"] },
+            Group { kind: GroupKind::Type, words: &["u32", "u64"] },
+        ],
+        &[Role::Dst, Role::Loose],
+        |e, c| {
+            if shared_object(e, c).is_none() {
+                return;
+            }
+            let Some(own) = e.env.cluster.iter().position(|away| *away == 0) else {
+                return e.error("unsupported-instruction", c.opcode.clone(), "the cluster is not known here", |d| {
+                    d.label("expected it in the code of a kernel")
+                });
+            };
+            if let Some(dst) = c.dst(0) {
+                e.push(Op::Assign { dst, value: Expr::Const(own as i64) });
+            }
+        },
+    )
+    .result(ResultTy::U32),
 ];
 
 /// What an operation is, besides what it does to the word.
@@ -548,23 +572,28 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()>
     None
 }
 
-fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
+/// The location in shared memory that operand 1 is an address in.
+fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
     let Some(loc) = c.expr(1).base() else {
         e.ask();
-        let message = "`mapa` of an address that is not known is not supported";
+        let message = format!("`{}` of an address that is not known is not supported", c.row.opcode);
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
             d.label("expected a location in shared memory, or a register that holds the same address of one on every way here")
         });
-        return;
+        return None;
     };
-    let declared = e.symbols.object(loc).1;
     let name = e.symbols.get(loc).name.clone();
-    if declared.space != program::Space::Shared {
+    if e.symbols.object(loc).1.space != program::Space::Shared {
         e.error("wrong-space", c.opcode.clone(), format!("`{name}` is not in shared memory"), |d| {
             d.label("expected a location of which each CTA has a copy")
         });
-        return;
+        return None;
     }
+    Some(loc)
+}
+
+fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some(loc) = shared_object(e, c) else { return };
     if !matches!(c.expr(2), Expr::Const(_)) {
         e.ask();
     }

@@ -15,13 +15,19 @@ use std::ops::Range;
 use super::lower::Arg;
 use super::lower::{Call, Emit};
 use super::operands::plus;
-use super::table::{B128, BARE, CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use super::table::{
+    B128, BARE, CACHE, DATA, Group, GroupKind, ResultTy, Role, Row, SCOPES, SPACES, TYPES, VECTORS,
+};
 use program::{Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
 pub(super) const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
 pub(super) const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
 const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
 
+const QUERIED: Group = Group {
+    kind: GroupKind::Space,
+    words: &["const", "global", "local", "shared", "shared::cta", "shared::cluster", "param", "param::entry"],
+};
 const NC_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak"] };
 const NC_SPACE: Group = Group { kind: GroupKind::Space, words: &["global"] };
 const PREFETCHED: Group = Group { kind: GroupKind::Space, words: &["global", "local"] };
@@ -114,6 +120,28 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| store(e, c, Proxy::Generic),
     ),
     Row::new(
+        "isspacep",
+        "`isspacep.space p, a`",
+        "whether a generic address is in a state space: one that is in the same for all objects that it can be of",
+        &[QUERIED],
+        &[Role::Dst, Role::Loose],
+        |e, c| {
+            let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta"));
+            if own && e.env.cluster.len() > 1 {
+                let message = "whether an address is in this CTA's shared memory is not known in a cluster";
+                return e.error("unsupported-instruction", c.opcode.clone(), message, |d| {
+                    d.label("expected `.shared::cluster`, or a kernel without clusters")
+                });
+            }
+            // Which objects the address can be of is seen when all threads are known.
+            if let Some(dst) = c.dst(0) {
+                let value = Expr::Cmp(CmpOp::Eq, Ty::U64, c.expr(1).into(), Expr::Const(0).into());
+                e.push(Op::Assign { dst, value });
+            }
+        },
+    )
+    .result(ResultTy::Pred),
+    Row::new(
         "tld",
         "`tld{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
         "load through the texture proxy",
@@ -154,6 +182,27 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| store(e, c, Proxy::Surface),
     ),
 ];
+
+/// Whether an object of a space is in what an instruction asks about.
+pub(in crate::isa) type IsIn = fn(Space) -> bool;
+
+/// The address about which an instruction in PTX asks whether it is in a state space, and whether it is if it is of an object in that
+/// one.
+pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
+    let space = instr.text.split_whitespace().find_map(|word| word.strip_prefix("isspacep."))?;
+    let Op::Assign { value: Expr::Cmp(_, _, address, _), .. } = &instr.op else { return None };
+    Some((
+        address,
+        match space {
+            "global" => |space| space == Space::Global,
+            "const" => |space| space == Space::Constant,
+            "local" => |space| space == Space::Local,
+            // Parameters are registers here, and have no addresses.
+            "param" | "param::entry" => |_| false,
+            _ => |space| space == Space::Shared,
+        },
+    ))
+}
 
 /// Whether an instruction in PTX is a non-coherent load. What it makes is a weak load: that nobody writes what it reads is seen when
 /// all threads are known.

@@ -65,7 +65,7 @@ pub(crate) use lanes::ELECTED;
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
 pub(crate) use mbarrier::{away_by, of_some_rank, stride};
-pub(super) use memory::is_non_coherent;
+pub(super) use memory::{asks_space, is_non_coherent};
 pub use print::{Unprintable, opcode, print};
 pub(crate) use table::PRED;
 pub use table::{Row, bits_named, rows, type_named};
@@ -99,6 +99,8 @@ pub struct Env {
     pub specials: Vec<(String, i64)>,
     /// The thread's seat in its warp.
     pub warp: Seat,
+    /// And in its CTA.
+    pub block: Seat,
     /// By rank of the CTAs of its cluster: how many copies of shared memory lie between its own and theirs.
     pub cluster: Vec<i64>,
     /// Registers with initial values.

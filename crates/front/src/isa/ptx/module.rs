@@ -113,6 +113,9 @@ struct Reader<'a> {
     version: Option<(u32, u32)>,
 }
 
+/// Types of variables that stand for textures and surfaces.
+const OPAQUE: [&str; 3] = [".texref", ".surfref", ".samplerref"];
+
 /// Spaces of variables.
 const SPACES: [(&str, &str); 4] =
     [(".global", "global"), (".const", "const"), (".shared", "shared"), (".local", "local")];
@@ -255,7 +258,7 @@ impl Reader<'_> {
                 self.module.variables.extend(variable);
                 Ok(())
             }
-            word if [".tex", ".texref", ".surfref", ".samplerref"].contains(&word) => self.error(
+            word if word == ".tex" || OPAQUE.contains(&word) => self.error(
                 "unsupported-directive",
                 "references to textures and surfaces are not supported".into(),
                 "expected a kernel or a variable",
@@ -429,12 +432,13 @@ impl Reader<'_> {
                         self.next();
                     }
                     None => {
-                        let message = format!("variables of type `{word}` are not supported");
-                        return self.error(
-                            "unsupported-type",
-                            message,
-                            "expected an integer type, `.f32` or `.f64`",
-                        );
+                        let message = if OPAQUE.contains(&word) {
+                            "references to textures and surfaces are not supported".to_owned()
+                        } else {
+                            format!("variables of type `{word}` are not supported")
+                        };
+                        let expected = "expected an integer type, `.f32` or `.f64`";
+                        return self.error("unsupported-type", message, expected);
                     }
                 },
                 _ => break,

@@ -33,7 +33,7 @@ impl<'a> Emit<'a, '_> {
             let Item::Instr(m) = item else { continue };
             for (role, operand, _) in m.operands() {
                 if let (Role::Dst | Role::DstPred | Role::DstParam, OperandKind::Name(n)) = (role, &operand.kind) {
-                    self.written.insert(bare(self.str(&n.name)));
+                    self.written.insert(bare(self.str(&n.piece())));
                 }
             }
         }
@@ -133,12 +133,13 @@ impl<'a> Emit<'a, '_> {
             match role {
                 Role::Dst | Role::DstAndPred | Role::Dsts => self.note_write(&n.name, result_ty(m.row, ty)),
                 Role::DstPred => self.note_write(&n.name, PRED),
-                Role::DstParam => self.note_write(&n.name, ty),
+                Role::DstParam => self.note_write(&n.piece(), ty),
                 // Addresses of shared memory have 32 bits, too.
                 Role::Addr if shared(m) => self.note_read(&n.name, role, Ty::U32),
                 Role::Addr => self.note_read(&n.name, role, Ty::U64),
                 Role::Val | Role::Pred | Role::Loose => self.note_read(&n.name, role, ty),
-                Role::Param | Role::Any | Role::Vals => self.note_read(&n.name, Role::Loose, ty),
+                Role::Param => self.note_read(&n.piece(), Role::Loose, ty),
+                Role::Any | Role::Vals => self.note_read(&n.name, Role::Loose, ty),
                 Role::Label => {}
             }
         }

@@ -114,12 +114,11 @@ impl Emit<'_, '_> {
             (OperandKind::Name(n), Role::Val | Role::Loose | Role::Any) if !n.brackets && !n.negated => {
                 self.value(n, ty)
             }
-            (OperandKind::Name(n), Role::Param) if n.brackets => match (n.offset, n.index) {
-                (0, 0) => Some(Arg::Expr(Expr::Reg(self.regs.find(self.str(&n.name))?))),
-                _ => wrong(self, "a part of one"),
-            },
-            (OperandKind::Name(n), Role::DstParam) if n.brackets && (n.offset, n.index) == (0, 0) => {
-                Some(Arg::Dst(self.regs.find(self.str(&n.name))))
+            (OperandKind::Name(n), Role::Param) if n.brackets && n.index == 0 => {
+                Some(Arg::Expr(Expr::Reg(self.regs.find(self.str(&n.piece()))?)))
+            }
+            (OperandKind::Name(n), Role::DstParam) if n.brackets && n.index == 0 => {
+                Some(Arg::Dst(self.regs.find(self.str(&n.piece()))))
             }
             (OperandKind::Name(n), Role::Addr) if !n.negated => self.address(m, n, ty, loc),
             (OperandKind::Name(n), _) if n.brackets => wrong(self, "an address"),

@@ -15,8 +15,6 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("texture fetches as compilers print them; write `tld.weak r, x`", &["tex", "tld4"]),
     ("queries of textures and surfaces", &["txq", "suq", "istypep"]),
     ("surface reductions", &["sured"]),
-    ("addresses in another CTA's shared memory", &["getctarank"]),
-    ("address space queries", &["isspacep"]),
     ("requests to the scheduler of clusters", &["clusterlaunchcontrol"]),
     ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
     ("indirect branches", &["brx"]),

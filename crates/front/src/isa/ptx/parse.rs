@@ -86,6 +86,14 @@ pub(super) struct NameOperand {
     pub(super) index: i64,
 }
 
+impl NameOperand {
+    /// Of a piece of a parameter, the name with its offset, `p+8`, as it is when blocks are gone: a register's.
+    pub(super) fn piece(&self) -> Range<usize> {
+        let offset = if self.offset == 0 { 0 } else { format!("+{}", self.offset).len() };
+        self.name.start..self.name.end + offset
+    }
+}
+
 /// Parses a text.
 pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
     let mut parser = Parser { text, tokens: Cursor::new(lex(text.as_str())), sink, out: Vec::new() };
@@ -262,6 +270,13 @@ impl Parser<'_> {
                     self.skip_newlines();
                 }
                 if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
+            }
+            ".callprototype" | ".calltargets" => {
+                let span = self.text.span(word.clone());
+                self.sink.error("unsupported-call", span, "indirect calls are not supported", |d| {
+                    d.label("expected calls that name their function")
+                });
+                Err(Malformed)
             }
             other => {
                 let message = format!("the directive `{other}` is not supported inside a thread's code");

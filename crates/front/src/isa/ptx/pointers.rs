@@ -39,6 +39,13 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             if memory::is_non_coherent(instr) {
                 pass.never_written(&instr.op);
             }
+            if let Some((address, is_in)) = memory::asks_space(instr) {
+                let answer = pass.is_in_space(address, is_in);
+                if let Op::Assign { value, .. } = &mut program.threads[t].code[i].op {
+                    *value = Expr::Const(i64::from(answer));
+                }
+                continue;
+            }
             if let Op::Assign { value, .. } = &instr.op
                 // The token that an arrival returns is no address, whatever it is made of.
                 && !is_further(&program.threads[t].code, i)
@@ -206,6 +213,24 @@ impl Pass<'_> {
                 )
             });
         }
+    }
+
+    /// Whether an address is in a state space, which is the same for all objects that it can be of; else that is reported.
+    fn is_in_space(&mut self, address: &Expr, is_in: memory::IsIn) -> bool {
+        let space = |object: &LocId| match &self.program.location(*object).kind {
+            LocationKind::Object { space, .. } => *space,
+            _ => Space::Global,
+        };
+        let answers: Vec<bool> = self.points.of(self.thread, address).iter().map(|o| is_in(space(o))).collect();
+        let known = answers.first().copied().filter(|first| answers.iter().all(|other| other == first));
+        if known.is_none() {
+            self.unsupported(if answers.is_empty() {
+                "no address of a location can get into this register"
+            } else {
+                "which state space it is in depends on the object that it is of"
+            });
+        }
+        known == Some(true)
     }
 
     /// Reports what does more with an address than to add an offset, and offsets that lead inside of an element.

@@ -350,10 +350,10 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.cta.sync 1, 2, 3", "wrong-operands");
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
-    let of = |warps| Env { specials: vec![("%nwarpid".into(), warps)], warp: Seat { rank: 0, of: 4 }, ..env() };
+    let of = |threads| Env { block: Seat { rank: 0, of: threads }, ..env() };
     let red = "setp.eq.u32 p, 1, 1; bar.red.popc.u32 r0, 1, p; barrier.cta.red.and.aligned.pred q, 0, !p; bar.red.or.pred q, 0, p";
-    assert!(lower_with(red, &of(1)).is_ok());
-    assert!(lower_with(red, &of(2)).expect_err("two warps").contains("unsupported-barrier"));
+    assert!(lower_with(red, &of(64)).is_ok());
+    assert!(lower_with(red, &of(65)).expect_err("too many").contains("unsupported-barrier"));
     assert!(lower_with("bar.red.or.pred q, 16, q", &of(1)).expect_err("no such").contains("out-of-range"));
     fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
     let warp = Env { warp: Seat { rank: 0, of: 4 }, ..env() };
@@ -958,9 +958,91 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
     let program = lower_with("ld.param.u32 r, [k_param_0]\nst.u32 [x], r", &env).expect("bound");
     assert!(matches!(program.threads[0].code[0].op, Op::Assign { .. }));
     assert!(lower_with("ld.param.u32 r, [k_param_0+4]", &env).is_err());
+    assert!(lower_with("mov.u64 rd, k_param_0\nld.param.u32 r, [%rd]", &env).is_err(), "through a register");
     assert!(lower_with("mov.u64 t, %globaltimer", &env).is_err());
     let timer = RegInit { name: "%globaltimer".into(), init: Init::Int(7), span: Span::default() };
     lower_with("mov.u64 t, %globaltimer", &Env { regs: vec![timer], ..env }).expect("an input");
+}
+
+/// A structure has a register for each piece that is read.
+#[test]
+fn structures_are_bound_piece_by_piece() {
+    let piece = |name: &str, v| RegInit { name: name.into(), init: Init::Int(v), span: Span::default() };
+    let env = Env { regs: vec![piece("p", 7), piece("p+4", 8), piece("p+8", 9)], ..env() };
+    let assigned = |code: &str| {
+        let program = lower_with(code, &env).unwrap_or_else(|e| panic!("{code}: {e}"));
+        let thread = &program.threads[0];
+        let read = |i: &Instr| match &i.op {
+            Op::Assign { value, .. } => value.value(&|leaf| match leaf {
+                Expr::Reg(r) => match &thread.regs[usize::from(r.0)].init {
+                    Init::Int(v) => Some(*v),
+                    _ => None,
+                },
+                _ => None,
+            }),
+            _ => None,
+        };
+        thread.code.iter().filter_map(read).collect::<Vec<i64>>()
+    };
+    assert_eq!(assigned("ld.param.u32 r, [p+4]"), [8]);
+    assert_eq!(assigned("ld.param.v2.u32 {r, q}, [p+4]"), [8, 9]);
+    assert_eq!(assigned("setp.eq.u32 k, 1, 1\n@k ld.param.v2.b32 {r, q}, [p]")[1..], [7, 8]);
+    assert_eq!(assigned("ld.param.u64 rd, [p+8]\nld.param.u32 r, [p+8]"), [9, 9]);
+    for (code, id) in [
+        ("ld.param.u32 r, [p+12]", "unknown-register"),
+        ("ld.param.u64 rd, [p]; ld.param.u32 r, [p+4]", "mixed-size"),
+        ("ld.param.u32 r, [p+4]; ld.param.u64 rd, [p]", "mixed-size"),
+        ("ld.param.v4.u32 {r, q}, [p]", "wrong-operand"),
+    ] {
+        assert!(lower_with(code, &env).expect_err(code).contains(id), "{code}");
+    }
+}
+
+#[test]
+fn vectors_of_parameters_are_passed_to_functions() {
+    let f = ".func (.param .b32 o) f(.param .b64 a) { .reg .b32 %r<4>; ld.param.v2.b32 {%r1, %r2}, [a]; add.u32 %r3, %r1, %r2; \
+             st.param.b32 [o], %r3; ret; }\n";
+    let call = "{ .param .b64 a; .param .b32 o; st.param.v2.b32 [a], {1, 2}; call.uni (o), f, (a); ld.param.b32 r, [o]; }";
+    lower(&format!("{f}{call}\nst.u32 [x], r"));
+}
+
+/// An assertion that does not hold stops the kernel.
+#[test]
+fn a_failed_assertion_is_a_trap() {
+    let declared = ".extern .func __assertfail(.param .b64 m);\n";
+    let call = "setp.eq.u32 p, 1, 1\n{ .param .b64 m; st.param.b64 [m], 0; @p call.uni __assertfail, (m); }\nst.u32 [x], 1";
+    let program = lower(&format!("{declared}{call}"));
+    let code = &program.threads[0].code;
+    assert!(code.iter().any(|i| i.op.aborts()));
+    fails("{ .param .b64 m; call.uni vprintf, (m); }", "unknown-function");
+}
+
+#[test]
+fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
+    let answer = |code: &str| {
+        let program = lower(code);
+        program.threads[0].code.iter().find(|i| i.text.starts_with("isspacep")).map(|i| match &i.op {
+            Op::Assign { value: Expr::Const(v), .. } => *v,
+            other => panic!("{code}: {other:?}"),
+        })
+    };
+    assert_eq!(answer("mov.u64 rd, x\nisspacep.global p, rd"), Some(1));
+    assert_eq!(answer("mov.u64 rd, x\nisspacep.shared p, rd"), Some(0));
+    assert_eq!(answer("mov.u64 rd, s\nisspacep.shared::cta p, rd"), Some(1));
+    assert_eq!(answer("mov.u64 rd, s\nisspacep.local p, rd\n@p bra L\nst.u32 [rd], 1\nL:"), Some(0));
+    let either = "mov.u64 rd, x\nsetp.eq.u32 q, 1, 1\n@q mov.u64 rd, s\nisspacep.shared p, rd";
+    fails(either, "unsupported-address");
+    fails("mov.u64 rd, 8\nisspacep.shared p, rd", "unsupported-address");
+    fails("mov.u64 rd, s\nisspacep.bogus p, rd", "unknown-qualifier");
+    let cluster = Env { cluster: vec![0, 1], ..env() };
+    assert!(lower_with("mov.u64 rd, s\nisspacep.shared p, rd", &cluster).is_err());
+    assert!(lower_with("mov.u64 rd, s\nisspacep.shared::cluster p, rd", &cluster).is_ok());
+    // Which CTA of a cluster it is that an address is in.
+    let second = Env { cluster: vec![-1, 0], ..env() };
+    let program = lower_with("mov.u64 rd, s\ngetctarank.shared::cluster.u64 r, rd", &second).expect("its own");
+    assert!(program.threads[0].code.iter().any(|i| matches!(i.op, Op::Assign { value: Expr::Const(1), .. })));
+    fails("mov.u64 rd, x\ngetctarank.u64 r, rd", "wrong-space");
+    fails("ld.u64 rd, x\ngetctarank.u64 r, rd", "wrong-operand");
 }
 
 #[test]

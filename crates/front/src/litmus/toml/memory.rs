@@ -328,7 +328,10 @@ impl Reader<'_, '_> {
         let mut set = HashSet::new();
         for (name, span, value) in entries(regs) {
             let bare = name.strip_prefix('%').unwrap_or(name);
-            if !is_identifier(bare) {
+            // A piece of a kernel's parameter has its offset behind the name: `p+8`.
+            let (whole, offset) = bare.split_once('+').unwrap_or((bare, "8"));
+            let is_offset = !offset.starts_with('0') && offset.parse::<u32>().is_ok();
+            if !is_identifier(whole) || !is_offset {
                 self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a register"), |d| {
                     d.label("expected letters, digits, `_` and `$`, not starting with a digit")
                 });
