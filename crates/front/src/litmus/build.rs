@@ -5,7 +5,9 @@ use std::rc::Rc;
 use super::program_scope;
 use crate::isa::Symbols;
 use crate::isa::clike;
-use crate::isa::ptx::{Env, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits};
+use crate::isa::ptx::{
+    Env, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits, warn_of_lost_bytes,
+};
 use diag::{Sink, Span};
 use program::{Dialect, Expr, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread};
 
@@ -59,6 +61,7 @@ pub(super) fn build(
     }
     refuse_accumulators(&program, sink);
     warn_of_empty_waits(&program, sink);
+    warn_of_lost_bytes(&program, sink);
     program
 }
 

@@ -24,7 +24,7 @@ use super::lower::{Arg, Call, Emit};
 use super::mbarrier;
 use super::memory::{addresses, is_ordinary};
 use super::operands::plus;
-use super::table::{DATA, Group, GroupKind, Role, Row, SCOPES, TYPES};
+use super::table::{B128, DATA, Group, GroupKind, Role, Row, SCOPES, TYPES};
 use diag::Sink;
 use program::{Op, Program, Scope, Space, Tags};
 
@@ -32,13 +32,13 @@ const STORE: Group = Group { kind: GroupKind::Sem, words: &["weak", "release"] }
 const SPACE: Group = Group { kind: GroupKind::Space, words: &["shared::cluster", "global"] };
 const FLAG: Group = Group { kind: GroupKind::Flag, words: &["mmio"] };
 const TOLD: Group = Group { kind: GroupKind::Ignored, words: &[TRACKED] };
-const WIDTHS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4"] };
+const WIDTHS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", B128] };
 const ALIGNED: Group = Group { kind: GroupKind::Ignored, words: &["sync", "aligned"] };
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "st",
-        "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type [a], b, [m]`, or \
+        "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type|.b128 [a], b, [m]`, or \
          `st.async{.mmio}.release.gpu|.sys{.global}.type [a], b`",
         "begins to store: weakly in shared memory of the cluster, where an mbarrier object tells of it, or, as a release, in global \
          memory",

@@ -16,7 +16,7 @@
 //! - PTX ISA 9.4, *cp.reduce.async.bulk*: the source is read by weak accesses, the destination changed by atomics, `.relaxed.sys` unless
 //!   it says otherwise; sums of `.f32` flush subnormal numbers.
 //!
-//! - PTX ISA 9.4, *cp.async.bulk.tensor*: the tensor map is read through the tensormap proxy, the tensor through the async proxy.
+//! - PTX ISA 9.4, *cp.async.bulk.tensor*, *cp.reduce.async.bulk.tensor*: the tensor map is read through the tensormap proxy, the tensor through the async proxy.
 //!
 //! # Where we differ
 //! - `cp.async.bulk.tensor [x], [m], bytes, [b]` is a short form: a tensor map is a location that holds an address, where PTX has 128
@@ -46,6 +46,8 @@ const BULK: Group = Group {
     words: &["shared::cta", "shared::cluster", "global", TRACKED, GROUPED, MULTICAST],
 };
 const DIMENSIONS: Group = Group { kind: GroupKind::Op, words: &["1d", "2d", "3d", "4d", "5d"] };
+/// The same where there is an operation.
+const AXES: Group = Group { kind: GroupKind::Round, ..DIMENSIONS };
 const STRONG: Group = Group { kind: GroupKind::Sem, words: &["relaxed"] };
 const WIDE_TYPE: Group = Group { kind: GroupKind::Type, words: &[B128] };
 /// An mbarrier object tells of the operation.
@@ -161,6 +163,16 @@ pub(super) const ROWS: &[Row] = &[
     .optional(1),
     Row::new(
         "cp",
+        "`cp.reduce.async.bulk.tensor.op.type [map], [src], bytes`",
+        "begins to apply such an operation to each element of a range of global memory whose address `map` holds, `.relaxed.gpu` (short \
+         form: PTX has the type in the tensor map)",
+        &[AXES, BULK, RED_OPS, DATA],
+        &[Role::Addr, Role::Addr, Role::Loose],
+        reduce_tensor,
+    )
+    .keyed(&["reduce", "async", "bulk", "tensor"]),
+    Row::new(
+        "cp",
         "`cp.async.bulk.commit_group`",
         "makes the thread's bulk copies since the last bulk group a group",
         &[],
@@ -232,6 +244,24 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
     for (span, why) in found.into_iter().filter_map(|(span, why)| Some((span, why?))) {
         sink.warn("empty-wait", span, "a wait that waits for nothing", |d| {
             d.label(why).note("a wait for groups waits for copies that the thread has committed to one (PTX ISA 9.4, cp.async.wait_group)")
+        });
+    }
+}
+
+/// Bytes that an mbarrier object expects where no operation tells one of bytes, for the bulk operations are of groups: a warning says so.
+pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
+    let brings = |i: &Instr| i.op.has("MBT") || i.text.contains("complete_tx");
+    let all = || program.threads.iter().flat_map(|thread| &thread.code);
+    let grouped = |i: &&Instr| i.op.accesses().any(|a| a.tags.has("ASY") && a.tags.has("ASYNC"));
+    let Some(copy) = all().find(grouped).filter(|_| !all().any(brings)) else { return };
+    let mut found: Vec<Span> =
+        all().filter(|i| i.op.has("MB") && i.text.contains("expect_tx")).map(|i| i.span).collect();
+    found.dedup();
+    for span in found {
+        sink.warn("lost-bytes", span, "bytes that never arrive at this object", |d| {
+            d.label("no operation of this test tells an mbarrier object of bytes")
+                .also(copy.span, "this one is complete with its bulk group")
+                .note("a copy to global memory is waited for by `cp.async.bulk.wait_group` (PTX ISA 9.4, cp.async.bulk)")
         });
     }
 }
@@ -528,24 +558,67 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let Some(bytes) = of_units(e, c) else { return };
     let Some(ty) = ends(e, c, &way, bytes) else { return };
-    if ty.bits != c.ty.bits {
-        let message = format!("a reduction of {} bits of elements of {} bits", c.ty.bits, ty.bits);
-        e.error("mixed-size", c.opcode.clone(), message, |d| {
-            d.label("expected the size of the locations' elements")
-        });
+    if of_elements(e, c, ty).is_none() {
         return;
     }
-    let (to, from) = (aligned(c.expr(0), UNIT), aligned(c.expr(1), UNIT));
-    let tags = Accesses { strong: Some(scope), away: way.away, ..Accesses::weak("ASYNC") };
-    for k in 0..bytes / i64::from(c.ty.bytes()) {
-        let Some(dst) = e.temporary(c, &format!("copy {k}"), c.ty) else { return };
-        let Some(update) = updated_by(e, c, Expr::Reg(dst)) else { return };
-        e.push(Op::Load { dst, addr: plus(from.clone(), k, c.ty), access: Accesses::weak("ASYNC").source(c.ty) });
-        e.push(tags.reduction("RLX", c.ty, plus(to.clone(), k, c.ty), update));
+    let ends = (aligned(c.expr(0), UNIT), aligned(c.expr(1), UNIT));
+    let how = Accesses { strong: Some(scope), away: way.away, ..Accesses::weak("ASYNC") };
+    if reductions(e, c, &how, ends, bytes).is_none() {
+        return;
     }
     if way.tracked {
         mbarrier::complete(e, c, 3, c.expr(3), bytes);
     }
+}
+
+fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
+    e.through_register = false;
+    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let written: &[&[&str]] = &[&["global", "shared::cta", GROUPED], &[GROUPED], &[]];
+    if !written.contains(&words.as_slice()) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a tensor reduction", |d| {
+            d.label(format!("expected {}", c.row.syntax))
+        });
+        return;
+    }
+    if reduction(e, c, true).is_none() || tensor_map(e, c, 0).is_none() {
+        return;
+    }
+    let Some(bytes) = of_units(e, c) else { return };
+    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else { return };
+    let there = unknown(e, Space::Global);
+    let (Some(()), Some(())) = (one_address(e, c, source), one_address(e, c, there)) else { return };
+    let Some(ty) = one_type(e, c, there, source) else { return };
+    if of_elements(e, c, ty).is_none() {
+        return;
+    }
+    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else { return };
+    let mut access = Accesses::weak("TMAP").source(Ty::U64);
+    access.tags.insert("ASY");
+    e.push(Op::Load { dst: at, addr: c.expr(0), access });
+    let ends = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(1), UNIT));
+    reductions(e, c, &Accesses { strong: Some(Scope::Gpu), ..Accesses::weak("ASYNC") }, ends, bytes);
+}
+
+/// Reports a reduction of other elements than memory has.
+fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
+    if ty.bits == c.ty.bits {
+        return Some(());
+    }
+    let message = format!("a reduction of {} bits of elements of {} bits", c.ty.bits, ty.bits);
+    e.error("mixed-size", c.opcode.clone(), message, |d| d.label("expected the size of the locations' elements"));
+    None
+}
+
+/// The accesses of a bulk reduction: to, from, and how many bytes.
+fn reductions(e: &mut Emit<'_, '_>, c: &Call, how: &Accesses, (to, from): (Expr, Expr), bytes: i64) -> Option<()> {
+    for k in 0..bytes / i64::from(c.ty.bytes()) {
+        let dst = e.temporary(c, &format!("copy {k}"), c.ty)?;
+        let update = updated_by(e, c, Expr::Reg(dst))?;
+        e.push(Op::Load { dst, addr: plus(from.clone(), k, c.ty), access: Accesses::weak("ASYNC").source(c.ty) });
+        e.push(how.reduction("RLX", c.ty, plus(to.clone(), k, c.ty), update));
+    }
+    Some(())
 }
 
 /// Whether there is an asynchronous reduction with that operation and type; of global memory there are more.

@@ -60,7 +60,7 @@ use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
 pub use asynchronous::refuse_accumulators;
-pub use copies::warn_of_empty_waits;
+pub use copies::{warn_of_empty_waits, warn_of_lost_bytes};
 pub(crate) use lanes::ELECTED;
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};

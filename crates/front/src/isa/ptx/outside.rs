@@ -68,7 +68,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
     ("the parameter space", &["param::func"]),
     ("unified loads", &["unified"]),
-    ("tensor copies but for `cp.async.bulk.tensor` of a range", &["tensor", "tile", "im2col"]),
+    ("tensor copies and reductions but for those of a range", &["tensor", "tile", "im2col"]),
     ("prefetches", &["prefetch"]),
     ("masks of bytes", &["cp_mask"]),
     ("counts that an arrival returns", &["pending_count"]),
