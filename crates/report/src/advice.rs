@@ -142,7 +142,7 @@ impl Advice {
         let s = if programs == 1 { "" } else { "s" };
         text += &format!(" ({programs} program{s} decided");
         if self.undecided > 0 {
-            text += &format!(", {} more undecided and counted as failing", self.undecided);
+            text += &format!(", {} of them undecided and counted as failing", self.undecided);
         }
         text + ")"
     }
