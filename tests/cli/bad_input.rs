@@ -343,7 +343,7 @@ fn time_that_runs_out_while_a_thread_is_unrolled() {
              @%p1 xor.b32 %r2, %r2, %r3;\n@!%p1 add.u32 %r3, %r3, %r2;\n"
         )
     };
-    let code = (0..300).map(step).collect::<String>();
+    let code = (0..1200).map(step).collect::<String>();
     let folder = Folder::new(&[("t.toml", &one_thread("P0:r2 == 7", "i = { type = 'u32', init = 0 }", &code))]);
     let begin = std::time::Instant::now();
     folder.undecided(&["t.toml", "--timeout", "20ms"], "out of time");
@@ -826,11 +826,13 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         format!("cuda::ptx::cp_async_bulk(cuda::ptx::space_shared, cuda::ptx::space_global, {ends}, &b);")
     };
     for (code, words) in [
-        ("cuda::ptx::st_async(x, 1, &b);".to_owned(), "the instruction `cuda::ptx::st_async` is not supported"),
         (
-            "cuda::ptx::mbarrier_arrive(cuda::ptx::sem_release, cuda::ptx::scope_cluster, cuda::ptx::space_cluster, &b);"
-                .to_owned(),
-            "this form of `cuda::ptx::mbarrier_arrive` is not supported",
+            "cuda::ptx::clusterlaunchcontrol_try_cancel(&x, &b);".to_owned(),
+            "the instruction `cuda::ptx::clusterlaunchcontrol_try_cancel` is not supported",
+        ),
+        (
+            "cuda::ptx::fence_proxy_alias(1);".to_owned(),
+            "this form of `cuda::ptx::fence_proxy_alias` is not supported",
         ),
         ("cuda::ptx::mbarrier_init(&g[0], 1);".to_owned(), "this is no address of a 64-bit word"),
         ("cuda::ptx::mbarrier_init(&w, 1);".to_owned(), "`w` is not in shared memory"),
@@ -844,16 +846,25 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         (bulk("x, d, 16"), "a copy between elements of different sizes"),
         ("cuda::device::memcpy_async_tx(x, g, 16, far);".to_owned(), "this is no barrier of block scope"),
         ("cuda::device::barrier_native_handle(x);".to_owned(), "this is no barrier of block scope"),
-        ("cuda::memcpy_async(x, g, 6, bar);".to_owned(), "6 bytes that are aligned at 4 are no asynchronous copy here"),
-        ("cuda::memcpy_async(c, d, 4, bar);".to_owned(), "4 bytes that are aligned at 1 are no asynchronous copy here"),
+        (
+            "cuda::memcpy_async(x, g, 6, bar);".to_owned(),
+            "6 bytes that are aligned at 4 are no asynchronous copy here",
+        ),
+        (
+            "cuda::memcpy_async(c, d, 4, bar);".to_owned(),
+            "4 bytes that are aligned at 1 are no asynchronous copy here",
+        ),
         ("cuda::memcpy_async(1, x, g, 16, bar);".to_owned(), "this form of `cuda::memcpy_async` is not supported"),
-        ("auto p = cuda::make_pipeline(1, 2);".to_owned(), "a pipeline of several threads is not supported"),
+        ("auto p = cuda::make_pipeline(1, 2);".to_owned(), "this is no pipeline that is supported"),
         (
             "cuda::pipeline<cuda::thread_scope_block> p;".to_owned(),
-            "pipelines of several threads are not supported",
+            "this declaration of a pipeline is not supported",
         ),
         ("auto p = cuda::make_pipeline(); p.quit();".to_owned(), "`quit` of a pipeline is not supported"),
-        ("cuda::pipeline_consumer_wait_prior<1>(x);".to_owned(), "is not supported"),
+        (
+            "cuda::pipeline_consumer_wait_prior<1>(x);".to_owned(),
+            "this takes a number and a pipeline of one thread",
+        ),
     ] {
         Folder::new(&[("t.toml", &c_like("cuda", memory, &code))]).refused(&["t.toml"], &[words]);
     }

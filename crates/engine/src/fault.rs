@@ -14,6 +14,7 @@ use super::witness;
 use crate::skeleton::{Event, signature};
 use cat::algebra::Value;
 use cat::model::ir::{Model, NodeId, NodeOp};
+use cat::model::words::words;
 use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope};
 use verdict::{Fault, FaultEvent};
@@ -28,9 +29,9 @@ pub fn describe(
 ) -> Option<Fault> {
     let model = task.model;
     let &flag = flags.iter().find(|&&f| replayed.flags[f])?;
-    let races: Vec<NodeId> = races.iter().flat_map(|&f| parts(model, model.flags[f].node)).collect();
+    let races: Vec<NodeId> = races.iter().flat_map(|&f| parts(model, model.flags[f].node)).map(|p| p.0).collect();
     let mut found = None;
-    for node in parts(model, model.flags[flag].node) {
+    for (node, name) in parts(model, model.flags[flag].node) {
         let events = match replayed.values[node.index()].as_deref() {
             Some(Value::Rel(rel)) => {
                 // A pair once, in the order of the events.
@@ -41,13 +42,13 @@ pub fn describe(
             None => None,
         };
         if let Some(events) = events {
-            found = Some((node, events));
+            found = Some((node, name, events));
             break;
         }
     }
     let flag = model.flags[flag].name.clone();
     let execution_shown = Some(witness::describe(task, execution, replayed));
-    let Some((node, events)) = found else {
+    let Some((node, name, events)) = found else {
         // A flag such as `~acyclic` marks no single pair.
         return Some(Fault {
             relation: flag.clone(),
@@ -76,6 +77,12 @@ pub fn describe(
     {
         why.extend(host.apart(&task.sk.program, a, b));
     }
+    if let (true, Some(clause)) = (why.is_empty(), name.as_ref().and_then(|name| words(model).remove(name))) {
+        let called =
+            |e: &usize| format!("{}'s {}", owner(task, &task.sk.events[*e]), noun(task, &task.sk.events[*e]));
+        let ends = [events.first(), events.last()].map(|e| e.map_or(String::new(), called));
+        why.push(clause.replace("{a}", &ends[0]).replace("{b}", &ends[1]));
+    }
     let events = events
         .iter()
         .map(|&e| FaultEvent {
@@ -85,7 +92,7 @@ pub fn describe(
         })
         .collect();
     Some(Fault {
-        relation: name(model, node).unwrap_or_else(|| flag.clone()),
+        relation: name.unwrap_or_else(|| flag.clone()),
         flag,
         race: races.contains(&node),
         place,
@@ -97,12 +104,13 @@ pub fn describe(
     })
 }
 
-/// The members of a union, in order; a node that is none is its own only member.
-fn parts(model: &Model, node: NodeId) -> Vec<NodeId> {
-    match model.node(node).op {
-        NodeOp::Union(a, b) => [parts(model, a), parts(model, b)].concat(),
-        _ => vec![node],
-    }
+/// The members of a union, in order, and what each is called: one without a name, as the union is that it is a member of. A node that is
+/// no union is its own only member.
+fn parts(model: &Model, node: NodeId) -> Vec<(NodeId, Option<String>)> {
+    let name = name(model, node);
+    let NodeOp::Union(a, b) = model.node(node).op else { return vec![(node, name)] };
+    let members = [parts(model, a), parts(model, b)].concat().into_iter();
+    members.map(|(member, own)| (member, own.or(name.clone()))).collect()
 }
 
 /// What the model calls a node.
