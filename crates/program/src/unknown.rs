@@ -30,6 +30,11 @@ pub struct Unknowns {
     steered: Option<(Site, Site)>,
 }
 
+/// Whether a program makes such values at all.
+pub fn are_made(program: &Program) -> bool {
+    program.instrs().any(|(_, _, instr)| instr.op.operands().into_iter().any(makes))
+}
+
 /// Whether an expression makes such a value.
 fn makes(e: &Expr) -> bool {
     e.any(&|e| matches!(e, Expr::Bin(BinOp::Unknown, ..)))
@@ -39,7 +44,7 @@ impl Unknowns {
     /// Analyses a program.
     pub fn of(program: &Program) -> Unknowns {
         let mut unknowns = Unknowns::default();
-        if !program.instrs().any(|(_, _, instr)| instr.op.operands().into_iter().any(makes)) {
+        if !are_made(program) {
             return unknowns;
         }
         let points = Points::compute(program);

@@ -16,6 +16,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use program::litmus::{LitmusTest, Observable};
+use program::unknown::are_made;
 use program::{
     BarrierAction, BarrierNaming, Expr, Init, Layout, LocId, LocationKind, Op, Program, Scope, Space, Ty, Update,
 };
@@ -95,6 +96,9 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     }
     if test.program.asynchronous().is_some() {
         return Err(Stop::Unsupported("asynchronous copies"));
+    }
+    if are_made(&test.program) {
+        return Err(Stop::Unsupported("values that are not worked out"));
     }
     let (machine, start) = machine(test);
     let mut seen: HashSet<State> = HashSet::new();
