@@ -327,9 +327,7 @@ impl<'a> Task<'a> {
     pub fn tried(&self, goes_on: Option<usize>) -> Tried {
         let open = goes_on.map(|cut| {
             let (_, thread, header) = self.sk.cuts[cut];
-            let thread = self.sk.program.thread(thread);
-            let instr = &thread.code[header];
-            Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line }
+            place(&self.sk.program, (thread, header))
         });
         Tried { open, cut: self.sk.cut != Cond::FALSE, deepest: self.sk.deepest }
     }

@@ -141,8 +141,10 @@ impl Unknowns {
             _ => None,
         };
         let given = if let Op::Give { value, .. } = op { of(value) } else { None };
-        for (object, site) in objects.iter().zip(std::iter::repeat(written)).filter_map(|(o, w)| Some((*o, w?))) {
-            self.memory.entry(object).or_insert(site);
+        if let Some(site) = written {
+            for object in objects {
+                self.memory.entry(*object).or_insert(site);
+            }
         }
         if let Some(site) = given {
             self.given.entry(here).or_insert(site);
