@@ -371,7 +371,10 @@ fn lanes_that_may_not_meet() {
         folder.undecided(&["t.toml"], reason);
     }
     let folder = Folder::new(&[("t.toml", &warp(shuffle, "L: activemask.b32 r1;"))]);
-    folder.refused(&["t.toml"], &["which lanes are active here is not known"]);
+    folder.refused(
+        &["t.toml"],
+        &["which lanes are active here is not known", "let all lanes vote in front of the branch"],
+    );
     let read = "ld.relaxed.gpu.u32 r0, [i];\nshfl.sync.idx.b32 r1, 5, 0, 31, r0;";
     let folder = Folder::new(&[("t.toml", &warp(read, read))]);
     folder.undecided(&["t.toml"], "may not all come");

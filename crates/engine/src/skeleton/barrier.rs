@@ -22,6 +22,7 @@ mod divergence;
 mod matching;
 mod passing;
 mod phases;
+mod together;
 
 use std::rc::Rc;
 
@@ -93,7 +94,7 @@ pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet
 /// The edges and constraints of all barriers.
 pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, Reason> {
     let mut result = BarrierEdges::default();
-    if out.arrivals.is_empty() && out.waits.is_empty() {
+    if out.arrivals.is_empty() && out.waits.is_empty() && out.segments.is_empty() {
         return Ok(result);
     }
     let (arrivals, waits) = (out.arrivals.clone(), out.waits.clone());
@@ -124,6 +125,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
         }
         rules.exits(w, &chosen, &mut result)?;
     }
+    rules.leave_out(&chosen, &mut result.constraints);
     if purpose.is_progress() {
         result.partners = result.sync.iter().flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)]).collect();
         for (i, a) in arrivals.iter().enumerate() {

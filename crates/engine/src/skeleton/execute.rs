@@ -117,7 +117,7 @@ impl Unroller<'_> {
                 let addr = self.eval(state, addr, thread);
                 let (_, value, taint) = self.read(state, &here, access, &addr)?;
                 state.set(*dst, value, taint);
-                Ok(Effect::NONE)
+                Ok(Effect { shows: self.shows(state.guard, &here), ..Effect::NONE })
             }
             Op::Store { addr, value, access } => {
                 let addr = self.eval(state, addr, thread);
@@ -131,6 +131,7 @@ impl Unroller<'_> {
             )),
             Op::Rmw { dst, addr, update, read, write } => {
                 let addr = self.eval(state, addr, thread);
+                let shows = self.shows(state.guard, &here);
                 let (reads, old, from_read) = self.read(state, &here, read, &addr)?;
                 let mut guard = state.guard;
                 let (new, taint) = match update {
@@ -183,7 +184,7 @@ impl Unroller<'_> {
                     let (read, write) = (EventId::new(read), EventId::new(write));
                     self.out.kept.push(Kept { thread, instr: pc, read, write, depends });
                 }
-                Ok(Effect { changes: self.out.pool.and(guard, changes), keeps })
+                Ok(Effect { changes: self.out.pool.and(guard, changes), keeps, shows, ..Effect::NONE })
             }
             Op::Mark { addr, mark } => {
                 let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
@@ -230,7 +231,8 @@ impl Unroller<'_> {
                     }
                     let id =
                         self.push(here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
-                    self.out.arrivals.push(Arrival { event: id, guard: state.guard, at: named });
+                    let (guard, place) = (state.guard, at.clone());
+                    self.out.arrivals.push(Arrival { event: id, guard, at: named, place });
                 }
                 if b.action != BarrierAction::Arrive {
                     self.may_stop(state, pc)?;
@@ -238,9 +240,18 @@ impl Unroller<'_> {
                     self.waits(state, named, (thread, at.clone(), false), event)?;
                     self.push(here.event(EventKind::Wait, state.guard, &b.wait, b.scope), state, at)?;
                 }
-                Ok(Effect::when(effect))
+                Ok(Effect::meeting(effect))
             }
         }
+    }
+
+    /// When a read has to be there wherever iterations with it are left out.
+    fn shows(&mut self, guard: Cond, here: &Here<'_>) -> Cond {
+        let read = (here.thread, here.pc);
+        if here.at.iterations().next().is_some() {
+            self.out.looped.insert(read);
+        }
+        if self.racing.contains(&read) && !self.purpose.is_progress() { guard } else { Cond::FALSE }
     }
 
     /// A barrier as a thread names it.

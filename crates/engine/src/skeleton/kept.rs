@@ -30,6 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::deps::Dependencies;
 use super::event::Event;
 use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
+use super::racing::Instructions;
 use super::unrolled::Unrolled;
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
@@ -37,9 +38,6 @@ use program::{BinOp, Expr, Program, ThreadId, Update};
 
 /// Where a location may hold more values than this, nothing is made of which they are.
 const MAX_VALUES: usize = 4;
-
-/// Instructions whose writes count whatever they write.
-pub(super) type Writing = FxHashSet<(ThreadId, usize)>;
 
 /// A read-modify-write in a loop that may write what it reads.
 #[derive(Clone, Copy, Debug)]
@@ -68,10 +66,10 @@ pub(super) fn keeps(
     }
 }
 
-/// Those instructions of which iterations may not be left out.
-pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) -> Writing {
-    let mut found = Writing::default();
-    if out.kept.is_empty() || !out.left_out {
+/// Those instructions of which iterations may not be left out: their writes count whatever they write.
+pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) -> Instructions {
+    let mut found = Instructions::default();
+    if out.kept.is_empty() || !out.left_out.contains(&true) {
         return found;
     }
     let kept = std::mem::take(&mut out.kept);
@@ -188,7 +186,7 @@ fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Con
 }
 
 /// Whether two accesses are atomic, of one size, and include each other's thread in their scopes.
-fn strong(program: &Program, a: &Event, b: &Event) -> bool {
+pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
     let unscoped = program.dialect.row().scopes.is_empty();
     let reaches = |x: &Event, y: &Event| match (x.thread, y.thread) {
         (Some(t), Some(u)) => {

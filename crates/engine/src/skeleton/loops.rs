@@ -209,6 +209,14 @@ impl Loops {
         self.ranks.get(pc).is_some_and(|&rank| self.loops.iter().any(|l| l.head == rank))
     }
 
+    /// A position as its loop counts, whatever stands between loops: which loop of the thread the one at `round` is, and the
+    /// numbers of the iterations up to that.
+    pub(super) fn number(&self, at: &Position, round: usize) -> Vec<u32> {
+        let which = self.loops.iter().position(|l| l.head as u32 == at.head(round));
+        let rounds = (1..=round).step_by(2).map(|round| at.number(round));
+        which.map(|which| which as u32).into_iter().chain(rounds).collect()
+    }
+
     /// The instruction of that rank.
     pub(super) fn instr(&self, rank: u32) -> usize {
         self.code.get(rank as usize).copied().unwrap_or(rank as usize)

@@ -35,6 +35,7 @@ mod launch;
 mod loops;
 pub mod pool;
 pub mod progress;
+mod racing;
 mod returns;
 pub mod signature;
 mod unroll;
@@ -46,6 +47,7 @@ pub use pool::{Atom, Cond, Pool, Term, TermId};
 pub use progress::{Progress, Purpose};
 
 use fixed::Fixed;
+use racing::Instructions;
 use returns::LongLoops;
 use unroll::Unroller;
 use unrolled::{Ending, Unrolled};
@@ -275,7 +277,7 @@ fn unroll(
     observed: &[Vec<bool>],
     purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), Reason> {
-    let mut writing = kept::Writing::default();
+    let (mut writing, mut racing) = (Instructions::default(), Instructions::default());
     loop {
         let endings = Default::default();
         let out = Unrolled { pool: Pool::watched(deadline), ..Unrolled::default() };
@@ -288,6 +290,7 @@ fn unroll(
             long,
             fixed,
             writing: &writing,
+            racing: &racing,
             purpose,
             out,
             endings,
@@ -300,10 +303,13 @@ fn unroll(
                 let mut out = unroller.out;
                 let grown = kept::writing(program, memory, &mut out);
                 out.pool.given_up()?;
-                if grown.is_empty() {
+                let shown =
+                    if purpose.is_progress() { Instructions::default() } else { racing::reads(program, &out) };
+                if grown.is_empty() && shown.is_subset(&racing) {
                     return Ok((out, init_cells));
                 }
                 writing.extend(grown);
+                racing.extend(shown);
             }
             Err(limit) if found.is_empty() && !*counted => return Err(limit),
             Err(_) if found.is_empty() => {

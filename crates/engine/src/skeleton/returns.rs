@@ -9,6 +9,12 @@
 //! occurs for ever, and from there on walk the shortest way back to it. That speaks of states and of jumps alone, so it
 //! holds for nested loops, for loops with several entries, and for rounds of several iterations.
 //!
+//! A round with a read that may race (`racing`) must be there to be seen to. Of two such rounds in a row one can be left out: a
+//! race is of a read in one of them, and stays when the other one is gone, as nothing is ordered by what is gone.
+//!
+//! Threads that meet in a round, at a barrier or to hand each other values, can leave it out together
+//! ([`super::barrier`]); here is only noted when each of them is back where it was.
+//!
 //! An iteration does not count against the bound if a branch that could have ended the loop was decided by numbers, other
 //! ones than the last time: `i < 4` in `for (i = 0; i < 4; i++)`. Such a loop is unrolled to its end, unless it takes more
 //! than [`MAX_COUNTED`] iterations; then they count as those of other loops do.
@@ -56,14 +62,24 @@ pub(super) struct Effect {
     pub(super) changes: Cond,
     /// It writes what was there.
     pub(super) keeps: Cond,
+    /// It meets other threads.
+    pub(super) meets: Cond,
+    /// It reads what may race.
+    pub(super) shows: Cond,
 }
 
 impl Effect {
-    pub(super) const NONE: Effect = Effect { changes: Cond::FALSE, keeps: Cond::FALSE };
+    pub(super) const NONE: Effect =
+        Effect { changes: Cond::FALSE, keeps: Cond::FALSE, meets: Cond::FALSE, shows: Cond::FALSE };
 
     /// Something that changes what others see.
     pub(super) fn when(changes: Cond) -> Effect {
         Effect { changes, ..Effect::NONE }
+    }
+
+    /// To meet other threads.
+    pub(super) fn meeting(meets: Cond) -> Effect {
+        Effect { meets, ..Effect::NONE }
     }
 }
 
@@ -72,12 +88,22 @@ pub(super) struct Round {
     /// Where they begin.
     pub(super) from: Position,
     /// How many they are.
-    length: u32,
+    pub(super) length: u32,
     pub(super) when: Cond,
     /// Whether something was written in them that was there.
     pub(super) keeps: bool,
-    /// Whether it may not be left out yet.
-    pub(super) first: bool,
+    pub(super) how: How,
+}
+
+/// Who can leave a round out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Its thread.
+    Alone,
+    /// Nobody yet: one such round has to be there.
+    First,
+    /// All that meet in it; one such round has to be there if something in it may race.
+    Together { shows: bool },
 }
 
 /// Where the present thread has been.
@@ -153,8 +179,9 @@ impl Past {
     }
 
     /// The rounds that end in a state which jumps back to `to`, in another iteration of the loop at `round`. They exclude
-    /// each other, the latest beginning goes first. If what writes what was there is to be `seen`, it is left out where it
-    /// is done twice in a row; those that are done for the `first` time exclude nothing.
+    /// each other, the latest beginning goes first. What may race is left out where it is done twice in a row, and what writes
+    /// what was there if that is to be `seen`; those that are done for the first time exclude nothing, nor do those of several
+    /// threads.
     pub(super) fn rounds(
         &self,
         pool: &mut Pool,
@@ -165,6 +192,7 @@ impl Past {
     ) -> Vec<Round> {
         let next = to.number(round);
         let (mut open, mut keeps) = (state.guard, Cond::FALSE);
+        let (mut meets, mut shows) = (Cond::FALSE, Cond::FALSE);
         let mut effects = self.effects.iter().rev().peekable();
         let mut found = Vec::new();
         for number in (next.saturating_sub(MAX_ROUND)..next).rev() {
@@ -173,6 +201,8 @@ impl Past {
                 let none = pool.not(effect.changes);
                 open = pool.and(open, none);
                 keeps = pool.or(keeps, effect.keeps);
+                meets = pool.or(meets, effect.meets);
+                shows = pool.or(shows, effect.shows);
             }
             if open == Cond::FALSE {
                 break;
@@ -185,20 +215,29 @@ impl Past {
                     back = pool.and(back, same);
                 }
             }
-            let kept = pool.and(back, keeps);
-            let changes = pool.not(keeps);
-            let idle = pool.and(back, changes);
-            let (mut leave, length) = (vec![(idle, false), (kept, true)], next - number);
-            if seen {
-                // It has been seen if what came before was as long.
-                let half = found.iter().find(|r: &&Round| r.first && 2 * r.length == length).map(|r| r.when);
-                leave[1].0 = half.map_or(Cond::FALSE, |half| pool.and(kept, half));
-                found.push(Round { from: from.clone(), length, when: kept, keeps: true, first: true });
+            let length = next - number;
+            let round = |when, keeps, how| Round { from: from.clone(), length, when, keeps, how };
+            let met = pool.and(back, meets);
+            if met != Cond::FALSE {
+                let shows = pool.and(met, shows) != Cond::FALSE;
+                found.push(round(met, pool.and(met, keeps) != Cond::FALSE, How::Together { shows }));
             }
-            for (when, keeps) in leave {
+            let alone = pool.not(meets);
+            let alone = pool.and(back, alone);
+            let twice = if seen { keeps } else { shows };
+            // It has been there if what came before was as long.
+            let halves = found.iter().filter(|r| r.how == How::First && 2 * r.length == length);
+            let half = halves.fold(Cond::FALSE, |half, r| pool.or(half, r.when));
+            let once = pool.not(twice);
+            let enough = pool.or(once, half);
+            let changes = pool.not(keeps);
+            for (which, keeps) in [(changes, false), (keeps, true)] {
+                let when = pool.and(alone, which);
+                found.push(round(pool.and(when, twice), keeps, How::First));
+                let when = pool.and(when, enough);
                 let on = pool.not(when);
                 open = pool.and(open, on);
-                found.push(Round { from: from.clone(), length, when, keeps, first: false });
+                found.push(round(when, keeps, How::Alone));
             }
         }
         found.retain(|r| r.when != Cond::FALSE);

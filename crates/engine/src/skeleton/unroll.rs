@@ -26,12 +26,12 @@ use rustc_hash::FxHashSet;
 use super::execute::union;
 use super::fixed::Fixed;
 use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
-use super::kept::Writing;
 use super::loops::{Loops, Position, Step};
 use super::pool::{Cond, TermId};
 use super::progress::Purpose;
-use super::returns::{Effect, LongLoops, Past, Round};
-use super::unrolled::{Ending, Endings, Unrolled, WaitKey};
+use super::racing::Instructions;
+use super::returns::{Effect, How, LongLoops, Past, Round};
+use super::unrolled::{Ending, Endings, Met, Segment, Unrolled, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
@@ -67,7 +67,9 @@ pub(super) struct Unroller<'a> {
     /// What nobody writes.
     pub(super) fixed: &'a Fixed,
     /// Read-modify-writes that are not waits even where they write what they read.
-    pub(super) writing: &'a Writing,
+    pub(super) writing: &'a Instructions,
+    /// Reads of which one has to be there wherever iterations with them are left out.
+    pub(super) racing: &'a Instructions,
     pub(super) purpose: Purpose,
     pub(super) out: Unrolled,
     /// Ways in which the present thread ends.
@@ -221,7 +223,7 @@ impl Unroller<'_> {
                         self.may_stop(&mut state, pc)?;
                     }
                     if matches!(op, Op::Give { .. }) {
-                        run.past.does(&at, Effect::when(state.guard));
+                        run.past.does(&at, Effect::meeting(state.guard));
                         run.meets = Some((at, state));
                         return Ok(());
                     }
@@ -266,13 +268,27 @@ impl Unroller<'_> {
                 Step::Forward(to) => to,
                 Step::Back { to, round } => {
                     let progress = self.purpose.is_progress();
-                    let mut left_out = Cond::FALSE;
+                    let (mut left_out, mut segments) = (Cond::FALSE, Vec::new());
                     for found in run.past.rounds(&mut self.out.pool, &next, &run.loops, (&to, round), progress) {
-                        let Round { from, when: idle, keeps, first, .. } = found;
+                        let Round { from, when: idle, keeps, how, length } = found;
                         let pool = &mut self.out.pool;
-                        self.out.left_out |= keeps;
+                        self.out.left_out.extend(Some(keeps));
+                        if let How::Together { shows } = how {
+                            let twice = progress || shows;
+                            let number = run.loops.number(&to, round);
+                            segments.push(Segment {
+                                thread: id,
+                                from,
+                                to: to.clone(),
+                                number,
+                                length,
+                                when: idle,
+                                twice,
+                            });
+                            continue;
+                        }
                         run.ending.idle = pool.or(run.ending.idle, idle);
-                        if first {
+                        if how == How::First {
                             continue;
                         }
                         run.ending.spinning = pool.or(run.ending.spinning, idle);
@@ -301,6 +317,10 @@ impl Unroller<'_> {
                     }
                     if next.guard == Cond::FALSE {
                         continue;
+                    }
+                    for mut segment in segments {
+                        segment.when = self.out.pool.and(segment.when, next.guard);
+                        self.out.segments.push(segment);
                     }
                     let spent = run.past.spent_after(at, round);
                     if spent > self.bound {
@@ -350,8 +370,9 @@ impl Unroller<'_> {
                     Some(self.eval(state, value, runs[i].id));
             }
             let brought = Rc::new(brought);
-            let threads = group.iter().map(|&i| runs[i].id).collect();
-            self.out.meetings.push((guard, self.out.events.len(), threads));
+            let place = |i: &usize| (runs[*i].id, runs[*i].meets.as_ref().expect("it stands there").0.clone());
+            let threads = group.iter().map(place).collect();
+            self.out.meetings.push(Met { guard, events: self.out.events.len(), threads });
             for &i in &group {
                 let (at, mut state) = runs[i].meets.take().expect("it stands there");
                 state.brought = Rc::clone(&brought);

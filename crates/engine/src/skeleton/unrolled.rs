@@ -5,12 +5,14 @@ use super::kept::Kept;
 use super::loops::Position;
 use super::pool::{Cond, Pool, TermId};
 use super::progress::{Repeat, Spin};
+use super::racing::Instructions;
 use super::returns::LongLoops;
 use super::unroll::State;
 use cat::rel::EventId;
 use program::host::QueryId;
 use program::{Scope, ThreadId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use verdict::Reason;
 
 /// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where it is, and whether it
@@ -24,6 +26,33 @@ pub(super) struct Arrival {
     pub(super) guard: Cond,
     /// Where it arrives.
     pub(super) at: Use,
+    pub(super) place: Position,
+}
+
+/// Threads that meet to hand each other values.
+#[derive(Clone, Debug)]
+pub(super) struct Met {
+    pub(super) guard: Cond,
+    /// How many events there were when they came.
+    pub(super) events: usize,
+    /// They, each with where it comes.
+    pub(super) threads: Vec<(ThreadId, Position)>,
+}
+
+/// Iterations in which a thread does nothing but read and meet others, and that bring it back where it was.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub(super) thread: ThreadId,
+    pub(super) from: Position,
+    /// Where they end, in the iteration that follows.
+    pub(super) to: Position,
+    /// Which iteration of which loop that is; how many they are.
+    pub(super) number: Vec<u32>,
+    pub(super) length: u32,
+    /// When it goes through them, and on.
+    pub(super) when: Cond,
+    /// Whether they must have been there once before they can be left out.
+    pub(super) twice: bool,
 }
 
 /// A wait at a barrier, as unrolled.
@@ -120,9 +149,14 @@ pub(super) struct Unrolled {
     pub(super) data: Vec<(EventId, EventId)>,
     pub(super) ctrl: Vec<(EventId, EventId)>,
     pub(super) has_loops: bool,
-    /// Read-modify-writes in loops that may write what they read; whether iterations with them were left out.
+    /// Read-modify-writes in loops that may write what they read.
     pub(super) kept: Vec<Kept>,
-    pub(super) left_out: bool,
+    /// Reads in loops.
+    pub(super) looped: Instructions,
+    /// Whether iterations were left out, with such read-modify-writes or without.
+    pub(super) left_out: BTreeSet<bool>,
+    /// Iterations that several threads can leave out together.
+    pub(super) segments: Vec<Segment>,
     /// With this bound nothing would be cut, as far as it was unrolled.
     pub(super) deepest: u32,
     /// Whether iterations were not counted against the bound, and the loops that take too many of them.
@@ -137,8 +171,7 @@ pub(super) struct Unrolled {
     pub(super) answers: Vec<Answer>,
     /// Event before lanes meet to one of another lane after that: the base relation `meets`.
     pub(super) meets: Vec<(EventId, EventId, Cond)>,
-    /// Meetings of lanes: when, and how many events there were when each of their threads came.
-    pub(super) meetings: Vec<(Cond, usize, Vec<ThreadId>)>,
+    pub(super) meetings: Vec<Met>,
     /// Where a thread waits for lanes of its warp of which it is not known that they come.
     pub(super) apart: Option<Reason>,
 }
@@ -148,10 +181,9 @@ impl Unrolled {
     /// unrolled together.
     pub(super) fn in_order_of_threads(&mut self) {
         let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
-        for (when, events, threads) in &self.meetings {
-            for (&a, &b) in
-                threads.iter().flat_map(|a| threads.iter().map(move |b| (a, b))).filter(|(a, b)| a != b)
-            {
+        for Met { guard: when, events, threads } in &self.meetings {
+            let each = || threads.iter().map(|(t, _)| *t);
+            for (a, b) in each().flat_map(|a| each().map(move |b| (a, b))).filter(|(a, b)| a != b) {
                 for before in (0..*events).filter(|e| is_of(e, a)) {
                     let after = (*events..self.events.len()).filter(|e| is_of(e, b));
                     self.meets.extend(after.map(|e| (EventId::new(before), EventId::new(e), *when)));

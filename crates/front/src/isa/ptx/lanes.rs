@@ -48,6 +48,8 @@ pub(super) const ROWS: &[Row] = &[
             if threads > 32 || threads > 1 && !e.converged {
                 e.error("unsupported-mask", c.opcode.clone(), "which lanes are active here is not known", |d| {
                     d.label("expected it behind the start or a `bar.sync`, with no label and no branch between")
+                        .note("of the lanes that come here, the hardware may run any together: `activemask` does not say which took the branch")
+                        .help("let all lanes vote in front of the branch, and use that mask behind it: `vote.sync.ballot.b32 %m, %p, 0xffffffff`, in CUDA C++ `__ballot_sync`")
                 });
                 return;
             }

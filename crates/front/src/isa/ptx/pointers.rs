@@ -242,13 +242,21 @@ impl Pass<'_> {
                     (_, true, true) => return,
                     (BinOp::Add | BinOp::Sub, false, true) if self.fits(&left, *ty) => (left, b),
                     (BinOp::Add, true, false) if self.fits(&right, *ty) => (right, a),
+                    (BinOp::And, false, true) if self.is_aligned(&left, b, *ty) => return self.arithmetic(a),
+                    (BinOp::And, true, false) if self.is_aligned(&right, a, *ty) => return self.arithmetic(b),
+                    (BinOp::And, ..) => {
+                        return self.unsupported(
+                            "of an address it is known that it is a multiple of the size of an element, and no more: only the bits \
+                             below that can be masked",
+                        );
+                    }
                     _ => {
                         return self.unsupported(
                             "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32",
                         );
                     }
                 };
-                let size = base.iter().map(|o| self.program.element(*o).bytes()).min().unwrap_or(1);
+                let size = self.smallest(&base);
                 if matches!(**offset, Expr::Const(n) if n % i64::from(size) != 0) {
                     let message = "this offset is not a multiple of the element size";
                     self.sink.error("misaligned", self.span, message, |d| {
@@ -268,6 +276,21 @@ impl Pass<'_> {
             }
             _ => {}
         }
+    }
+
+    /// The size of the smallest element of some objects.
+    fn smallest(&self, objects: &Targets) -> u32 {
+        objects.iter().map(|o| self.program.element(*o).bytes()).min().unwrap_or(1)
+    }
+
+    /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits than those that tell bytes of an
+    /// element apart. Elements lie at multiples of their size, wherever their objects are.
+    fn is_aligned(&self, objects: &Targets, mask: &Expr, ty: Ty) -> bool {
+        let Expr::Const(mask) = mask else { return false };
+        let mask = Ty { signed: true, ..ty }.wrap(*mask);
+        let below = 0..i64::from(self.smallest(objects));
+        self.fits(objects, ty)
+            && (below.contains(&mask) || below.contains(&!mask) && (!mask + 1).count_ones() == 1)
     }
 
     /// Whether addresses of these objects are whole in a type: those of shared memory have 32 bits (PTX ISA, Generic

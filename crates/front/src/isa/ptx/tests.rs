@@ -312,7 +312,10 @@ fn addresses_count_bytes() {
     fails("mov.u64 %rd1, a\nst.u32 [%rd1], 1\nst.u64 [%rd1], 1", "mixed-size");
     fails("mov.u64 %rd1, a\nst.u32 [%rd1], 1\nld r1, a[1]", "mixed-size");
     fails("mov %rd1, 5\nst.u32 [%rd1], 1", "not-an-address");
-    fails("mov.u64 %rd1, a\nand.b64 %rd2, %rd1, 15\nst.u32 [%rd2], 1", "unsupported-address");
+    for mask in ["15", "-8", "-3", "4", "%rd9"] {
+        let masked = format!("mov.u64 %rd9, 1\nmov.u64 %rd1, a\nand.b64 %rd2, %rd1, {mask}\nst.u32 [%rd2], 1");
+        fails(&masked, "unsupported-address");
+    }
 }
 
 #[test]

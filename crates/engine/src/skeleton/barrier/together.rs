@@ -1,0 +1,177 @@
+//! Iterations that threads go through together, and that can be left out together.
+//!
+//! `while (__syncthreads_or(!ready)) { ready = flag; }` waits as a loop of one thread does, but no thread can leave out an iteration
+//! alone: the others would wait at a barrier for which it does not come. Take an execution and a set of threads, and of
+//! each of these some consecutive iterations of a loop, its *segment*, such that
+//! - each thread of the set goes through its segment and on, back in the state in which it began (the same values in all registers
+//!   that are still needed), and executes nothing in it but reads, fences, writes of what was read there ([`super::super::kept`]),
+//!   barriers and meetings (`shfl.sync` and its like);
+//! - whoever takes part in a phase of a barrier, or in a meeting, that some segment takes part in is of the set and does so
+//!   inside of its segment;
+//! - these barriers reset, and each instruction at them arrives and waits: nothing that a segment begins ends outside of it.
+//!
+//! Leave out all segments. What is left is an execution of the program: states follow each other as before, and nobody's
+//! read took a value from a segment. Barriers let pass whom they let pass: whole phases are gone, so that the others are what they
+//! were, with lower numbers, and each follows a full one. The order in time among what is left is part of what it was, for
+//! arrivals of the phase before one that is gone come before those of the one after it by way of the latter. It is an
+//! execution of the model, with the same outcome, as every relation on what is left is part of what it was: *what the barriers
+//! of the segments ordered may be unordered now*, and a model that allows a program with more order allows it with less.
+//! Nothing that raced is ordered for that reason, so what raced races still, unless it was in a segment. Where that may be, one
+//! segment has to be there: of two in a row at least one has no part in the race, and can be left out
+//! ([`super::super::racing`]). So it is in questions about progress, where what goes on for ever is seen to repeat.
+//!
+//! Executions with segments that can be left out are excluded by a constraint; a loop is cut only if it can go on without any.
+//!
+//! # Invariants
+//! - Which segments could belong together is a guess (iterations of one number, of loops of one number, of all threads or of some); whether they do is asked
+//!   of each execution. A wrong guess leaves out less.
+
+use std::collections::BTreeMap;
+
+use super::Rules;
+use super::phases::Chosen;
+use crate::skeleton::loops::Position;
+use crate::skeleton::pool::Cond;
+use crate::skeleton::unrolled::{Naming, Segment, Use};
+use cat::rel::EventId;
+use program::{BarrierAction, ThreadId};
+
+/// One segment for each of some threads.
+type Together<'s> = BTreeMap<ThreadId, &'s Segment>;
+
+/// Of more threads than this, no part is looked at.
+const MAX_PARTS: usize = 4;
+
+/// All segments, and parts of these, as the others may have left the loop.
+fn parts<'s>(all: &Together<'s>) -> Vec<Together<'s>> {
+    let whole = (1u32 << all.len().min(MAX_PARTS)) - 1;
+    let of =
+        |part: u32| all.iter().enumerate().filter(move |(i, _)| part >> i & 1 != 0).map(|(_, (&t, &s))| (t, s));
+    match all.len() {
+        ..=MAX_PARTS => (1..=whole).map(|part| of(part).collect()).collect(),
+        _ => vec![all.clone()],
+    }
+}
+
+impl Rules<'_> {
+    /// Excludes executions in which iterations of several threads can be left out.
+    pub(super) fn leave_out(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) {
+        let segments = std::mem::take(&mut self.out.segments);
+        let mut alike: BTreeMap<(Vec<u32>, u32), Together<'_>> = BTreeMap::new();
+        for s in segments.iter().filter(|s| s.when != Cond::FALSE) {
+            alike.entry((s.number.clone(), s.length)).or_default().insert(s.thread, s);
+        }
+        for ((number, length), all) in &alike {
+            let before = |number: &[u32]| {
+                let (last, around) = number.split_last()?;
+                Some(([around, &[last.checked_sub(*length)?]].concat(), *length))
+            };
+            for together in self.apart(all).iter().flat_map(parts) {
+                let mut idle = self.idle(&together, chosen);
+                if together.values().any(|s| s.twice) && idle != Cond::FALSE {
+                    let before = before(number).and_then(|key| alike.get(&key));
+                    let before = before.map(|all| {
+                        let same = all.iter().filter(|(t, _)| together.contains_key(t));
+                        same.map(|(&t, &s)| (t, s)).collect::<Together<'_>>()
+                    });
+                    let first = match before.filter(|before| before.len() == together.len()) {
+                        Some(before) => self.idle(&before, chosen),
+                        None => Cond::FALSE,
+                    };
+                    idle = self.pool().and(idle, first);
+                }
+                constraints.push(self.pool().not(idle));
+            }
+        }
+    }
+
+    /// Segments by sets of threads that may meet in them.
+    fn apart<'s>(&mut self, all: &Together<'s>) -> Vec<Together<'s>> {
+        let mut found: Vec<Together<'s>> = Vec::new();
+        for (&t, &s) in all {
+            let mut mine: Together<'s> = [(t, s)].into();
+            for other in std::mem::take(&mut found) {
+                if other.values().any(|o| self.may_meet(s, o)) {
+                    mine.extend(other);
+                } else {
+                    found.push(other);
+                }
+            }
+            found.push(mine);
+        }
+        found
+    }
+
+    fn may_meet(&mut self, s: &Segment, o: &Segment) -> bool {
+        let meets =
+            |s: &Segment| self.out.meetings.iter().map(|m| m.threads.iter().any(|at| s.contains(at))).collect();
+        let (mine, others): (Vec<bool>, Vec<bool>) = (meets(s), meets(o));
+        let arrivals = |s: &Segment| {
+            let inside = self.out.arrivals.iter().filter(|a| s.contains(&(a.at.thread, a.place.clone())));
+            inside.map(|a| a.at).collect()
+        };
+        let (here, there): (Vec<_>, Vec<_>) = (arrivals(s), arrivals(o));
+        mine.iter().zip(others).any(|(mine, other)| *mine && other)
+            || here.iter().any(|&a| there.iter().any(|&b| self.matches(a, b) != Cond::FALSE))
+    }
+
+    /// When segments can be left out together.
+    fn idle(&mut self, together: &Together<'_>, chosen: &Chosen) -> Cond {
+        let inside = |thread: ThreadId, place: &Position| {
+            together.get(&thread).is_some_and(|s| s.from <= *place && *place < s.to)
+        };
+        let mut idle = together.values().fold(Cond::TRUE, |idle, s| self.pool().and(idle, s.when));
+        for m in &self.out.meetings.clone() {
+            let within = m.threads.iter().filter(|(t, place)| inside(*t, place)).count();
+            if within > 0 && within < m.threads.len() {
+                let apart = self.pool().not(m.guard);
+                idle = self.pool().and(idle, apart);
+            }
+        }
+        let arrivals = self.out.arrivals.clone();
+        let (within, outside): (Vec<_>, Vec<_>) =
+            arrivals.iter().enumerate().partition(|(_, a)| inside(a.at.thread, &a.place));
+        for &(_, a) in &within {
+            let parts =
+                self.out.waits.iter().filter(|w| !self.is_whole(w.at, w.event)).map(|w| w.at).collect::<Vec<_>>();
+            if parts.into_iter().any(|at| self.matches(a.at, at) != Cond::FALSE) {
+                let none = self.pool().not(a.guard);
+                idle = self.pool().and(idle, none);
+            }
+        }
+        for &(i, a) in &within {
+            for &(j, b) in within.iter().chain(&outside) {
+                if idle == Cond::FALSE || self.matches(a.at, b.at) == Cond::FALSE {
+                    continue;
+                }
+                let mut clash = self.pool().and(a.guard, b.guard);
+                if self.is_whole(a.at, a.event) && self.is_whole(b.at, b.event) {
+                    if inside(b.at.thread, &b.place) {
+                        continue;
+                    }
+                    let same = self.together(i, a, j, b, chosen);
+                    clash = self.pool().and(clash, same);
+                } else {
+                    clash = a.guard;
+                }
+                let none = self.pool().not(clash);
+                idle = self.pool().and(idle, none);
+            }
+        }
+        idle
+    }
+
+    /// Whether the instruction of an event is at a barrier that resets, and both arrives and waits there.
+    fn is_whole(&self, at: Use, event: EventId) -> bool {
+        let code = &self.program.thread(at.thread).code;
+        let barrier = code[self.out.events[event.index()].instr].op.barrier();
+        matches!(at.naming, Naming::Counted { .. }) && barrier.is_some_and(|b| b.action == BarrierAction::Sync)
+    }
+}
+
+impl Segment {
+    /// Whether a place of a thread lies in it.
+    fn contains(&self, (thread, place): &(ThreadId, Position)) -> bool {
+        *thread == self.thread && self.from <= *place && *place < self.to
+    }
+}
