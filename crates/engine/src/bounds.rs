@@ -31,6 +31,7 @@ impl Leaves<Bounds> for BoundLeaves<'_, '_> {
                 let s = s.clone().and(may);
                 Value::Set(Bound { must: s.clone(), may: s })
             }
+            Base::Rel(r) if r.open.is_empty() => Value::Rel(Bound::known(r.fixed.clone().restricted(may))),
             Base::Rel(r) => {
                 let mut bound = Bound { must: r.fixed.clone(), may: r.fixed.clone() };
                 for (&(i, j, _), known) in r.open.iter().zip(&self.open[*first..]) {

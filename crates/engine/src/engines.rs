@@ -27,6 +27,16 @@ const SMALL: usize = 5_000;
 /// solver.
 const PATIENCE: Patience = Patience { steps: 400, probe: 32, more_by_state: 20 };
 
+/// How many words a relation of a task may have for all of these steps: with larger ones each step takes longer, and there are
+/// fewer, down to none.
+const STEPPED: u64 = 256;
+
+/// What is spent in vain on a task of so many events is to be no more on a large one.
+fn patience(events: usize) -> Patience {
+    let words = (events * events.div_ceil(64)) as u64;
+    Patience { steps: PATIENCE.steps * STEPPED / words.max(STEPPED), ..PATIENCE }
+}
+
 /// A task with its engines.
 pub struct Prepared<'a> {
     /// What is asked about.
@@ -142,7 +152,7 @@ impl<'a> Prepared<'a> {
         // A circuit that is there answers further questions sooner.
         if !self.in_vain
             && self.symbolic.iter().all(|circuit| circuit.size() < LARGEST)
-            && let Some(found) = walk(&self.enumerate, Some(PATIENCE))
+            && let Some(found) = walk(&self.enumerate, Some(patience(self.task.sk.len())))
         {
             return (found, Engine::Enumerate);
         }

@@ -103,6 +103,9 @@ pub enum Reason {
     /// The circuit is too large for a solver.
     #[error("too large: the circuit has more than 2 million gates or clauses")]
     TooManyGates,
+    /// The orders between decisions and open questions take too much memory.
+    #[error("too large: the orders that are being decided take more than a gigabyte")]
+    TooManyOrders,
     /// Runs that are too long to be put before the checkers.
     #[error("its {0} accesses are too many for the checkers; the runs were looked through for races alone")]
     TooManyAccesses(usize),

@@ -27,6 +27,40 @@ pub struct Bound<T> {
     pub may: T,
 }
 
+impl Bound<Rel> {
+    /// Of what is known: one relation in memory, from which all that rests on nothing else is computed once.
+    pub fn known(rel: Rel) -> Self {
+        Bound { must: rel.clone(), may: rel }
+    }
+
+    fn is_known(&self) -> bool {
+        self.must.is_shared(&self.may)
+    }
+
+    /// From the lower bound of this one and the given bound of another, and from the upper one and its other bound.
+    fn with(&self, other: &Self, (below, above): (Side, Side), of: impl Fn(Rel, &Rel) -> Rel) -> Self {
+        let must = of(self.must.clone(), other.side(below));
+        if self.is_known() && other.is_known() {
+            return Bound::known(must);
+        }
+        Bound { must, may: of(self.may.clone(), other.side(above)) }
+    }
+
+    fn side(&self, side: Side) -> &Rel {
+        match side {
+            Side::Must => &self.must,
+            Side::May => &self.may,
+        }
+    }
+}
+
+/// One of the two bounds.
+#[derive(Clone, Copy)]
+enum Side {
+    Must,
+    May,
+}
+
 /// What bounds say of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
@@ -61,6 +95,14 @@ impl Bounds {
     fn n(&self) -> usize {
         self.may.universe_len()
     }
+
+    /// Through middle events: those that surely execute, and those that may.
+    fn through(&self, known: bool, of: impl Fn(Side, &EventSet) -> Rel) -> Bound<Rel> {
+        if known && self.must == self.may {
+            return Bound::known(of(Side::Must, &self.must));
+        }
+        Bound { must: of(Side::Must, &self.must), may: of(Side::May, &self.may) }
+    }
 }
 
 impl RelAlgebra for Bounds {
@@ -71,16 +113,22 @@ impl RelAlgebra for Bounds {
         Bound { must: EventSet::empty(self.n()), may: EventSet::empty(self.n()) }
     }
     fn empty_rel(&self) -> Self::Rel {
-        Bound { must: Rel::empty(self.n()), may: Rel::empty(self.n()) }
+        Bound::known(Rel::empty(self.n()))
     }
     fn universe(&self) -> Self::Set {
         // Given that an event executes it is in `_`, so the lower bound is not the set of surely executed events.
         Bound { must: self.may.clone(), may: self.may.clone() }
     }
     fn identity_on(&self, a: &Self::Set) -> Self::Rel {
+        if a.must == a.may {
+            return Bound::known(Rel::identity_on(&a.may));
+        }
         Bound { must: Rel::identity_on(&a.must), may: Rel::identity_on(&a.may) }
     }
     fn product(&self, a: &Self::Set, b: &Self::Set) -> Self::Rel {
+        if a.must == a.may && b.must == b.may {
+            return Bound::known(Rel::product(&a.may, &b.may));
+        }
         Bound { must: Rel::product(&a.must, &b.must), may: Rel::product(&a.may, &b.may) }
     }
     fn union_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set {
@@ -93,22 +141,26 @@ impl RelAlgebra for Bounds {
         Bound { must: a.must.clone().minus(&b.may), may: a.may.clone().minus(&b.must) }
     }
     fn union_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        Bound { must: a.must.clone().or(&b.must), may: a.may.clone().or(&b.may) }
+        a.with(b, (Side::Must, Side::May), Rel::or)
     }
     fn inter_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        Bound { must: a.must.clone().and(&b.must), may: a.may.clone().and(&b.may) }
+        a.with(b, (Side::Must, Side::May), Rel::and)
     }
     fn diff_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        Bound { must: a.must.clone().minus(&b.may), may: a.may.clone().minus(&b.must) }
+        a.with(b, (Side::May, Side::Must), Rel::minus)
     }
     fn seq(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        Bound { must: a.must.seq(&b.must, &self.must), may: a.may.seq(&b.may, &self.may) }
+        self.through(a.is_known() && b.is_known(), |side, middle| a.side(side).seq(b.side(side), middle))
     }
     fn inverse(&self, a: &Self::Rel) -> Self::Rel {
-        Bound { must: a.must.inverse(), may: a.may.inverse() }
+        if a.is_known() {
+            Bound::known(a.may.inverse())
+        } else {
+            Bound { must: a.must.inverse(), may: a.may.inverse() }
+        }
     }
     fn plus(&self, a: &Self::Rel) -> Self::Rel {
-        Bound { must: a.must.clone().plus(&self.must), may: a.may.clone().plus(&self.may) }
+        self.through(a.is_known(), |side, middle| a.side(side).clone().plus(middle))
     }
     fn domain(&self, a: &Self::Rel) -> Self::Set {
         Bound { must: a.must.domain(&self.must), may: a.may.domain(&self.may) }

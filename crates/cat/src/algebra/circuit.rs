@@ -19,9 +19,9 @@ use rustc_hash::FxHashMap;
 use super::bounds::{Bound, Bounds};
 use super::gates::{Gates, Lit};
 use super::{Value, Values};
-use crate::model::ir::{FixGroup, FreeId, Model, NodeId, NodeOp, Test};
+use crate::model::ir::{FixGroup, FreeId, Model, NodeId, NodeOp, Shape, Test};
 use crate::model::signature::BaseId;
-use crate::rel::{EventSet, Rel};
+use crate::rel::{EventSet, Rel, first_common};
 
 /// Rounds after which a recursive definition that is not a closure is given up.
 const MAX_ROUNDS: usize = 256;
@@ -32,7 +32,8 @@ pub trait CircuitLeaves {
     fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit;
     /// An open cell of a base relation.
     fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit;
-    /// An open cell of a free relation.
+    /// A cell of a free relation. That orders are transitive inside the relation that bounds them, where events execute, is demanded
+    /// elsewhere.
     fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit;
 }
 
@@ -439,6 +440,22 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         }
     }
 
+    /// The free orders that have something to say of a component of a graph.
+    fn orders(&mut self, gates: &mut Gates, graph: &Rel, component: &[usize]) -> Vec<Along> {
+        let n = self.algebra.may.universe_len();
+        let mut here = EventSet::empty(n);
+        component.iter().for_each(|&i| here.insert(i));
+        let free = self.model.free.iter().enumerate().filter(|(_, free)| free.shape == Shape::Order);
+        let along = free.map(|(f, free)| {
+            let id = FreeId(f as u32);
+            let inside = self.value(free.within).rel().must.clone().restricted(&here);
+            let in_graph =
+                |&(i, j): &(usize, usize)| graph.has(i, j) || self.leaves.free(gates, id, i, j) == Lit::FALSE;
+            Along { id, alone: Rel::empty(n), led: Rel::from_pairs(n, inside.iter().filter(in_graph)) }
+        });
+        along.filter(|order| !order.led.is_empty()).collect()
+    }
+
     /// A cell together with the execution of both ends.
     fn edge(&mut self, gates: &mut Gates, id: NodeId, i: usize, j: usize) -> Lit {
         let (a, b) = (self.executes(gates, i), self.executes(gates, j));
@@ -447,7 +464,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     }
 
     /// Whether the graph of the given cells has no cycle of executed events: eliminates vertices one by one, those with
-    /// the fewest detours first.
+    /// the fewest detours first. A detour along a free order leads where that order leads without it, and takes no gate.
     pub fn acyclic(
         &mut self,
         gates: &mut Gates,
@@ -462,10 +479,15 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             let mut edges: FxHashMap<(usize, usize), Lit> = FxHashMap::default();
             // Where there is an edge, by both ends.
             let (mut out, mut into) = (Rel::empty(n), Rel::empty(n));
+            let mut orders =
+                if component.len() < ALONG { Vec::new() } else { self.orders(gates, &may, &component) };
             for &i in &component {
                 for j in may.successors(i).filter(|&j| left.has(j)) {
                     let there = self.executes(gates, j);
                     let c = cell(self, gates, i, j);
+                    for order in &mut orders {
+                        order.note(i, j, c, self.leaves.free(gates, order.id, i, j));
+                    }
                     let lit = gates.and(c, there);
                     if lit != Lit::FALSE {
                         edges.insert((i, j), lit);
@@ -489,12 +511,16 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 let (before, behind) = (among(&into), among(&out));
                 for &u in &before {
                     for &w in &behind {
+                        if orders.iter().any(|order| order.leads(u, v, w)) {
+                            continue;
+                        }
                         let detour = gates.and(edges[&(u, v)], edges[&(v, w)]);
                         if detour == Lit::FALSE {
                             continue;
                         }
                         let old = edges.get(&(u, w)).copied().unwrap_or(Lit::FALSE);
                         edges.insert((u, w), gates.or(old, detour));
+                        orders.iter_mut().for_each(|order| order.alone.remove(u, w));
                         out.insert(u, w);
                         into.insert(w, u);
                     }
@@ -502,6 +528,35 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             }
         }
         gates.all(all)
+    }
+}
+
+/// In smaller graphs, detours are not looked at for whether they are along an order.
+const ALONG: usize = 16;
+
+/// A free order in a graph whose cycles are looked for.
+struct Along {
+    id: FreeId,
+    /// Edges that are in the graph if and only if they are in the order.
+    alone: Rel,
+    /// Pairs that are in the graph if they are in the order, and are in it if a third event lies between them there: what the
+    /// order's transitivity says, given that all three execute.
+    led: Rel,
+}
+
+impl Along {
+    /// Notes an edge of the graph, and when it is one of the order.
+    fn note(&mut self, i: usize, j: usize, edge: Lit, ordered: Lit) {
+        if edge == ordered {
+            self.alone.insert(i, j);
+        } else if edge != Lit::TRUE && ordered != Lit::FALSE {
+            self.led.remove(i, j);
+        }
+    }
+
+    /// Whether the way from `u` over `v` to `w` is one of the order, and there is another one then.
+    fn leads(&self, u: usize, v: usize, w: usize) -> bool {
+        self.alone.has(u, v) && self.alone.has(v, w) && self.led.has(u, w)
     }
 }
 
@@ -542,7 +597,7 @@ fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>
     left.remove(root);
     let mut path = vec![root];
     while let Some(&i) = path.last() {
-        match first(edges.row(i), left.words()) {
+        match first_common(edges.row(i), left.words()) {
             Some(next) => {
                 left.remove(next);
                 path.push(next);
@@ -550,12 +605,6 @@ fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>
             None => finished.extend(path.pop()),
         }
     }
-}
-
-/// The first event of two rows.
-fn first(a: &[u64], b: &[u64]) -> Option<usize> {
-    let mut words = a.iter().zip(b).map(|(a, b)| a & b).enumerate();
-    words.find(|word| word.1 != 0).map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
 }
 
 /// How many events two rows have in common.

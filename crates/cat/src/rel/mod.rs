@@ -8,6 +8,7 @@ mod relation;
 mod set;
 
 pub use relation::Rel;
+pub(crate) use relation::first_common;
 pub use set::EventSet;
 
 /// Index of an event within its skeleton.

@@ -1,4 +1,9 @@
 //! Relations on events: one row of words per event.
+//!
+//! # Invariants
+//! - Words are shared between copies until one of them is changed: what must be and what may be are one for all that is known.
+
+use std::rc::Rc;
 
 use super::{EventSet, ones};
 
@@ -7,14 +12,14 @@ use super::{EventSet, ones};
 pub struct Rel {
     n: usize,
     width: usize,
-    words: Vec<u64>,
+    words: Rc<[u64]>,
 }
 
 impl Rel {
     /// The empty relation on `n` events.
     pub fn empty(n: usize) -> Self {
         let width = n.div_ceil(64);
-        Rel { n, width, words: vec![0; n * width] }
+        Rel { n, width, words: std::iter::repeat_n(0, n * width).collect() }
     }
 
     /// `{(i, i) | i ∈ set}`.
@@ -37,22 +42,16 @@ impl Rel {
 
     /// The pairs for which `f` holds.
     pub fn from_fn(n: usize, mut f: impl FnMut(usize, usize) -> bool) -> Self {
-        let mut rel = Rel::empty(n);
-        for i in 0..n {
-            for j in 0..n {
-                if f(i, j) {
-                    rel.insert(i, j);
-                }
-            }
-        }
-        rel
+        Rel::from_pairs(n, (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|&(i, j)| f(i, j)))
     }
 
     /// The given pairs.
     pub fn from_pairs(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut rel = Rel::empty(n);
+        let words = Rc::get_mut(&mut rel.words).expect("nobody else has it");
         for (i, j) in pairs {
-            rel.insert(i, j);
+            debug_assert!(i < n && j < n);
+            words[i * rel.width + j / 64] |= 1 << (j % 64);
         }
         rel
     }
@@ -72,13 +71,13 @@ impl Rel {
     #[inline]
     pub fn insert(&mut self, i: usize, j: usize) {
         debug_assert!(i < self.n && j < self.n);
-        self.words[i * self.width + j / 64] |= 1 << (j % 64);
+        Rc::make_mut(&mut self.words)[i * self.width + j / 64] |= 1 << (j % 64);
     }
 
     /// Takes `(i, j)` out.
     #[inline]
     pub fn remove(&mut self, i: usize, j: usize) {
-        self.words[i * self.width + j / 64] &= !(1 << (j % 64));
+        Rc::make_mut(&mut self.words)[i * self.width + j / 64] &= !(1 << (j % 64));
     }
 
     /// The successors of `i`, as words.
@@ -89,7 +88,23 @@ impl Rel {
 
     #[inline]
     fn row_mut(&mut self, i: usize) -> &mut [u64] {
-        &mut self.words[i * self.width..(i + 1) * self.width]
+        &mut Rc::make_mut(&mut self.words)[i * self.width..(i + 1) * self.width]
+    }
+
+    /// Whether two relations are one in memory, so that what is computed of the one is computed of the other.
+    #[inline]
+    pub fn is_shared(&self, other: &Rel) -> bool {
+        Rc::ptr_eq(&self.words, &other.words)
+    }
+
+    /// Word by word.
+    #[inline]
+    fn combined(mut self, other: &Rel, word: impl Fn(u64, u64) -> u64) -> Self {
+        match Rc::get_mut(&mut self.words) {
+            Some(words) => words.iter_mut().zip(&*other.words).for_each(|(a, b)| *a = word(*a, *b)),
+            None => self.words = self.words.iter().zip(&*other.words).map(|(a, b)| word(*a, *b)).collect(),
+        }
+        self
     }
 
     /// The successors of `i`.
@@ -113,32 +128,32 @@ impl Rel {
     }
 
     /// Union.
-    pub fn or(mut self, other: &Rel) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
-        self
+    pub fn or(self, other: &Rel) -> Self {
+        self.combined(other, |a, b| a | b)
     }
 
     /// Intersection.
-    pub fn and(mut self, other: &Rel) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
-        self
+    pub fn and(self, other: &Rel) -> Self {
+        self.combined(other, |a, b| a & b)
     }
 
     /// Difference.
-    pub fn minus(mut self, other: &Rel) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
-        self
+    pub fn minus(self, other: &Rel) -> Self {
+        self.combined(other, |a, b| a & !b)
     }
 
     /// Whether every pair of `self` is in `other`.
     pub fn is_subset(&self, other: &Rel) -> bool {
-        self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+        self.words.iter().zip(&*other.words).all(|(a, b)| a & !b == 0)
     }
 
     /// The pairs whose ends are both in `set`.
     pub fn restricted(mut self, set: &EventSet) -> Self {
-        for i in 0..self.n {
-            let row = &mut self.words[i * self.width..(i + 1) * self.width];
+        if set.len() == self.n {
+            return self;
+        }
+        let words = Rc::make_mut(&mut self.words);
+        for (i, row) in words.chunks_exact_mut(self.width.max(1)).enumerate() {
             if set.has(i) {
                 row.iter_mut().zip(set.words()).for_each(|(a, b)| *a &= b);
             } else {
@@ -150,7 +165,14 @@ impl Rel {
 
     /// `self ; other`, through middle events in `middle` only.
     pub fn seq(&self, other: &Rel, middle: &EventSet) -> Rel {
-        let mut out = Rel::empty(self.n);
+        let mut out = vec![0; self.words.len()];
+        // Most relations of a large program are empty but for a few rows.
+        let mut middle = middle.clone();
+        for k in 0..self.n {
+            if other.row(k).iter().all(|&w| w == 0) {
+                middle.remove(k);
+            }
+        }
         for i in 0..self.n {
             for word in 0..self.width {
                 let mut rest = self.words[i * self.width + word] & middle.words()[word];
@@ -159,34 +181,31 @@ impl Rel {
                     rest &= rest - 1;
                     let (from, to) = (k * self.width, i * self.width);
                     for w in 0..self.width {
-                        out.words[to + w] |= other.words[from + w];
+                        out[to + w] |= other.words[from + w];
                     }
                 }
             }
         }
-        out
+        Rel { words: out.into(), ..*self }
     }
 
     /// The converse.
     pub fn inverse(&self) -> Rel {
-        let mut out = Rel::empty(self.n);
-        for (i, j) in self.iter() {
-            out.insert(j, i);
-        }
-        out
+        Rel::from_pairs(self.n, self.iter().map(|(i, j)| (j, i)))
     }
 
     /// Transitive closure, through middle events in `middle` only (Warshall).
     pub fn plus(mut self, middle: &EventSet) -> Rel {
+        let width = self.width;
+        let words = Rc::make_mut(&mut self.words);
         for k in middle.iter() {
-            let row_k: smallvec::SmallVec<[u64; 2]> = smallvec::SmallVec::from_slice(self.row(k));
+            let row_k: smallvec::SmallVec<[u64; 2]> =
+                smallvec::SmallVec::from_slice(&words[k * width..(k + 1) * width]);
             if row_k.iter().all(|&w| w == 0) {
                 continue;
             }
-            for i in 0..self.n {
-                if self.has(i, k) {
-                    self.row_mut(i).iter_mut().zip(&row_k).for_each(|(a, b)| *a |= b);
-                }
+            for row in words.chunks_exact_mut(width).filter(|row| row[k / 64] >> (k % 64) & 1 != 0) {
+                row.iter_mut().zip(&row_k).for_each(|(a, b)| *a |= b);
             }
         }
         self
@@ -217,23 +236,37 @@ impl Rel {
         among.iter().any(|i| self.has(i, i))
     }
 
-    /// Whether it has a cycle among the events of `among`: repeatedly drops events without successors.
+    /// Whether it has a cycle among the events of `among`: goes depth first, each event once, and looks whether it leads back to
+    /// the path.
     pub fn has_cycle(&self, among: &EventSet) -> bool {
-        let mut rest = among.clone();
-        loop {
-            let mut changed = false;
-            for i in 0..self.n {
-                if rest.has(i) && self.row(i).iter().zip(rest.words()).all(|(a, b)| a & b == 0) {
-                    rest.remove(i);
-                    changed = true;
+        let mut left = among.clone();
+        let mut on_path = EventSet::empty(self.n);
+        let mut path = Vec::new();
+        for root in among.iter() {
+            let mut next = left.has(root).then_some(root);
+            while let Some(i) = next {
+                left.remove(i);
+                on_path.insert(i);
+                path.push(i);
+                if first_common(self.row(i), on_path.words()).is_some() {
+                    return true;
+                }
+                next = None;
+                while let (None, Some(&i)) = (next, path.last()) {
+                    next = first_common(self.row(i), left.words());
+                    if next.is_none() {
+                        path.pop();
+                        on_path.remove(i);
+                    }
                 }
             }
-            if rest.is_empty() {
-                return false;
-            }
-            if !changed {
-                return true;
-            }
         }
+        false
     }
+}
+
+/// The first event that two rows have in common.
+pub(crate) fn first_common(a: &[u64], b: &[u64]) -> Option<usize> {
+    let mut words = a.iter().zip(b).map(|(a, b)| a & b).enumerate();
+    words.find(|word| word.1 != 0).map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
 }

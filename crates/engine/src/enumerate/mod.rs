@@ -50,7 +50,8 @@ impl<'a> Enumerate<'a> {
             (_, Some(execution)) => Some(Found::Yes(Box::new(execution))),
             (Ok(()), None) => Some(Found::No),
             (Err(Stop::Steps), None) => None,
-            (Err(Stop::Values), None) if patience.is_some() => None,
+            (Err(Stop::Values | Stop::Room), None) if patience.is_some() => None,
+            (Err(Stop::Room), None) => Some(Found::Unknown(Reason::TooManyOrders)),
             (Err(Stop::Values), None) => Some(Found::Unknown(Reason::TooManyValues)),
             (Err(Stop::Time | Stop::Again), None) => Some(Found::Unknown(Reason::Time)),
         }
@@ -67,7 +68,8 @@ impl<'a> Enumerate<'a> {
         let mut search = Search::new(&self.task, query, Goal::States, deadline, patience);
         match search.run() {
             Err(Stop::Steps) => None,
-            Err(Stop::Values) if patience.is_some() => None,
+            Err(Stop::Values | Stop::Room) if patience.is_some() => None,
+            Err(Stop::Room) => Some((search.states.into_iter().collect(), Some(Reason::TooManyOrders))),
             Err(Stop::Values) => Some((search.states.into_iter().collect(), Some(Reason::TooManyValues))),
             Err(Stop::Time | Stop::Again) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
             Ok(()) => Some((search.states.into_iter().collect(), None)),

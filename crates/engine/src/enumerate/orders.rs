@@ -33,6 +33,12 @@ impl OrderBounds {
         Some(order)
     }
 
+    /// In words: those that hold what was decided.
+    pub(super) fn size(&self) -> usize {
+        let n = self.must.universe_len();
+        2 * n * n.div_ceil(64)
+    }
+
     /// Puts a pair in, with what follows by transitivity. False if that is impossible.
     pub(super) fn require(&mut self, i: usize, j: usize) -> bool {
         let mut todo = vec![(i, j)];

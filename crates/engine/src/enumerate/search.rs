@@ -51,7 +51,12 @@ pub(super) enum Stop {
     Values,
     /// Time to begin again, in the order that was learnt.
     Again,
+    /// Out of memory for what is decided on the way.
+    Room,
 }
+
+/// So many words for the orders of all decisions that a search has taken: each keeps its own.
+const ROOM: usize = 1 << 27;
 
 /// After how many steps a search begins again, which is then so many times more the next time. Shorter ones go by the order of
 /// events, and so do all that `auto` has patience for.
@@ -104,6 +109,13 @@ pub(super) struct Chosen {
     pub(super) finals: Vec<(CellId, usize)>,
 }
 
+impl Chosen {
+    /// In words.
+    pub(super) fn size(&self) -> usize {
+        self.orders.iter().flatten().map(OrderBounds::size).sum()
+    }
+}
+
 pub(super) struct Search<'t, 'a, 'q> {
     pub(super) task: &'t Task<'a>,
     pub(super) query: &'q Query<'q>,
@@ -125,6 +137,8 @@ pub(super) struct Search<'t, 'a, 'q> {
     /// When it begins again, and how often the search went on in several ways of a read, a choice or a value.
     again_at: u64,
     decisions: u64,
+    /// How many words are left of [`ROOM`].
+    pub(super) room: usize,
     /// Nodes below the axioms and flags of the query.
     pub(super) wanted: Vec<bool>,
     /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty whatever is chosen.
@@ -176,6 +190,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             learnt: FxHashMap::default(),
             again_at: FIRST_TRY,
             decisions: 0,
+            room: ROOM,
             wanted,
             fixed,
             known: None,
@@ -206,7 +221,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 ended => return ended,
             }
             self.left.clear();
-            (self.firsts, self.others) = (0, 0);
+            (self.firsts, self.others, self.room) = (0, 0, ROOM);
             self.learnt.clone_from(&self.failures);
             self.again_at += self.steps * (LONGER - 1);
         }

@@ -118,16 +118,6 @@ impl Search<'_, '_, '_> {
             return Ok(());
         }
         let executed = &settled.known.algebra.must;
-        let mut branches: Vec<Chosen> = Vec::new();
-        let mut split = |f: usize, edits: [(bool, usize, usize); 2]| {
-            for (include, i, j) in edits {
-                let mut next = chosen.clone();
-                let order = next.orders[f].as_mut().expect("orders are split, functions are not");
-                if if include { order.require(i, j) } else { order.exclude(i, j) } {
-                    branches.push(next);
-                }
-            }
-        };
         let undecided = chosen.orders.iter().zip(&settled.covering).enumerate().find_map(|(f, (o, c))| {
             let (o, c) = (o.as_ref()?, c.as_ref()?);
             let open = |&(i, j): &(usize, usize)| {
@@ -135,8 +125,8 @@ impl Search<'_, '_, '_> {
             };
             c.iter().find(open).map(|(i, j)| (f, i, j))
         });
-        if let Some((f, i, j)) = undecided {
-            split(f, [(true, i, j), (true, j, i)]);
+        let (f, edits) = if let Some((f, i, j)) = undecided {
+            (f, [(true, i, j), (true, j, i)])
         } else if axioms == Truth::Yes && flags == Truth::Yes {
             let cyclic = |o: &OrderBounds| o.must.has_cycle(executed);
             if !chosen.orders.iter().flatten().any(cyclic) {
@@ -150,14 +140,20 @@ impl Search<'_, '_, '_> {
                 .enumerate()
                 .find_map(|(f, o)| o.as_ref().and_then(OrderBounds::first_open).map(|(i, j)| (f, i, j)));
             let (f, i, j) = open.expect("with every pair decided, bounds are exact");
-            split(f, [(false, i, j), (true, i, j)]);
-        }
-        for next in branches {
-            self.orders(settled, next, accepted)?;
-            if accepted.is_some() {
-                return Ok(());
+            (f, [(false, i, j), (true, i, j)])
+        };
+        self.room = self.room.checked_sub(chosen.size()).ok_or(Stop::Room)?;
+        for (include, i, j) in edits {
+            let mut next = chosen.clone();
+            let order = next.orders[f].as_mut().expect("orders are split, functions are not");
+            if if include { order.require(i, j) } else { order.exclude(i, j) } {
+                self.orders(settled, next, accepted)?;
+                if accepted.is_some() {
+                    break;
+                }
             }
         }
+        self.room += chosen.size();
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::pool::{Cond, Pool, TermId};
 use super::progress::Progress;
 
 /// At most this many events: relations are dense, so memory grows with the square.
-pub const MAX_EVENTS: usize = 2048;
+pub const MAX_EVENTS: usize = 6144;
 /// At most this many steps of one thread while it is unrolled.
 pub(crate) const MAX_STEPS: usize = 200_000;
 /// At most this deep values may nest: whatever walks over them goes as deep.

@@ -135,14 +135,8 @@ impl Encoding<'_> {
                 if i < j && free_bound.may.has(j, i) {
                     self.clauses.push(vec![!ij, !cell(self, j, i)]);
                 }
-                for k in free_bound.may.successors(j) {
-                    if k == i {
-                        continue;
-                    }
+                for k in implied.others(i, j) {
                     let (jk, ik) = (cell(self, j, k), cell(self, i, k));
-                    if !within.may.has(i, k) || ik == Lit::TRUE || implied.has(i, j, k) {
-                        continue;
-                    }
                     let inside = self.inner.cell(&mut self.gates, decl.within, i, k);
                     let mut clause = vec![!ij, !jk, ik, !inside];
                     clause.extend(&there);
@@ -257,15 +251,19 @@ fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<V
 /// Where `k` is known to be before `i`, `i` before `j` gives `k` before `j`, against `j` before `k`. The triples that these
 /// use are said, or implied by shorter steps; that they hold without a condition is what [`Implied::new`] asks for.
 struct Implied<'a> {
-    known: &'a Rel,
+    order: &'a Bound<Rel>,
+    /// What the order can be of.
+    within: &'a Rel,
     /// Known pairs between which another event is known to lie.
     steps: Rel,
+    /// Known pairs, the other way round.
+    back: Rel,
     /// Events that surely execute, if of these all that could be ordered surely can be, and what is known is transitive.
     sure: Option<&'a EventSet>,
 }
 
 impl<'a> Implied<'a> {
-    fn new(order: &'a Bound<Rel>, within: &Bound<Rel>, sure: &'a EventSet) -> Self {
+    fn new(order: &'a Bound<Rel>, within: &'a Bound<Rel>, sure: &'a EventSet) -> Self {
         let known = &order.must;
         let steps = known.seq(known, sure);
         let inside = within.must.clone().restricted(sure);
@@ -273,12 +271,27 @@ impl<'a> Implied<'a> {
             && within.may.clone().restricted(sure) == inside
             && inside.seq(&inside, sure).is_subset(&inside.clone().or(&Rel::identity_on(sure)))
             && steps.is_subset(known);
-        Implied { known, steps, sure: whole.then_some(sure) }
+        let back = known.inverse();
+        Implied { order, within: &within.may, steps, back, sure: whole.then_some(sure) }
     }
 
-    fn has(&self, i: usize, j: usize, k: usize) -> bool {
-        self.sure.is_some_and(|sure| [i, j, k].iter().all(|&e| sure.has(e)))
-            && (self.steps.has(i, j) || self.steps.has(j, k) || self.known.has(k, i))
+    /// The events behind `j` for which it has to be said that they are behind `i`, which comes before `j`.
+    fn others(&self, i: usize, j: usize) -> Vec<usize> {
+        let Bound { must, may } = self.order;
+        let sure = self.sure.filter(|sure| sure.has(i) && sure.has(j)).map(EventSet::words);
+        let whole = self.steps.has(i, j);
+        let mut others = Vec::new();
+        for (w, &behind) in may.row(j).iter().enumerate() {
+            let implied = if whole { !0 } else { self.steps.row(j)[w] | self.back.row(i)[w] };
+            let implied = implied & sure.map_or(0, |sure| sure[w]);
+            let mut rest = behind & self.within.row(i)[w] & !must.row(i)[w] & !implied;
+            while rest != 0 {
+                others.push(w * 64 + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
+        others.retain(|&k| k != i);
+        others
     }
 }
 

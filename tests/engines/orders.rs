@@ -1,0 +1,83 @@
+//! Random programs with many writes to one location, some ordered by the model and some not: where the circuit leaves out what
+//! follows from the coherence order alone, all engines answer alike.
+
+use std::time::Duration;
+
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::litmus::parse;
+use fencepost::model::load_shipped;
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::Verdict;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use testkit::suite::{number, programs};
+
+/// Two threads that write one location some nine times each, in other ways, and read it.
+fn generate(seed: u64) -> String {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let rng = &mut rng;
+    // Where few writes are weak, or of a scope without the other thread, much of the order is asked for.
+    let strong = rng.random_range(0.5..1.0);
+    let apart = rng.random_bool(0.7);
+    let mut next = 0;
+    let mut text = String::new();
+    let mut condition = Vec::new();
+    for t in 0..2 {
+        let mut code = String::new();
+        let mut loads = 0;
+        for i in 0..9 {
+            let strength = match rng.random_bool(strong) {
+                true => *["relaxed.gpu", "relaxed.gpu", "relaxed.cta"].choose(rng).expect("there are some"),
+                false => "weak",
+            };
+            if loads < 2 && rng.random_range(0..9) < i {
+                code += &format!("ld.{strength}.u32 r{loads}, [x]; ");
+                condition.push(format!("P{t}:r{loads} == {}", rng.random_range(0..=20)));
+                loads += 1;
+            } else {
+                next += 1;
+                code += &match rng.random_range(0..12) {
+                    0 => format!("atom.relaxed.gpu.exch.b32 s{i}, [x], {next}; "),
+                    _ => format!("st.{strength}.u32 [x], {next}; "),
+                };
+            }
+        }
+        let cta = if apart { t } else { 0 };
+        text += &format!("[[thread]]\ncta = {cta}\ncode = '''{code}'''\n");
+    }
+    condition.truncate(rng.random_range(1..=2));
+    let condition = if condition.is_empty() { "x == 3".to_owned() } else { condition.join(" && ") };
+    format!("name = \"seed-{seed}\"\ncondition = '{condition}'\nmemory = {{ x = 0 }}\n{text}")
+}
+
+#[test]
+fn detours_along_an_order_take_no_gates() {
+    let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+    let limits = Limits { timeout: Some(Duration::from_millis(500)), ..Limits::default() };
+    let (count, first) = (programs(300), number("FENCEPOST_SEED", 1));
+    let (mut reached, mut not, mut late) = (0, 0, 0);
+    for seed in first..first + count {
+        let text = generate(seed);
+        let test = parse("orders.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+        let mut said: Vec<(Verdict, Engine)> = Vec::new();
+        for &engine in Engine::ALONE {
+            let answer = Session::new(&test, &model, engine, limits, &[]).reachability(None, false);
+            assert_eq!(answer.defect, None, "{text}");
+            match answer.verdict {
+                Verdict::Undecided(_) => late += 1,
+                verdict => said.push((verdict, engine)),
+            }
+        }
+        assert!(said.windows(2).all(|two| two[0].0 == two[1].0), "{said:?}\n{text}");
+        match said.first() {
+            Some((Verdict::Allowed, _)) => reached += 1,
+            Some(_) => not += 1,
+            None => {}
+        }
+    }
+    assert!(
+        reached > count / 10 && not > count / 10 && late < count / 2,
+        "{reached} reached, {not} not, {late} times no answer"
+    );
+}
