@@ -21,4 +21,5 @@ mod outcomes;
 mod polls;
 mod sequential;
 mod stopped;
+mod together;
 mod vectors;
