@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::{Said, fencepost};
 
 /// Message passing between two blocks, with a timer, a shared variable and a function beside it.
@@ -244,6 +246,40 @@ fn shared_arrays_have_elements_of_their_own_size() {
             assert!(said.out.contains(&format!(r#""verdict":"{verdict}""#)), "{}{}", said.out, said.err);
         }
     }
+}
+
+/// A structure of integers and a pointer is handed over: the pointer is two elements of the buffer.
+#[test]
+fn buffers_hold_structures_with_pointers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/mcs.sm_90.ptx");
+    let module = fs::read_to_string(module).expect("a module");
+    let import = |text: &str, items: &str| {
+        fs::write(folder.path().join("k.ptx"), text).expect("writable");
+        let _ = fs::remove_file(folder.path().join("k.toml"));
+        let mut arguments = vec!["import", "k.ptx", "--kernel", "queue", "--grid", "2", "--block", "1"];
+        arguments.extend(["--arg", items, "--arg", "1=count", "--arg", "2=buf:u32[2]", "--arg", "3=out"]);
+        fencepost(folder.path(), &[&arguments[..], &["--ask", "buf[1] != 49", "-o", "k.toml"]].concat())
+    };
+    let answers = |text: &str| {
+        let said = import(text, "0=items:u32[4]");
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        let of = |property: &str| {
+            let said = fencepost(folder.path(), &["check", "k.toml", "--property", property, "--format", "jsonl"]);
+            serde_json::from_str::<Value>(said.out.lines().next().expect("a line")).expect("an object")
+        };
+        (of("reachability"), of("race"))
+    };
+    let (holds, races) = answers(&module);
+    assert_eq!((holds["verdict"].as_str(), races["verdict"].as_str()), (Some("forbidden"), Some("race-free")));
+    let (holds, races) = answers(&module.replace("st.release.gpu.b32", "st.relaxed.gpu.b32"));
+    assert_eq!((holds["verdict"].as_str(), races["verdict"].as_str()), (Some("allowed"), Some("racy")));
+    let texts: Vec<_> =
+        races["race"]["accesses"].as_array().expect("both").iter().map(|a| a["text"].as_str()).collect();
+    assert_eq!(texts, ["st.global.v2.u32 [%rd1], {%r11, %r10}", "ld.global.v2.u32 {%r3, %r4}, [%rd1]"].map(Some));
+    // Elements that are larger than what is accessed are refused, and that is said of a launch.
+    let said = import(&module, "0=items:u64[2]");
+    assert!(said.code == Some(2) && said.err.contains("buffer:u32[8]"), "{}", said.err);
 }
 
 /// Kernels of the repository of which one order is weakened, each with the accesses that then race: two of these, one of them a store.

@@ -414,6 +414,10 @@ impl Source {
             ("not-an-address", _) => {
                 Some("bind the parameter that it comes from to a buffer: `--arg 0=buffer:u32[4]`".to_owned())
             }
+            ("mixed-size", _) => Some(
+                "elements of structures are of one size, too: 8 bytes are two of `--arg 0=buffer:u32[8]`"
+                    .to_owned(),
+            ),
             ("unknown-register", Some(name)) => Some(format!("give it a value as an input: `--arg {name}=0`")),
             _ => None,
         };

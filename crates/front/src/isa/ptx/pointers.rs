@@ -19,7 +19,9 @@ use super::regs::is_half;
 use diag::{Sink, Span};
 use program::mbarrier;
 use program::points::{Points, Targets, access_of};
-use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, Space, Ty, is_further};
+use program::{
+    BinOp, Class, Expr, Init, Instr, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further,
+};
 
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
 type Untyped = Option<Vec<usize>>;
@@ -27,6 +29,7 @@ type Untyped = Option<Vec<usize>>;
 /// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open` lists the
 /// objects that have none yet.
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
+    spaces(program, untyped, sink);
     let points = Points::compute(program);
     infer(program, &points, untyped, open, sink);
     objects(program, &points, untyped, sink);
@@ -38,13 +41,6 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok());
             if memory::is_non_coherent(instr) {
                 pass.never_written(&instr.op);
-            }
-            if let Some((address, is_in)) = memory::asks_space(instr) {
-                let answer = pass.is_in_space(address, is_in);
-                if let Op::Assign { value, .. } = &mut program.threads[t].code[i].op {
-                    *value = Expr::Const(i64::from(answer));
-                }
-                continue;
             }
             if let Op::Assign { value, .. } = &instr.op
                 // The token that an arrival returns is no address, whatever it is made of.
@@ -60,6 +56,67 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             }
         }
     }
+}
+
+/// Answers in which state space addresses are, and takes out what is never come to then: libraries have code of their own for local
+/// memory, which they access byte by byte.
+fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
+    let points = Points::compute(program);
+    for t in (0..program.threads.len()).filter(|t| untyped[*t].is_some()) {
+        // By register: where it is written, and what.
+        let mut answers: BTreeMap<RegId, (usize, i64)> = BTreeMap::new();
+        for i in 0..program.threads[t].code.len() {
+            let instr = &program.threads[t].code[i];
+            let Some((address, is_in)) = memory::asks_space(instr) else { continue };
+            let mut pass = Pass { program, points: &points, open: &[], thread: t, span: instr.span, sink };
+            let answer = i64::from(pass.is_in_space(address, is_in));
+            if let Op::Assign { dst, value } = &mut program.threads[t].code[i].op {
+                *value = Expr::Const(answer);
+                answers.insert(*dst, (i, answer));
+            }
+        }
+        // A register that is written elsewhere, too, holds more than an answer.
+        let code = &mut program.threads[t].code;
+        answers.retain(|reg, _| code.iter().filter(|instr| instr.op.defines() == Some(*reg)).count() == 1);
+        if answers.is_empty() {
+            continue;
+        }
+        // And so does one that may not have been written yet.
+        let before: BTreeMap<RegId, Vec<bool>> =
+            answers.iter().map(|(reg, (at, _))| (*reg, reached(code, &|i| i == *at, &|_, _| None))).collect();
+        let known = |at: usize, e: &Expr| match e {
+            Expr::Reg(r) => answers.get(r).filter(|_| !before[r][at]).map(|(_, answer)| *answer),
+            _ => None,
+        };
+        let reached = reached(code, &|_| false, &known);
+        for (at, instr) in code.iter_mut().enumerate().filter(|(at, _)| !reached[*at]) {
+            instr.op = Op::Branch { cond: Expr::Const(0), target: at + 1 };
+        }
+    }
+}
+
+/// Which micro-ops can be come to on ways that do not go on behind some, where certain values are known at some places.
+fn reached(
+    code: &[Instr],
+    ends: &dyn Fn(usize) -> bool,
+    known: &dyn Fn(usize, &Expr) -> Option<i64>,
+) -> Vec<bool> {
+    let mut reached = vec![false; code.len()];
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        let Some(instr) = code.get(at).filter(|_| !reached[at]) else { continue };
+        reached[at] = true;
+        if ends(at) {
+            continue;
+        }
+        let taken = match &instr.op {
+            Op::Branch { cond, .. } => cond.value(&|e| known(at, e)),
+            _ => None,
+        };
+        open.extend(instr.op.target().filter(|_| taken != Some(0)));
+        open.extend(Some(at + 1).filter(|_| taken.is_none_or(|taken| taken == 0)));
+    }
+    reached
 }
 
 /// What operations on mbarrier objects are to through registers is one, whatever declares it: in PTX, that is a word of shared

@@ -1046,6 +1046,20 @@ fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
     fails(either, "unsupported-address");
     fails("mov.u64 rd, 8\nisspacep.shared p, rd", "unsupported-address");
     fails("mov.u64 rd, s\nisspacep.bogus p, rd", "unknown-qualifier");
+    // What is never come to is not looked at: of where the answer is known.
+    let bytes = |before: &str| {
+        format!(
+            "mov.u64 rd, s\n{before}isspacep.local p, rd\nM: @p bra L\nst.u32 [rd], 1\nbra E\nL: st.u8 [rd], 1\nE:"
+        )
+    };
+    assert_eq!(answer(&bytes("")), Some(0));
+    let program = lower(&bytes(""));
+    assert_eq!(program.threads[0].code.iter().filter(|i| i.op.is_access()).count(), 1);
+    fails(&bytes("setp.eq.u32 q, 1, 1\n@q bra M\n"), "mixed-size");
+    fails(&bytes("setp.eq.u32 p, 1, 1\n"), "mixed-size");
+    let shared = lower(&bytes("").replace(".local", ".shared"));
+    let accesses = shared.threads[0].code.iter().flat_map(|i| i.op.accesses()).map(|access| access.ty.bits);
+    assert_eq!(accesses.collect::<Vec<_>>(), [8]);
     let cluster = Env { cluster: vec![0, 1], ..env() };
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared p, rd", &cluster).is_err());
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared::cluster p, rd", &cluster).is_ok());
