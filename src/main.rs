@@ -9,5 +9,6 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    streams::keep_freed_memory();
     fencepost::cli::run(std::env::args_os())
 }

@@ -138,8 +138,9 @@ fn waits(sk: &mut Skeleton, tag: &str, of: fn(&Event) -> bool) -> BaseRel {
 /// Copies by `cp.async` of one group: one that the thread makes behind both, and none between them.
 pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+    let plain: Vec<bool> = (0..sk.len()).map(|e| groups_of(sk, e) == Some("")).collect();
     for (i, j) in pairs(sk, |a, b| is_copy(a) && is_copy(b)).iter() {
-        if [i, j].iter().all(|&e| groups_of(sk, e) == Some("")) {
+        if plain[i] && plain[j] {
             let some = at_least(sk, 1, i..j);
             let none = sk.pool.not(some);
             let made = at_least(sk, 1, j..sk.len());
