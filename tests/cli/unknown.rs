@@ -1,5 +1,7 @@
 //! Values that are not worked out: what does not depend on them is decided, and what does is undecided, with the instruction named.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::fencepost;
@@ -149,4 +151,38 @@ fn the_executor_runs_what_does_not_depend_on_them() {
     }
     let said = fencepost(folder.path(), &["outcomes", "t.toml", "--model", "ptx"]);
     assert!(said.out.contains("not worked out"), "{} {}", said.out, said.err);
+}
+
+/// A softmax of four numbers as a compiler prints it: its values are too many to be listed, and each barrier is needed.
+#[test]
+fn a_kernel_whose_values_are_too_many_races_or_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/softmax.sm_90.ptx");
+    let module = std::fs::read_to_string(module).expect("a module");
+    let asked = |text: &str, property: &str| {
+        std::fs::write(folder.path().join("k.ptx"), text).expect("writable");
+        let _ = std::fs::remove_file(folder.path().join("k.toml"));
+        let launch =
+            ["import", "k.ptx", "--block", "4", "--arg", "0=in:f32[4]=1,2.5,0.5,3", "--arg", "1=out:f32[4]"];
+        let said = fencepost(folder.path(), &[&launch[..], &["--ask", "out[0] == 0", "-o", "k.toml"]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let said = fencepost(folder.path(), &["check", "k.toml", "--property", property, "--format", "jsonl"]);
+        let line: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}{}", said.out, said.err));
+        (line["verdict"].as_str().expect("a word").to_owned(), line)
+    };
+    assert_eq!(asked(&module, "race").0, "race-free");
+    let (verdict, line) = asked(&module, "reachability");
+    let reason = line["reason"].as_str().unwrap_or_default();
+    assert!(verdict == "undecided" && reason.contains("`st.shared.f32 [%r1], %f5` (P0, line "), "{line}");
+    let barriers: Vec<usize> = module.match_indices("bar.sync").map(|(at, _)| at).collect();
+    assert_eq!(barriers.len(), 7);
+    for at in barriers {
+        let without = format!("{}//{}", &module[..at], &module[at..]);
+        let (verdict, line) = asked(&without, "race");
+        assert_eq!(verdict, "racy", "{line}");
+        let accesses = line["race"]["accesses"].as_array().expect("both");
+        let texts: Vec<&str> = accesses.iter().map(|access| access["text"].as_str().expect("text")).collect();
+        assert!(texts.iter().all(|text| text.contains(".shared.f32")), "{texts:?}");
+        assert!(texts.iter().any(|text| text.starts_with("st")) && line.to_string().contains(" = ?"), "{line}");
+    }
 }

@@ -16,6 +16,7 @@ mod mapping;
 mod memory_kinds;
 mod metamorphic;
 mod mutants;
+mod needed;
 mod orders;
 mod outcomes;
 mod polls;

@@ -14,12 +14,13 @@ use crate::bounds::never_read;
 use crate::limits::Tried;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, Domains};
+use crate::skeleton::needed::Needed;
 use crate::skeleton::signature::{self, Role};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
-use program::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
+use program::litmus::{self, Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::CellId;
 use program::options::{Options, Setting};
 use program::unknown::{Site, Unknowns};
@@ -57,6 +58,8 @@ pub struct Task<'a> {
     pub absent: Vec<bool>,
     /// Values that are not worked out, which no answer may depend on.
     pub unknowns: Unknowns,
+    /// Which values were not given up, and why others were: they could not be listed.
+    pub needed: Option<(Needed, Reason)>,
     /// Whether descriptions of executions have every relation that the model names.
     pub detail: bool,
     /// Whether the domains leave out what the axioms exclude.
@@ -199,15 +202,33 @@ impl<'a> Task<'a> {
         let options = options(test, model, set);
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
+        let fewer = |sk: &Skeleton, why: &Reason| {
+            // Of no value is it asked whether it exists.
+            let may = excluded && matches!(why, Reason::TooManyValues(_));
+            let filtered = litmus::observables(&test.filter, &[]);
+            let asked = [test.observables(), filtered].into_iter().filter(|_| may);
+            let alone = |asked: Vec<Observable>| {
+                let mut sk = sk.clone();
+                let needed = Needed::alone(&mut sk, &asked);
+                let domains = Domains::compute(&sk, &[], never, Some(&needed), deadline).ok()?;
+                needed.covers(&sk, &domains).then_some((sk, domains, needed))
+            };
+            asked.into_iter().find_map(alone)
+        };
         let unrolled = |fold: bool| {
             let sk = Skeleton::build_for(purpose, test, options, bound, fold, deadline)?;
             let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
-            let domains = Domains::compute(&sk, &seeds, never, deadline)?;
-            Ok((sk, domains))
+            match Domains::compute(&sk, &seeds, never, None, deadline) {
+                Ok(domains) => Ok((sk, domains, None)),
+                Err(why) => match fewer(&sk, &why) {
+                    Some((sk, domains, needed)) => Ok((sk, domains, Some((needed, why)))),
+                    None => Err(why),
+                },
+            }
         };
-        let (mut sk, mut domains) = unrolled(true)?;
+        let (mut sk, mut domains, mut needed) = unrolled(true)?;
         if sk.fixed.is_hit(&sk, &domains) {
-            (sk, domains) = unrolled(false)?;
+            (sk, domains, needed) = unrolled(false)?;
         }
         let open_values = domains.open && !excluded;
         let (mut bases, mut open) = (FxHashMap::default(), Vec::new());
@@ -289,6 +310,7 @@ impl<'a> Task<'a> {
             check_barrier_order,
             absent,
             unknowns,
+            needed,
             detail: false,
             narrowed: false,
         })
@@ -317,9 +339,15 @@ impl<'a> Task<'a> {
     /// on values that are not worked out.
     pub fn unknown<'p>(&self, props: impl IntoIterator<Item = &'p Prop>, lists: bool) -> Option<Reason> {
         let program = &self.test.program;
-        let tested = props.into_iter().find_map(|p| self.unknowns.tested(program, p));
-        let mut shown = self.observed.iter().filter(|_| lists);
-        let made = tested.or_else(|| shown.find_map(|o| self.unknowns.shown(program, *o)))?;
+        let mut asked = Vec::new();
+        props.into_iter().for_each(|p| p.observables(&mut |o| asked.push(o)));
+        asked.extend(self.observed.iter().filter(|_| lists));
+        if let Some((needed, why)) = &self.needed
+            && !asked.iter().all(|&o| needed.knows(&self.sk, o))
+        {
+            return Some(why.clone());
+        }
+        let made = asked.into_iter().find_map(|o| self.unknowns.shown(program, o))?;
         Some(not_worked_out(program, made, "what is asked about".to_owned()))
     }
 
@@ -344,12 +372,16 @@ impl<'a> Task<'a> {
 
     /// Whether what is in a cell may not be worked out.
     pub fn is_unknown(&self, cell: CellId) -> bool {
-        self.unknowns.in_memory(&self.test.program, self.sk.memory.cell(cell).location.0).is_some()
+        let memory = self.sk.memory.cell(cell).memory;
+        self.needed.as_ref().is_some_and(|(needed, _)| !needed.has(memory))
+            || self.unknowns.in_memory(&self.test.program, self.sk.memory.cell(cell).location.0).is_some()
     }
 
     /// A value as shown in outcomes: addresses by name, `?` for one that is not worked out.
     pub fn show_value(&self, o: Observable, v: i64) -> String {
-        if self.unknowns.shown(&self.test.program, o).is_some() {
+        if self.unknowns.shown(&self.test.program, o).is_some()
+            || self.needed.as_ref().is_some_and(|(needed, _)| !needed.knows(&self.sk, o))
+        {
             return "?".to_owned();
         }
         self.show(self.observable_ty(o).wrap(v))

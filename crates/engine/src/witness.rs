@@ -9,7 +9,7 @@ use cat::model::ir::{FreeId, NodeId, NodeOp, Shape};
 use cat::rel::{EventSet, Rel};
 use program::memory::CellId;
 use program::{EventKind, Program, Scope};
-use verdict::{Place, Reason};
+use verdict::Reason;
 use verdict::{Seat, Style, Witness, WitnessEvent};
 
 /// A relation with more pairs tells nobody anything.
@@ -202,10 +202,8 @@ pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
     let mut eval = Eval::new(sk, &known);
     let mut accesses = (0..sk.len()).filter(|&e| execution.executed.has(e) && task.domains.may_fault[e]);
     let found = accesses.find(|&e| eval.is_astray(e)).and_then(|e| {
-        let thread = sk.program.thread(sk.events[e].thread?);
-        let instr = &thread.code[sk.events[e].instr];
-        let place = Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line };
-        Some((instr.op.aborts(), place))
+        let instr = &sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr];
+        Some((instr.op.aborts(), sk.place(e)?))
     });
     match found {
         Some((true, place)) => Reason::Aborted(place),

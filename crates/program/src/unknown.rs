@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::litmus::{Observable, Prop};
+use crate::litmus::Observable;
 use crate::points::{Points, Targets};
 use crate::{BinOp, Expr, Instr, LocId, Op, Program, RegId, ThreadId, Update};
 
@@ -87,13 +87,6 @@ impl Unknowns {
     /// Where a value is made that may be in memory.
     pub fn in_memory(&self, program: &Program, loc: LocId) -> Option<Site> {
         self.memory.get(&program.object(loc)).copied()
-    }
-
-    /// Where a value is made on which a proposition depends.
-    pub fn tested(&self, program: &Program, prop: &Prop) -> Option<Site> {
-        let mut found = None;
-        prop.observables(&mut |o| found = found.or(self.shown(program, o)));
-        found
     }
 
     /// Goes through a thread, on all of its ways.

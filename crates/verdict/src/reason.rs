@@ -92,11 +92,9 @@ pub enum Reason {
     /// A barrier with more possible phase assignments than are worth trying.
     #[error("too many barrier phases: more than {0} arrivals share a barrier with a smaller count")]
     TooManyPhases(usize),
-    /// A term takes too many values, where they have to be listed.
-    #[error(
-        "too many values: an address, an operand of floating point, or a value that depends on itself, takes more than a thousand"
-    )]
-    TooManyValues,
+    /// A term takes too many values, where they have to be listed; the first instruction that needs it.
+    #[error("too many values: {}", many(.0))]
+    TooManyValues(Option<Place>),
     /// More outcomes than anybody would read.
     #[error("too many outcomes: there are more than {0}")]
     TooManyOutcomes(usize),
@@ -157,6 +155,12 @@ fn going_on(bound: u32, at: &Place) -> String {
     let iterations = if bound == 1 { "1 iteration".to_owned() } else { format!("{bound} iterations") };
     let Place { thread, line, .. } = at;
     format!("{thread} can go on after {iterations} of the loop at line {line}; try `--bound {}`", 2 * bound.max(2))
+}
+
+fn many(at: &Option<Place>) -> String {
+    let what = "an address, an operand of floating point, or a value that depends on itself";
+    let of = at.as_ref().map(|at| format!(", of {at}")).unwrap_or_default();
+    format!("{what}{of}, takes more than a thousand")
 }
 
 fn apart(place: &Place, named: bool) -> String {

@@ -52,7 +52,7 @@ impl<'a> Enumerate<'a> {
             (Err(Stop::Steps), None) => None,
             (Err(Stop::Values | Stop::Room), None) if patience.is_some() => None,
             (Err(Stop::Room), None) => Some(Found::Unknown(Reason::TooManyOrders)),
-            (Err(Stop::Values), None) => Some(Found::Unknown(Reason::TooManyValues)),
+            (Err(Stop::Values), None) => Some(Found::Unknown(Reason::TooManyValues(None))),
             (Err(Stop::Time | Stop::Again), None) => Some(Found::Unknown(Reason::Time)),
         }
     }
@@ -70,7 +70,7 @@ impl<'a> Enumerate<'a> {
             Err(Stop::Steps) => None,
             Err(Stop::Values | Stop::Room) if patience.is_some() => None,
             Err(Stop::Room) => Some((search.states.into_iter().collect(), Some(Reason::TooManyOrders))),
-            Err(Stop::Values) => Some((search.states.into_iter().collect(), Some(Reason::TooManyValues))),
+            Err(Stop::Values) => Some((search.states.into_iter().collect(), Some(Reason::TooManyValues(None)))),
             Err(Stop::Time | Stop::Again) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
             Ok(()) => Some((search.states.into_iter().collect(), None)),
         }

@@ -11,7 +11,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::images::{Image, Images};
+use super::images::{Image, Images, Stuck};
+use super::needed::Needed;
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
 use cat::rel::Rel;
@@ -40,7 +41,7 @@ pub struct Domains {
 
 impl Domains {
     /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `never`: pairs of
-    /// a write and a read that never returns what it wrote.
+    /// a write and a read that never returns what it wrote; `needed`: which terms matter, if not all do.
     ///
     /// # Errors
     /// If an address, or an operand of floating point, takes more than a thousand values, or `deadline` passes.
@@ -48,9 +49,11 @@ impl Domains {
         sk: &Skeleton,
         seeds: &[i64],
         never: Option<&Rel>,
+        needed: Option<&Needed>,
         deadline: Option<Instant>,
     ) -> Result<Domains, Reason> {
         let n = sk.len();
+        let needs = |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t));
         let may = |w: usize, r: usize| never.is_none_or(|never| never.universe_len() != n || !never.has(w, r));
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
@@ -71,7 +74,9 @@ impl Domains {
         // and what follows from a change.
         let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
         for round in 0.. {
-            d.images.update(&sk.pool, &of_read, |e| stale[e.index()], deadline)?;
+            d.images
+                .update(&sk.pool, needs, &of_read, |e| stale[e.index()], deadline)
+                .map_err(|why| stuck(sk, why))?;
             for (i, event) in sk.events.iter().enumerate() {
                 moved[i] = event.addr.is_some_and(|addr| d.images.changed[Pool::term_index(addr)]);
                 if let Some(addr) = event.addr.filter(|_| moved[i]) {
@@ -113,7 +118,9 @@ impl Domains {
                 break;
             }
         }
-        d.images.update(&sk.pool, &of_read, |e| stale[e.index()], deadline)?;
+        d.images
+            .update(&sk.pool, needs, &of_read, |e| stale[e.index()], deadline)
+            .map_err(|why| stuck(sk, why))?;
         Ok(d)
     }
 
@@ -142,7 +149,7 @@ impl Domains {
     fn accessible(&self, sk: &Skeleton, event: usize, addr: TermId) -> Result<(Vec<CellId>, bool), Reason> {
         let mut cells = Vec::new();
         let mut fault = false;
-        for &a in self.of(addr).ok_or(Reason::TooManyValues)? {
+        for &a in self.of(addr).ok_or_else(|| Reason::TooManyValues(sk.place(event)))? {
             match sk.cell(event, a) {
                 Some(c) => cells.push(c),
                 None => fault = true,
@@ -150,6 +157,34 @@ impl Domains {
         }
         Ok((cells, fault))
     }
+}
+
+/// Why values are not known, with the first instruction that has to do with it.
+fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
+    let Stuck::At(term) = why else { return Reason::Time };
+    // Operands come first.
+    let mut rests: Vec<bool> = Vec::new();
+    let on = |rests: &[bool], t: TermId| rests[Pool::term_index(t)];
+    let tests = |rests: &[bool], c: Cond| {
+        sk.pool.support(c).into_iter().any(|atom| match sk.pool.atom(atom) {
+            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => on(rests, a) || on(rests, b),
+            Atom::Choice(_) => false,
+        })
+    };
+    for t in sk.pool.term_ids() {
+        let is = match sk.pool.term(t) {
+            Term::Const(_) | Term::Read(_) => false,
+            Term::Cast(_, a) => on(&rests, a),
+            Term::Bin(_, _, a, b) => on(&rests, a) || on(&rests, b),
+            Term::Ite(c, a, b) => on(&rests, a) || on(&rests, b) || tests(&rests, c),
+        };
+        rests.push(is || t == term);
+    }
+    let here = |e: &usize| {
+        let Event { addr, value, guard, .. } = sk.events[*e];
+        addr.into_iter().chain(value).any(|t| on(&rests, t)) || tests(&rests, guard)
+    };
+    Reason::TooManyValues((0..sk.len()).find(here).and_then(|e| sk.place(e)))
 }
 
 /// Groups of accesses whose values may depend on themselves through what other threads write.

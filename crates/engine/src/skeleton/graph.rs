@@ -7,11 +7,12 @@ use program::litmus::Observable;
 use program::memory::{CellId, Memory};
 use program::options::Options;
 use program::{EventKind, Program, ThreadId, Ty};
+use verdict::Place;
 
 use super::event::Event;
 use super::fixed::Fixed;
 use super::pool::{Cond, Pool, TermId};
-use super::progress::Progress;
+use super::progress::{Progress, ThreadProgress};
 
 /// At most this many events: relations are dense, so memory grows with the square.
 pub const MAX_EVENTS: usize = 6144;
@@ -122,6 +123,63 @@ impl Skeleton {
     /// The event of the first cell of an access; of other events, the event itself.
     pub fn first_part(&self, event: usize) -> usize {
         event - usize::from(self.events[event].part)
+    }
+
+    /// The instruction of an event; `None` for an initial write.
+    pub(crate) fn place(&self, event: usize) -> Option<Place> {
+        let thread = self.program.thread(self.events[event].thread?);
+        let instr = &thread.code[self.events[event].instr];
+        Some(Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line })
+    }
+
+    /// Conditions and terms on which it depends which events execute, what they access, and how they are related; not the
+    /// values that are written, and not those of registers at the end.
+    pub(super) fn decisive(&self) -> (Vec<Cond>, Vec<TermId>) {
+        // Every field is named, so that a new one is thought of.
+        #[rustfmt::skip]
+        let Skeleton {
+            events, done, complete, cut, cuts, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
+            unlike_count, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
+            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _,
+            rmw: _, order: _, progress,
+        } = self;
+        let edges = [
+            barrier_order,
+            syncbar,
+            exitbar,
+            nextbar,
+            meets,
+            divergence,
+            unlike_count,
+            launch,
+            launch_fine,
+            call_order,
+            dependents,
+            addr,
+            data,
+            ctrl,
+            flow,
+        ];
+        let guards = events.iter().map(|e| e.guard);
+        let mut conds: Vec<Cond> = guards.chain(done.iter().copied()).chain([*complete, *cut]).collect();
+        conds.extend(cuts.iter().map(|of| of.0).chain(constraints.iter().copied()));
+        conds.extend(edges.into_iter().flatten().map(|edge| edge.2));
+        let mut terms: Vec<TermId> = events.iter().filter_map(|e| e.addr).collect();
+        terms.extend(phases.iter().flat_map(|&(_, now, next)| [now, next]));
+        for Progress { threads, partners } in progress.iter().map(Arc::as_ref) {
+            conds.extend(partners.iter().map(|pair| pair.2));
+            for ThreadProgress { done, cut, started, blocked, spins, repeats, stopped } in threads {
+                conds.extend([*done, *cut, *started]);
+                conds.extend(blocked.iter().map(|of| of.1).chain(stopped.iter().map(|of| of.1)));
+                conds.extend(spins.iter().map(|spin| spin.cond).chain(repeats.iter().map(|repeat| repeat.choice)));
+                // What repeats is the same, what is written, too.
+                let pairs = repeats.iter().flat_map(|repeat| &repeat.pairs).flat_map(|&(a, b)| [a, b]);
+                let rounds = pairs.flatten().chain(spins.iter().flat_map(|spin| spin.events.iter().copied()));
+                terms.extend(rounds.filter_map(|e| events[e.index()].value));
+                terms.extend(repeats.iter().flat_map(|repeat| &repeat.registers).flat_map(|&(a, b)| [a, b]));
+            }
+        }
+        (conds, terms)
     }
 
     /// Whether it has no events at all.

@@ -15,7 +15,6 @@ use super::domain::{MAX_VALUES, Values};
 use super::pool::{Atom, Cond, Pool, Term, TermId};
 use cat::rel::EventId;
 use program::{BinOp, CmpOp, Ty};
-use verdict::Reason;
 
 /// What is known of one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +44,15 @@ impl Image {
     }
 }
 
+/// Why values are not known.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stuck {
+    /// Time is up.
+    Late,
+    /// Operands of that term have to be listed, and take too many values.
+    At(TermId),
+}
+
 /// What is known of all terms.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Images {
@@ -61,14 +69,15 @@ impl Images {
     ///
     /// What is known of a term follows from what is known of its parts, and from how many values there are of the reads of which
     /// they are functions; a function has a value for each of them, so it is another one where they are more. So a term of which
-    /// no part changed is as it was.
+    /// no part changed is as it was. Nothing is known of terms that nobody `needs`.
     pub(super) fn update(
         &mut self,
         pool: &Pool,
+        needs: impl Fn(TermId) -> bool,
         of_read: &[Option<BTreeSet<i64>>],
         has_changed: impl Fn(EventId) -> bool,
         deadline: Option<Instant>,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), Stuck> {
         let sizes = |e: EventId| {
             of_read[e.index()].as_ref().expect("functions are of reads whose values are listed").len()
         };
@@ -77,7 +86,7 @@ impl Images {
         for id in pool.term_ids() {
             let at = Pool::term_index(id);
             if at.is_multiple_of(256) && stop::late(deadline) {
-                return Err(Reason::Time);
+                return Err(Stuck::Late);
             }
             let has = |t: TermId| self.changed[Pool::term_index(t)];
             let term = pool.term(id);
@@ -98,11 +107,12 @@ impl Images {
                 continue;
             }
             let image = match term {
+                _ if !needs(id) => Image::Word,
                 Term::Read(e) => match &of_read[e.index()] {
                     Some(values) => Image::Of(vec![e], values.iter().copied().collect()),
                     None => Image::Word,
                 },
-                term => image(pool, &sizes, &self.all, term)?,
+                term => image(pool, &sizes, &self.all, term).ok_or(Stuck::At(id))?,
             };
             let sorted = |image: &Image| image.values().cloned().map(distinct);
             if first {
@@ -129,9 +139,10 @@ fn distinct(mut values: Values) -> Values {
     values
 }
 
-fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term: Term) -> Result<Image, Reason> {
+/// `None`: its operands have to be listed, and take too many values.
+fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term: Term) -> Option<Image> {
     let get = |t: TermId| &images[Pool::term_index(t)];
-    Ok(match term {
+    Some(match term {
         Term::Const(v) => Image::Of(Vec::new(), vec![v]),
         Term::Read(_) => unreachable!("handled above"),
         Term::Cast(ty, a) => match get(a) {
@@ -147,7 +158,7 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
                 (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
                     Image::any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))))
                 }
-                _ if matches!(op, BinOp::Float(_)) => return Err(Reason::TooManyValues),
+                _ if matches!(op, BinOp::Float(_)) => return None,
                 (values, others) => narrowed(op, ty, values, others),
             },
         },
