@@ -11,6 +11,7 @@ mod distinguish;
 mod explain;
 mod kernels;
 mod mappings;
+mod pipelines;
 mod readings;
 mod run;
 mod streams;

@@ -91,7 +91,10 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "whether an access of 128 bits is one scalar",
             source: "PTX ISA 9.4, Memory Consistency Model, Vector Data-types, where scalars have 64 bits at most; Packed Data-types",
-            bears: |program| program.instrs().any(|(_, _, instr)| instr.element.whole),
+            bears: |program| {
+                let mut accesses = program.instrs().filter(|(_, _, instr)| instr.element.whole);
+                accesses.any(|(_, _, instr)| !matches!(instr.op, crate::Op::Rmw { .. }))
+            },
             events: true,
         }),
     },

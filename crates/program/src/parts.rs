@@ -306,7 +306,7 @@ impl Op {
     /// Whether it is what PTX alone has: an access or a fence that names its proxy, an asynchronous operation, or what has to do with
     /// groups of such operations, and with launches.
     pub fn is_ptx(&self) -> bool {
-        ["GEN", "PF", "ASY", "CG", "GW", "GR", "GDL", "GDW"].iter().any(|tag| self.has(tag))
+        ["GEN", "PF", "ASY", "CG", "GW", "GR", "GDL", "GDW", "REFUSED"].iter().any(|tag| self.has(tag))
     }
 
     /// The mark that it leaves, if it is one of that kind.

@@ -40,6 +40,8 @@ pub const TAGS: &[(&str, &str)] = &[
         "PTX: of matrix instructions of a warpgroup: their reads, the groups that they become, waits for these",
     ),
     ("WGF", "PTX: `wgmma.fence`"),
+    ("CLC", "PTX: a response of `clusterlaunchcontrol.try_cancel` is written"),
+    ("REFUSED", "PTX: a query finds that `clusterlaunchcontrol.try_cancel` was refused"),
     ("GDL", "PTX: `griddepcontrol.launch_dependents`"),
     ("GDW", "PTX: `griddepcontrol.wait`"),
     ("AWAY", "PTX: an access of an asynchronous operation to the shared memory of another CTA alone"),

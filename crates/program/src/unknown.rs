@@ -5,6 +5,7 @@
 //!   [`Unknowns`] says whether that is so.
 //! - Memory that may hold such a value does, in whatever order threads run and whatever they read, as in [`crate::points`]: where an
 //!   address can be of any object, all hold what is written there. Registers hold it on each way of their thread on which they may.
+//! - What an instruction tells of such a value ([`BinOp::Tells`]) is known: the stand-in is right in that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,12 @@ pub struct Unknowns {
 
 /// Whether a program makes such values at all.
 pub fn are_made(program: &Program) -> bool {
-    program.instrs().any(|(_, _, instr)| instr.op.operands().into_iter().any(makes))
+    program.instrs().any(|(_, _, instr)| updates(&instr.op) || instr.op.operands().into_iter().any(makes))
+}
+
+/// Whether an atomic writes such a value.
+fn updates(op: &Op) -> bool {
+    matches!(op, Op::Rmw { update: Update::Apply(BinOp::Unknown, _), .. })
 }
 
 /// Whether an expression makes such a value.
@@ -117,6 +123,9 @@ impl Unknowns {
     /// What a micro-op does with values.
     fn step(&mut self, program: &Program, here: Site, op: &Op, objects: &Targets, held: &mut Registers) {
         let of = |e: &Expr| {
+            if matches!(e, Expr::Bin(BinOp::Tells, ..)) {
+                return None;
+            }
             let mut found = makes(e).then_some(here);
             e.registers(&mut |r| found = found.or(held.get(&r).copied()));
             found
@@ -130,6 +139,7 @@ impl Unknowns {
         };
         let written = match op {
             Op::Store { value, .. } => of(value),
+            Op::Rmw { .. } if updates(op) => Some(here),
             Op::Rmw { update, .. } => update.operands().into_iter().find_map(of),
             _ => None,
         };

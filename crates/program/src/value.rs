@@ -73,6 +73,9 @@ pub enum BinOp {
     Float(FloatOp),
     /// One whose result is not worked out: 0 stands in for it, on which nothing may depend ([`crate::unknown`]).
     Unknown,
+    /// 1 if its operands are equal, else 0: what an instruction tells of a value that no other one can interpret, and that is not worked
+    /// out but for this.
+    Tells,
 }
 
 impl BinOp {
@@ -123,6 +126,7 @@ impl BinOp {
             }
             BinOp::Float(op) => op.apply(ty, a, b),
             BinOp::Unknown => 0,
+            BinOp::Tells => i64::from(a == b),
             BinOp::Inc => {
                 if za >= zb {
                     0

@@ -418,7 +418,9 @@ impl<'p> Around<'p> {
         }
         let word = |o: Order| row.order_word(o).to_owned();
         // No instruction, and what has one form.
-        if ["MISUSE", "ASY", "CG", "GW", "GR", "WGF", "GDL", "GDW", "HALF"].iter().any(|tag| op.has(tag))
+        if ["MISUSE", "REFUSED", "ASY", "CG", "GW", "GR", "WGF", "GDL", "GDW", "HALF"]
+            .iter()
+            .any(|tag| op.has(tag))
             || op.has("MB") && op.has("WEAK")
         {
             return None;

@@ -78,18 +78,28 @@ pub(crate) fn needs(
     };
     let mut kinds: Vec<Vec<Knob>> =
         [knobs::fences, knobs::barriers, knobs::orders].map(|kind: Kind| kind(&around)).into();
-    kinds.extend([dependencies, knobs::scopes(&around)]);
-    let knobs = kinds.into_iter().flatten().filter_map(Knob::down).collect();
+    kinds.push(knobs::scopes(&around));
+    let down = |knobs: Vec<Knob>| knobs.into_iter().filter_map(Knob::down);
+    let mut knobs: Vec<Knob> = kinds.into_iter().flat_map(down).collect();
+    // A dependency is taken away by what one execution writes, and which way it goes: to go on from there would say of other things that they
+    // can be spared which others with the outcome rest on.
+    let firm = knobs.len();
+    knobs.extend(down(dependencies));
     let test = session.test();
     let decides = of_test(test, forbids(session, negate));
     let mut search = Search::new(test, knobs, (true, DECISIONS, deadline), decides);
     let top = search.top();
-    let setting = match search.least(top.clone()) {
+    let lowered = search.least(top.clone(), firm).and_then(|setting| {
+        #[cfg(test)]
+        session.claim(claims(&search, &setting, 0..firm));
+        search.lowered(setting, firm..top.len())
+    });
+    let setting = match lowered {
         Ok(setting) => setting,
         Err(GivenUp(reason)) => return Needs { needed: Vec::new(), spare: Vec::new(), given_up: Some(reason) },
     };
     #[cfg(test)]
-    session.claim(claims(&search, &setting));
+    session.claim(claims(&search, &setting, firm..top.len()));
     let needed = search.turned(&setting).flat_map(|(knob, at)| knob.needs(session.test(), at, at - 1)).collect();
     let may_be_spare = |knob: &Knob| !matches!(knob.change(0), Some(Change::Value(_) | Change::Path(_)));
     let levels = search.knobs.iter().zip(&setting).zip(&top);
@@ -145,13 +155,13 @@ pub(crate) fn forbidding(
         found => found,
     };
     let found = found.and_then(|found| match found {
-        Some(setting) => search.least(setting).map(Some),
+        Some(setting) => search.least(setting, search.knobs.len()).map(Some),
         None => Ok(None),
     });
     match found {
         Ok(Some(setting)) => {
             #[cfg(test)]
-            session.claim(claims(&search, &setting));
+            session.claim(claims(&search, &setting, 0..setting.len()));
             let needs = search.turned(&setting).flat_map(|(knob, at)| knob.needs(written, 0, at)).collect();
             let version = search.version(&setting).ok_or("what was decided cannot be written")?;
             Ok(Forbidding { needs, version })
@@ -165,14 +175,15 @@ pub(crate) fn forbidding(
 }
 
 /// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the one of the setting does,
-/// and none that has less in one place.
+/// and none that has less in one of these places.
 #[cfg(test)]
 fn claims<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     search: &Search<'_, D>,
     setting: &[usize],
+    places: std::ops::Range<usize>,
 ) -> Vec<(LitmusTest, bool)> {
     let setting = setting.to_vec();
-    let less = (0..setting.len()).filter(|&i| setting[i] > 0).map(|i| {
+    let less = places.filter(|&i| setting[i] > 0).map(|i| {
         let mut lower = setting.clone();
         lower[i] -= 1;
         (lower, false)

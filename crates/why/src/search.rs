@@ -208,10 +208,11 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         Ok(setting)
     }
 
-    /// The same, until no knob can be turned down alone: where less of one can make up for more of another.
-    pub(crate) fn least(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
+    /// The same of the first so many knobs, until none of them can be turned down alone: where less of one can make up for more of
+    /// another.
+    pub(crate) fn least(&mut self, mut setting: Setting, first: usize) -> Result<Setting, GivenUp> {
         loop {
-            let lower = self.lowered(setting.clone(), 0..setting.len())?;
+            let lower = self.lowered(setting.clone(), 0..first)?;
             if lower == setting {
                 return Ok(setting);
             }

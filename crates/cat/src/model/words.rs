@@ -49,12 +49,30 @@ pub fn notes(files: &[Arc<SourceFile>], head: &str) -> BTreeMap<String, String> 
 
 /// `A` and `B`, where they stand alone, become places for events.
 fn placed(clause: &str) -> String {
-    let word = |w: &str| match w {
-        "A" => "{a}".to_owned(),
-        "B" => "{b}".to_owned(),
-        "A's" => "{a}'s".to_owned(),
-        "B's" => "{b}'s".to_owned(),
-        other => other.to_owned(),
+    let word = |w: &str| {
+        let (word, mark) = w.split_at(w.trim_end_matches([',', ';', ':']).len());
+        let word = match word {
+            "A" => "{a}",
+            "B" => "{b}",
+            "A's" => "{a}'s",
+            "B's" => "{b}'s",
+            other => other,
+        };
+        format!("{word}{mark}")
     };
     clause.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::placed;
+
+    #[test]
+    fn letters_that_stand_alone_are_places_also_before_a_mark() {
+        assert_eq!(
+            placed("A comes before B, which A's CTA names; B"),
+            "{a} comes before {b}, which {a}'s CTA names; {b}"
+        );
+        assert_eq!(placed("Aside, a CTA: BB"), "Aside, a CTA: BB");
+    }
 }

@@ -293,7 +293,9 @@ impl Ptx<'_> {
                 let by_zero = if op == BinOp::Div { "-1" } else { &a };
                 put(format!("selp.b64 {to}, {by_zero}, {by_one}, {zero}"));
             }
-            BinOp::Inc | BinOp::Dec | BinOp::Float(_) | BinOp::Unknown => return Err("this arithmetic".into()),
+            BinOp::Inc | BinOp::Dec | BinOp::Float(_) | BinOp::Unknown | BinOp::Tells => {
+                return Err("this arithmetic".into());
+            }
         }
         Ok(self.wrapped(out, ty, &to))
     }
@@ -454,8 +456,9 @@ impl Language for Ptx<'_> {
 
     fn fence(&self, op: &Op) -> Result<String, String> {
         // Of what is asynchronous nothing is built.
-        let asynchronous =
-            ["CG", "GW", "GR", "WGF", "GDL", "GDW", "MBI", "ASYNC", "HALF"].iter().any(|tag| op.has(tag));
+        let asynchronous = ["CG", "GW", "GR", "WGF", "GDL", "GDW", "MBI", "REFUSED", "ASYNC", "HALF"]
+            .iter()
+            .any(|tag| op.has(tag));
         let opcode = ptx::opcode(op).filter(|_| !asynchronous).ok_or_else(|| format!("this {}", op.noun()))?;
         Ok(format!("\t{opcode};\n"))
     }

@@ -431,7 +431,9 @@ fn binary(op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
         }
         BinOp::Min => format!("((long)min(({as_is}){a}, ({as_is}){b}))"),
         BinOp::Max => format!("((long)max(({as_is}){a}, ({as_is}){b}))"),
-        BinOp::Inc | BinOp::Dec | BinOp::Float(_) | BinOp::Unknown => return Err("this arithmetic".into()),
+        BinOp::Inc | BinOp::Dec | BinOp::Float(_) | BinOp::Unknown | BinOp::Tells => {
+            return Err("this arithmetic".into());
+        }
     })
 }
 

@@ -46,6 +46,9 @@ impl Unroller<'_> {
                 let address = self.memory.address(self.program, *loc, 0, Some(thread));
                 (self.out.pool.constant(address.unwrap_or(0)), Taint::default())
             }
+            Expr::Bin(BinOp::Tells, ty, a, b) => {
+                self.eval(state, &Expr::Cmp(CmpOp::Eq, *ty, a.clone(), b.clone()), thread)
+            }
             Expr::Bin(op, ty, a, b) => {
                 let ((a, ta), (b, tb)) = (self.eval(state, a, thread), self.eval(state, b, thread));
                 (self.out.pool.bin(*op, *ty, a, b), union(&ta, &tb))
@@ -129,6 +132,7 @@ impl Unroller<'_> {
             Op::Rmw { .. } if self.options.rmw_single() => Err(Reason::Unsupported(
                 "a model in which a read-modify-write is one event (`rmw = single`), asked about one".into(),
             )),
+            Op::Rmw { .. } if self.program.thread(thread).code[pc].element.whole => self.whole_rmw(state, &here),
             Op::Rmw { dst, addr, update, read, write } => {
                 let addr = self.eval(state, addr, thread);
                 let shows = self.shows(state.guard, &here);
@@ -252,6 +256,39 @@ impl Unroller<'_> {
             self.out.looped.insert(read);
         }
         if self.racing.contains(&read) && !self.purpose.is_progress() { guard } else { Cond::FALSE }
+    }
+
+    /// A read-modify-write of 128 bits: all of its pieces are read before one of them is written. The first micro-op does what all
+    /// of them do.
+    fn whole_rmw(&mut self, state: &mut State, here: &Here<'_>) -> Result<Effect, Reason> {
+        let program = self.program;
+        let code = &program.thread(here.thread).code;
+        if code[here.pc].element.at > 0 {
+            return Ok(Effect::NONE);
+        }
+        let mut changes = self.shows(state.guard, here);
+        let mut pieces = Vec::new();
+        for pc in code[here.pc].element.siblings(here.pc) {
+            let Op::Rmw { dst, addr, update: Update::When { cond, new }, read, write } = &code[pc].op else {
+                unreachable!("a piece of an atomic is written if something holds of all of them")
+            };
+            let here = Here { pc, ..*here };
+            let addr = self.eval(state, addr, here.thread);
+            let (reads, old, from_read) = self.read(state, &here, read, &addr)?;
+            dst.iter().for_each(|dst| state.set(*dst, old, from_read.clone()));
+            pieces.push((here, addr, reads, cond, new, write));
+        }
+        for (here, addr, reads, cond, new, write) in pieces {
+            let ((c, tc), (v, tv)) = (self.eval(state, cond, here.thread), self.eval(state, new, here.thread));
+            let c = self.out.pool.non_zero(c);
+            let guard = self.out.pool.and(state.guard, c);
+            if guard != Cond::FALSE {
+                let writes = self.write(state, &here, write, (&addr, (v, union(&tv, &tc))), guard)?;
+                self.out.rmw.extend(reads.zip(writes).map(|(r, w)| (EventId::new(r), EventId::new(w))));
+                changes = self.out.pool.or(changes, guard);
+            }
+        }
+        Ok(Effect::when(changes))
     }
 
     /// A barrier as a thread names it.
@@ -383,10 +420,12 @@ impl Unroller<'_> {
     }
 
     /// How many cells of its access come before those of a micro-op of that type, and how many there are: a scalar of 128 bits
-    /// has several micro-ops, and is one access of all, or, under `b128 = split`, one of each 64 bits.
+    /// has several micro-ops, and is one access of all, or, under `b128 = split`, one of each 64 bits unless it is an atomic.
     fn among(&self, here: &Here<'_>, ty: Ty) -> (u8, u8) {
-        let Element { at, of, cells, whole } = self.program.thread(here.thread).code[here.pc].element;
-        let joined = match (whole, self.options.b128_split()) {
+        let instr = &self.program.thread(here.thread).code[here.pc];
+        let Element { at, of, cells, whole } = instr.element;
+        let is_atomic = matches!(instr.op, Op::Rmw { .. });
+        let joined = match (whole, self.options.b128_split() && !is_atomic) {
             (false, _) => 1,
             (true, false) => of,
             (true, true) => (64 / ty.bits).max(1),

@@ -114,6 +114,7 @@ impl Word {
                 choice(gates, again, y, &fewer)
             }
             BinOp::Float(_) | BinOp::Unknown => unreachable!("their values are listed"),
+            BinOp::Tells => unreachable!("it is a comparison"),
         };
         extended(&bits, ty)
     }

@@ -20,7 +20,8 @@ impl Rules<'_> {
     /// When a thread of the group meets arrival `i` at another call of the code that both run, given that it executes.
     /// OpenCL C, *Synchronization Functions*: all work-items must come to the barrier. CUDA Programming Guide,
     /// *Synchronization Functions*: the condition that leads to `__syncthreads` must not differ in the block; a warp's
-    /// threads may meet wherever their masks agree, but each must be in its own.
+    /// threads may meet wherever their masks agree, but each must be in its own. Of threads of several blocks, which a barrier of a cluster or
+    /// of a grid brings together, no source says so: in PTX, `barrier.cluster` asks it of the threads of a warp alone.
     pub(super) fn other_call(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let lane = self.program.lane(a.at.thread);
         if a.at.group.lanes.is_some_and(|mask| mask >> lane.min(31) & 1 == 0) {
@@ -38,6 +39,7 @@ impl Rules<'_> {
         let mut result = Cond::FALSE;
         for (j, b, m) in self.matching_arrivals(a.at) {
             if b.at.thread == a.at.thread
+                || !program.thread(b.at.thread).place.same(&program.thread(a.at.thread).place, Scope::Cta)
                 || code(b.at.thread) != code(a.at.thread)
                 || call(b.at.thread, b.event, self.out) == mine
             {

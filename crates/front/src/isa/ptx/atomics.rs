@@ -2,18 +2,23 @@
 //!
 //! # Sources
 //! - PTX ISA 9.4, *atom*, *red*: the default order is relaxed, the default scope is gpu; `red` has no acquire form.
-//! - PTX ISA 9.4, *atom*, *red*: one with a vector is an atomic for each of its elements; there are such of `add` on floating-point
-//!   numbers in global memory.
+//! - PTX ISA 9.4, *atom*, *red*: one with a vector or a packed type is an atomic for each number in it; there are vectors of
+//!   floating-point numbers in global memory, of `add`, and of `min` and `max` on those of 16 bits. What comes of numbers of 16 bits is
+//!   not worked out.
+//! - PTX ISA 9.4, *atom*: `exch` and `cas` of 128 bits are one atomic.
 //! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a read; `red` is not.
 //!
 //! # Where we differ
+//! - A register of 128 bits is written as its halves, `{lo, hi}`, as in `ld.b128`.
 //! - `add.f32` on a generic address takes subnormal numbers as it does in global memory.
 //! - `sub` is an operation (the published suites have it; PTX negates the operand of `add`).
 
+use super::copies::aligned;
 use super::lower::{Arg, Call, Emit};
 use super::memory::{addresses, opaque, read_only};
-use super::table::{CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
-use program::{Access, BinOp, Expr, FloatOp, Op, RegId, Scope, Tags, Update};
+use super::operands::plus;
+use super::table::{B128, CACHE, Group, GroupKind, NOFTZ, NUMBERS, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use program::{Access, BinOp, CmpOp, Expr, FloatOp, Op, RegId, Scope, Tags, Ty, Update};
 
 pub(super) const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
 const OPS: Group =
@@ -21,34 +26,41 @@ const OPS: Group =
 pub(super) const RED_OPS: Group =
     Group { kind: GroupKind::Op, words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec"] };
 
+const WIDE: Group = Group { kind: GroupKind::Vector, words: &[B128] };
+/// A number of a packed type.
+pub(super) const HALF: Ty = Ty { bits: 16, signed: false };
+
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "atom",
-        "`atom{.order}{.scope}{.space}.op{.vec}{.type} d, [a], b`",
-        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`, `exch`), writes; `.v2.f32` and \
-         `.v4.f32` for each element",
-        &[SEM, SCOPES, SPACES, OPS, CACHE, VECTORS, DATA],
+        "`atom{.order}{.scope}{.space}.op{.noftz}{.vec}{.type} d, [a], b`, or `.exch.b128 {d, e}, [a], {lo, hi}`",
+        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`, `exch`), writes; `.v2.f32`, \
+         `.v4.f32`, and vectors and pairs of numbers of 16 bits, for each number",
+        &[SEM, SCOPES, SPACES, OPS, CACHE, VECTORS, NOFTZ, NUMBERS],
         &[Role::Dst, Role::Addr, Role::Val],
         |e, c| update(e, c, 1),
     ),
     Row::new(
         "atom",
-        "`atom{.order}{.scope}{.space}.cas{.type} d, [a], expected, new`",
+        "`atom{.order}{.scope}{.space}.cas{.type} d, [a], expected, new`, or `.cas.b128` with halves `{lo, hi}`",
         "writes the new value if it reads the expected one",
-        &[SEM, SCOPES, SPACES, CACHE, TYPES],
+        &[SEM, SCOPES, SPACES, CACHE, WIDE, TYPES],
         &[Role::Dst, Role::Addr, Role::Val, Role::Val],
         |e, c| {
+            if c.quals.width() > 1 {
+                return wide(e, c, Some(2), 3);
+            }
             let (expected, new) = (e.fit(c.expr(2), c.ty), e.fit(c.expr(3), c.ty));
-            let op = rmw(e, c, c.dst(0), c.expr(1), Update::CompareExchange { expected, new });
+            let op = rmw(e, c, (c.dst(0), c.ty), c.expr(1), Update::CompareExchange { expected, new });
             e.push(op);
         },
     )
     .keyed(&["cas"]),
     Row::new(
         "red",
-        "`red{.relaxed|.release}{.scope}{.space}.op{.vec}{.type} [a], b`",
+        "`red{.relaxed|.release}{.scope}{.space}.op{.noftz}{.vec}{.type} [a], b`",
         "as `atom`, without a result; its read never takes part in an acquire pattern",
-        &[SEM, SCOPES, SPACES, RED_OPS, CACHE, VECTORS, DATA],
+        &[SEM, SCOPES, SPACES, RED_OPS, CACHE, VECTORS, NOFTZ, NUMBERS],
         &[Role::Addr, Role::Val],
         |e, c| {
             if e.env.acquiring_red || acquires_nothing(e, c).is_some() {
@@ -72,19 +84,35 @@ pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
 
 /// An instruction that updates what operand `addr` names with the operand behind it: one atomic, or one for each element.
 fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
+    if c.quals.get(GroupKind::Vector) == Some(B128) && c.quals.get(GroupKind::Op) == Some("exch") {
+        return wide(e, c, None, addr + 1);
+    }
     let is_vector = c.quals.width() > 1;
-    if is_vector && has_vectors(e, c).is_none() {
+    if is_vector && has_vectors(e, c).is_none() || of_halves(e, c, is_vector).is_none() {
         return;
     }
     let Some(addresses) = addresses(e, c, c.expr(addr)) else { return };
-    let mut ops = Vec::new();
+    let packed = c.quals.packed();
+    let ty = if packed > 1 { HALF } else { c.ty };
+    let (mut ops, mut results) = (Vec::new(), Vec::new());
     for (i, at) in addresses.into_iter().enumerate() {
         let dst = if addr == 0 { None } else { c.elements(0).get(i) };
         let value = c.elements(addr + 1).get(i);
         let dst = dst.and_then(|dst| if let Arg::Dst(dst) = dst { *dst } else { None });
         let value = if let Some(Arg::Expr(value)) = value { value.clone() } else { Expr::Const(0) };
-        let Some(update) = updated_by(e, c, e.fit(value, c.ty)) else { return };
-        ops.push(rmw(e, c, dst, at, update));
+        let value = e.fit(value, c.ty);
+        let at = if packed > 1 { aligned(at, i64::from(c.ty.bytes())) } else { at };
+        let mut pieces = Vec::new();
+        for (k, value) in numbers(c, &value).into_iter().enumerate() {
+            let old = match dst {
+                Some(_) if packed > 1 => e.temporary(c, &format!("number {i}.{k}"), ty),
+                dst => dst,
+            };
+            let Some(update) = updated_by(e, c, value) else { return };
+            ops.push(rmw(e, c, (old, ty), plus(at.clone(), k as i64, ty), update));
+            pieces.extend(old);
+        }
+        results.extend(dst.filter(|_| packed > 1).map(|dst| (dst, pieces)));
     }
     let written: Vec<RegId> = ops.iter().filter_map(Op::defines).collect();
     let read = |op: &Op| {
@@ -98,20 +126,91 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
         return;
     }
     e.push_elements(ops);
+    for (dst, pieces) in results {
+        let value = joined(c, pieces.into_iter().map(Expr::Reg));
+        e.push(Op::Assign { dst, value });
+    }
+}
+
+/// The numbers that a value of the instruction's type is made of, the lowest first.
+pub(super) fn numbers(c: &Call, value: &Expr) -> Vec<Expr> {
+    match c.quals.packed() {
+        1 => vec![value.clone()],
+        of => (0..i64::from(of))
+            .map(|k| {
+                let down = Expr::Const(k * i64::from(HALF.bits));
+                Expr::Cast(HALF, Expr::Bin(BinOp::Shr, c.ty, value.clone().into(), down.into()).into())
+            })
+            .collect(),
+    }
+}
+
+/// The value of the instruction's type that is made of numbers, the lowest first.
+fn joined(c: &Call, numbers: impl Iterator<Item = Expr>) -> Expr {
+    let up = |(k, number): (usize, Expr)| match k {
+        0 => number,
+        k => Expr::Bin(BinOp::Shl, c.ty, number.into(), Expr::Const(k as i64 * i64::from(HALF.bits)).into()),
+    };
+    let all = numbers.enumerate().map(up);
+    all.reduce(|low, high| Expr::Bin(BinOp::Or, c.ty, low.into(), high.into())).unwrap_or(Expr::Const(0))
+}
+
+/// An atomic of 128 bits: it writes if what it reads is expected, or in any case.
+fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
+    let Some(addresses) = addresses(e, c, c.expr(1)) else { return };
+    let (Some(low), Some(high)) = (e.temporary(c, "low half", c.ty), e.temporary(c, "high half", c.ty)) else {
+        return;
+    };
+    let half = |at: usize, k: usize| match c.elements(at).get(k) {
+        Some(Arg::Expr(value)) => value.clone(),
+        _ => Expr::Const(0),
+    };
+    let same = |at, k, old| Expr::Cmp(CmpOp::Eq, c.ty, Expr::Reg(old).into(), half(at, k).into());
+    let cond = expected.map_or(Expr::Const(1), |at| {
+        Expr::Bin(BinOp::And, c.ty, same(at, 0, low).into(), same(at, 1, high).into())
+    });
+    let mut ops = Vec::new();
+    for (k, (addr, old)) in addresses.into_iter().zip([low, high]).enumerate() {
+        let update = Update::When { cond: cond.clone(), new: e.fit(half(new, k), c.ty) };
+        ops.push(rmw(e, c, (Some(old), c.ty), addr, update));
+    }
+    e.push_scalar(ops);
+    for (dst, old) in c.elements(0).iter().zip([low, high]) {
+        if let Arg::Dst(Some(dst)) = dst {
+            e.push(Op::Assign { dst: *dst, value: Expr::Reg(old) });
+        }
+    }
+}
+
+/// Reports what there is not of numbers of 16 bits, and `.noftz` where it has no place.
+fn of_halves(e: &mut Emit<'_, '_>, c: &Call, is_vector: bool) -> Option<()> {
+    let (op, flush) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Flush).is_some());
+    let wrong = match (c.quals.is_half(), op) {
+        (true, Some("add")) if !flush => "a sum of numbers of 16 bits needs `.noftz`",
+        (true, Some("min" | "max")) if !is_vector => "minima and maxima of numbers of 16 bits are of vectors",
+        (true, Some("add" | "min" | "max")) | (false, _) if !flush || c.quals.is_half() => return Some(()),
+        (true, _) => "there is no such operation on numbers of 16 bits",
+        (false, _) => "`.noftz` is for numbers of 16 bits",
+    };
+    e.error("conflicting-qualifiers", c.opcode.clone(), wrong, |d| {
+        d.label("expected `.add.noftz` on `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, or `.min` or `.max` on vectors of them")
+    });
+    None
 }
 
 /// Reports a vector of what there are no vectors of.
 fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
     let space = c.quals.get(GroupKind::Space).unwrap_or("global");
-    if c.quals.is_float() && c.ty.bits == 32 && c.quals.width() < 8 && space == "global" {
+    let is_number = c.quals.is_half() || c.quals.get(GroupKind::Type) == Some("f32");
+    let bytes = c.quals.width() * c.ty.bytes() as usize;
+    if is_number && bytes <= 16 && space == "global" && c.quals.get(GroupKind::Vector) != Some(B128) {
         return Some(());
     }
     let message = format!("there is no such `{}` on a vector here", c.row.opcode);
     e.error("unsupported-qualifier", place, message, |d| {
-        d.label("expected `.v2.f32` or `.v4.f32`, in global memory").note(
-            "PTX ISA 9.4, atom, red: vectors are of floating-point numbers in global memory; of those with 16 bits, sums are not supported",
-        )
+        d.label("expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, in global memory")
+            .note("PTX ISA 9.4, atom, red: vectors are of floating-point numbers; of 128 bits, there is `atom.exch` and `atom.cas`")
     });
     None
 }
@@ -125,6 +224,9 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
         });
         return None;
     };
+    if c.quals.is_half() {
+        return Some(Update::Apply(BinOp::Unknown, operand));
+    }
     if c.quals.is_float() {
         if op != "add" {
             let message = format!("`.{op}` is no operation on floating-point numbers");
@@ -159,7 +261,7 @@ fn operation(name: &str) -> Option<BinOp> {
     })
 }
 
-fn rmw(e: &mut Emit<'_, '_>, c: &Call, dst: Option<RegId>, addr: Expr, update: Update) -> Op {
+fn rmw(e: &mut Emit<'_, '_>, c: &Call, (dst, ty): (Option<RegId>, Ty), addr: Expr, update: Update) -> Op {
     read_only(e, c);
     opaque(e, c);
     let (acquire, release) = match c.quals.get(GroupKind::Sem) {
@@ -174,7 +276,7 @@ fn rmw(e: &mut Emit<'_, '_>, c: &Call, dst: Option<RegId>, addr: Expr, update: U
         if c.row.opcode == "red" {
             tags.insert("RED");
         }
-        Access { tags, scope, ty: c.ty }
+        Access { tags, scope, ty }
     };
     let (read, write) = (half(if acquire { "ACQ" } else { "RLX" }), half(if release { "REL" } else { "RLX" }));
     Op::Rmw { dst, addr, update, read, write }

@@ -30,7 +30,8 @@ use super::lower::{Call, Emit, truth};
 use super::mbarrier;
 use super::memory::is_ordinary;
 use super::operands::plus;
-use super::table::{B128, DATA, Group, GroupKind, HINT, PRED, Role, Row, SCOPES};
+use super::table::{B128, Group, GroupKind, HINT, NOFTZ, NUMBERS, PRED, Role, Row, SCOPES};
+use super::tensormap::{PLACES, tensor_map};
 use diag::{Sink, Span};
 use program::{
     Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags, Thread, Ty, Update,
@@ -155,7 +156,7 @@ pub(super) const ROWS: &[Row] = &[
          `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
         "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) to each element of memory, through the async \
          proxy",
-        &[BULK, HINT, atomics::SEM, SCOPES, RED_OPS, DATA],
+        &[BULK, HINT, atomics::SEM, SCOPES, RED_OPS, NOFTZ, NUMBERS],
         &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
         reduce,
     )
@@ -166,7 +167,7 @@ pub(super) const ROWS: &[Row] = &[
         "`cp.reduce.async.bulk.tensor.op.type [map], [src], bytes`",
         "begins to apply such an operation to each element of a range of global memory whose address `map` holds, `.relaxed.gpu` (short \
          form: PTX has the type in the tensor map)",
-        &[AXES, BULK, RED_OPS, DATA],
+        &[AXES, BULK, RED_OPS, NOFTZ, NUMBERS],
         &[Role::Addr, Role::Addr, Role::Loose],
         reduce_tensor,
     )
@@ -490,7 +491,7 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     let map = 1 - shared;
-    if tensor_map(e, c, map).is_none() {
+    if tensor_map(e, c, map, &PLACES).is_none() {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
@@ -507,36 +508,6 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     if elements(e, c, &Accesses::weak("ASYNC"), ty, (to, from, bytes)).is_some() && loads {
         mbarrier::complete(e, c, 3, c.expr(3), bytes);
     }
-}
-
-/// Reports an operand that is no tensor map.
-pub(super) fn tensor_map(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
-    let Expr::Address(loc) = c.expr(at) else {
-        e.error("unsupported-address", c.opcode.clone(), "a tensor map in a register is not supported", |d| {
-            d.label("expected the name of a location that holds an address")
-        });
-        return None;
-    };
-    is_ordinary(e, loc, &c.opcode)?;
-    one_address(e, c, End::Of(loc))?;
-    let space = e.symbols.object(loc).1.space;
-    let symbol = e.symbols.get(loc);
-    let (name, place) = (symbol.name.clone(), symbol.span);
-    if !matches!(space, Space::Global | Space::Constant) {
-        let message = format!("a tensor map is in global or constant memory, and `{name}` is not");
-        e.error("wrong-space", c.opcode.clone(), message, |d| {
-            d.label("expected a location there (PTX ISA, cp.async.bulk.tensor)").also(place, "declared here")
-        });
-        return None;
-    }
-    if e.symbols.ty(loc).bits != 64 {
-        let message = format!("`{name}` is no tensor map: it holds no address");
-        e.error("wrong-operand", c.opcode.clone(), message, |d| {
-            d.label("expected a location that holds one, as in `m = \"&x\"`").also(place, "declared here")
-        });
-        return None;
-    }
-    Some(())
 }
 
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
@@ -581,7 +552,7 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     }
-    if reduction(e, c, true).is_none() || tensor_map(e, c, 0).is_none() {
+    if reduction(e, c, true).is_none() || tensor_map(e, c, 0, &PLACES).is_none() {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
@@ -626,9 +597,11 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<
     let (op, ty) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Type));
     let types: &[&str] = match (op, global) {
         (Some("add"), false) => &["u32", "s32", "u64"],
+        (Some("add"), true) if c.quals.get(GroupKind::Flush).is_some() => &["f16", "bf16"],
         (Some("add"), true) => &["u32", "s32", "u64", "f32", "f64"],
+        _ if c.quals.get(GroupKind::Flush).is_some() => &[],
         (Some("min" | "max"), false) => &["u32", "s32"],
-        (Some("min" | "max"), true) => &["u32", "s32", "u64", "s64"],
+        (Some("min" | "max"), true) => &["u32", "s32", "u64", "s64", "f16", "bf16"],
         (Some("inc" | "dec"), _) => &["u32"],
         (Some("and" | "or" | "xor"), false) => &["b32"],
         (Some("and" | "or" | "xor"), true) => &["b32", "b64"],
@@ -640,7 +613,11 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<
     let (id, message, expected) = match (op, ty) {
         (Some(op), Some(ty)) => {
             let message = format!("there is no such reduction, `.{op}.{ty}`");
-            ("conflicting-qualifiers", message, format!("expected one of {}", types.join(", ")))
+            let expected = match types {
+                [] => "expected `.noftz` with `.add.f16` or `.add.bf16` alone".to_owned(),
+                types => format!("expected one of {}", types.join(", ")),
+            };
+            ("conflicting-qualifiers", message, expected)
         }
         (None, _) => (
             "missing-operation",
@@ -659,16 +636,13 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<
 
 /// Where a bulk copy goes, with the mbarrier objects: of all CTAs in the mask, the same place in the memory of each.
 fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
-    let own = (c.expr(0), c.expr(3));
     if !multicast {
-        return Some(vec![own]);
+        return Some(vec![(c.expr(0), c.expr(3))]);
     }
-    let (Expr::Const(mask), Some(to), Some(object)) = (c.expr(4), own.0.base(), own.1.base()) else {
+    let Expr::Const(mask) = c.expr(4) else {
         e.ask();
-        let message = "a copy to several CTAs through addresses or a mask in a register is not supported";
-        e.error("unsupported-address", c.opcode.clone(), message, |d| {
-            d.label("expected the names of locations in shared memory, and a constant mask")
-        });
+        let message = "a copy to several CTAs through a mask in a register is not supported";
+        e.error("unsupported-mask", c.opcode.clone(), message, |d| d.label("expected a constant mask"));
         return None;
     };
     if !(1..1 << 16).contains(&mask) {
@@ -677,14 +651,30 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
         });
         return None;
     }
-    let ranks = (0..16).filter(|rank| mask >> rank & 1 == 1);
-    let of = |rank| {
-        Some((
-            mbarrier::of_rank(e, c, to, own.0.clone(), rank)?,
-            mbarrier::of_rank(e, c, object, own.1.clone(), rank)?,
-        ))
+    in_ctas(e, c, 3, (0..16).filter(|rank| mask >> rank & 1 == 1))
+}
+
+/// What operand 0 and the mbarrier object at operand `object` are in the memory of the CTAs of these ranks.
+pub(super) fn in_ctas(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    object: usize,
+    mut ranks: impl Iterator<Item = i64>,
+) -> Option<Vec<(Expr, Expr)>> {
+    let (to, by) = (c.expr(0), c.expr(object));
+    let (Some(to_base), Some(by_base)) = (to.base(), by.base()) else {
+        e.ask();
+        let message = "a write to several CTAs through addresses that are not known is not supported";
+        e.error("unsupported-address", c.opcode.clone(), message, |d| {
+            d.label("expected the names of locations in shared memory, or registers that hold the same addresses of them on every way here")
+        });
+        return None;
     };
-    ranks.map(of).collect()
+    ranks.try_fold(Vec::new(), |mut all, rank| {
+        let to = mbarrier::of_rank(e, c, to_base, to.clone(), rank)?;
+        all.push((to, mbarrier::of_rank(e, c, by_base, by.clone(), rank)?));
+        Some(all)
+    })
 }
 
 /// What the accesses of an asynchronous operation are.
@@ -844,15 +834,11 @@ pub(super) fn end(
         None
     };
     if lives != space {
-        let (what, word) = if space == Space::Shared {
-            (("to shared", "from shared"), "shared")
-        } else {
-            (("to global", "from global"), "global")
-        };
-        let what = if at == 0 { what.0 } else { what.1 };
+        let word = if space == Space::Shared { "shared" } else { "global" };
+        let what = if at == 0 { "writes" } else { "reads" };
         return wrong(
             "wrong-space",
-            format!("this copies {what} memory, and `{name}` lives elsewhere"),
+            format!("this {what} {word} memory, and `{name}` lives elsewhere"),
             format!("expected a location in {word} memory"),
         );
     }

@@ -11,9 +11,9 @@
 //! - PTX ISA 9.4, *membar / fence*: `.tensormap::generic` has a release and an acquire half, of which the acquire names 128 bytes.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
-use super::copies::tensor_map;
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use super::tensormap::{PLACES, release, tensor_map};
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
 use program::{EventKind, Expr, Mark, Op, Scope, Tags};
 
@@ -169,7 +169,7 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
             return;
         }
     };
-    if order == "ACQ" && (c.given(1) != Some(Expr::Const(128)) || tensor_map(e, c, 0).is_none()) {
+    if order == "ACQ" && (c.given(1) != Some(Expr::Const(128)) || tensor_map(e, c, 0, &PLACES).is_none()) {
         if c.given(1) != Some(Expr::Const(128)) {
             e.error("wrong-operand", c.opcode.clone(), "a tensor map has 128 bytes", |d| {
                 d.label("expected `128` behind it (PTX ISA, membar / fence)")
@@ -177,7 +177,10 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
         }
         return;
     }
-    let tags = Tags::of(&[order, "GEN", "TMAP", "HALF"]);
+    if order == "REL" {
+        return release(e, c);
+    }
+    let tags = Tags::of(&["ACQ", "GEN", "TMAP", "HALF"]);
     let mark = Mark { kind: EventKind::Fence, tags, scope: c.quals.scope(), pending: None };
     e.push(Op::Mark { addr: c.given(0), mark });
 }

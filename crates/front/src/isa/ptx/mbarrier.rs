@@ -336,7 +336,7 @@ fn attempt(
 }
 
 /// The thread ends, and the program is undefined, unless the condition holds.
-fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
+pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
     let skip = e.here();
     e.jump(ok, skip + 3);
     e.push(Op::fence(Tags::of(&["MISUSE"]), None));

@@ -3,6 +3,7 @@
 //! # Sources
 //! - PTX ISA 9.4, *ld*, *st*: `.weak` is the default; `.relaxed`, `.acquire`, `.release` need a scope; `.volatile` is
 //!   relaxed at system scope; `.mmio` is relaxed at system scope as written.
+//! - PTX ISA 9.4, *discard*: a weak write of indeterminate values.
 //! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency, hence ignored.
 //!
 //! # Where we differ
@@ -12,6 +13,8 @@
 
 use std::ops::Range;
 
+use super::arith::op;
+use super::copies;
 use super::lower::Arg;
 use super::lower::{Call, Emit};
 use super::operands::plus;
@@ -33,6 +36,9 @@ const NC_SPACE: Group = Group { kind: GroupKind::Space, words: &["global"] };
 const PREFETCHED: Group = Group { kind: GroupKind::Space, words: &["global", "local"] };
 const LEVELS: Group =
     Group { kind: GroupKind::Ignored, words: &["L1", "L2", "L2::evict_last", "L2::evict_normal"] };
+const DISCARDED: Group = Group { kind: GroupKind::Ignored, words: &["L2"] };
+/// What a discard is of.
+const LINE: i64 = 128;
 const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
 const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
 const PROXY_LOAD: &[Group] = &[LOAD_SEM, SCOPES, TYPES];
@@ -66,6 +72,14 @@ pub(super) const ROWS: &[Row] = &[
         &[PREFETCHED, LEVELS],
         &[Role::Addr],
         |_, _| {},
+    ),
+    Row::new(
+        "discard",
+        "`discard{.global}.L2 [a], 128`",
+        "memory holds what nobody knows from here on: weak stores of values that are not worked out to 128 bytes",
+        &[NC_SPACE, DISCARDED],
+        &[Role::Addr, Role::Loose],
+        discard,
     ),
     Row::new("prefetchu", "`prefetchu.L1 [a]`", "a hint; does nothing here", &[LEVELS], &[Role::Addr], |_, _| {}),
     Row::new(
@@ -183,6 +197,26 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
+fn discard(e: &mut Emit<'_, '_>, c: &Call) {
+    // It has the type of the location.
+    e.through_register = false;
+    if c.expr(1) != Expr::Const(LINE) || c.quals.get(GroupKind::Ignored).is_none() {
+        e.error("wrong-operand", c.opcode.clone(), "a discard is of 128 bytes in the L2 cache", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return;
+    }
+    read_only(e, c);
+    let Some(memory) = copies::end(e, c, 0, Space::Global, (LINE, LINE)) else { return };
+    let Some(ty) = copies::one_type(e, c, memory, memory) else { return };
+    let unknown = op(BinOp::Unknown, ty, Expr::Const(0), Expr::Const(0));
+    let first = copies::aligned(c.expr(0), LINE);
+    for k in 0..LINE / i64::from(ty.bytes()) {
+        let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty };
+        e.push(Op::Store { addr: plus(first.clone(), k, ty), value: unknown.clone(), access });
+    }
+}
+
 /// Whether an object of a space is in what an instruction asks about.
 pub(in crate::isa) type IsIn = fn(Space) -> bool;
 
@@ -286,7 +320,7 @@ pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<V
         return None;
     }
     let size = width * bytes;
-    if size > 32 || (width == 8 && bytes != 4) {
+    if size > 32 || (width == 8 && bytes != 4 && !c.quals.is_half()) {
         let message = format!("there is no vector of {width} elements of {} bits", c.ty.bits);
         e.error("unsupported-qualifier", place, message, |d| {
             d.label("expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX ISA, ld, st)")

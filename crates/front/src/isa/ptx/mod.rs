@@ -28,6 +28,7 @@ mod asynchronous;
 mod atomics;
 mod barriers;
 mod bits;
+mod clusters;
 mod control;
 mod copies;
 mod expand;
@@ -51,6 +52,7 @@ pub mod pointers;
 mod print;
 mod regs;
 mod table;
+mod tensormap;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -188,7 +190,8 @@ impl Unit {
                 });
                 // What tells of an access is no access of its type.
                 let ordinary = |id: &LocId| symbols.object(*id).1.class != Some(Class::Mbarrier);
-                if let (Some(id), Some(ty)) = (id.filter(ordinary), m.quals.ty()) {
+                let ty = m.quals.ty().map(|ty| ty.piece(m.quals.packed()));
+                if let (Some(id), Some(ty)) = (id.filter(ordinary), ty) {
                     let at = m.quals.place(table::GroupKind::Type).unwrap_or(n.name.clone());
                     symbols.access_in_ptx(id, ty, self.text.span(at), sink);
                 }

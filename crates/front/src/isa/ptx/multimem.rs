@@ -5,25 +5,29 @@
 //!   *Multimem Addresses*: an operation on one is a vector of scalar operations, one for each location.
 //!
 //! # Where we differ
+//! - What comes of floating-point numbers is not worked out; vectors over devices are refused.
 //! - A multimem location is an alias of an array that has an element for each device (`multimem = true` in a test): the elements of
 //!   the array have the addresses of the single devices.
 
+use super::atomics::{HALF, numbers};
 use super::lower::{Call, Emit};
 use super::memory::{LOAD_SEM, STORE_SEM, access};
 use super::operands::plus;
-use super::table::{Group, GroupKind, Role, Row, SCOPES, TYPES};
-use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tags, Update};
+use super::table::{Group, GroupKind, NUMBERS, Role, Row, SCOPES};
+use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tags, Ty, Update};
 
 const RED_SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "release"] };
 const GLOBAL: Group = Group { kind: GroupKind::Space, words: &["global"] };
+/// With which precision sums of numbers of 16 bits are made.
+const PRECISION: Group = Group { kind: GroupKind::Ignored, words: &["acc::f32", "acc::f16"] };
 const OPS: Group = Group { kind: GroupKind::Op, words: &["add", "min", "max", "and", "or", "xor"] };
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "multimem",
-        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op.type d, [a]`",
+        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}.type d, [a]`",
         "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, `or`, `xor`)",
-        &[LOAD_SEM, SCOPES, GLOBAL, OPS, TYPES],
+        &[LOAD_SEM, SCOPES, GLOBAL, OPS, PRECISION, NUMBERS],
         &[Role::Dst, Role::Addr],
         load_reduce,
     )
@@ -32,13 +36,15 @@ pub(super) const ROWS: &[Row] = &[
         "multimem",
         "`multimem.st{.weak|.relaxed.scope|.release.scope}{.global}.type [a], b`",
         "stores on every device",
-        &[STORE_SEM, SCOPES, GLOBAL, TYPES],
+        &[STORE_SEM, SCOPES, GLOBAL, NUMBERS],
         &[Role::Addr, Role::Val],
         |e, c| {
             let (Some(all), Some(access)) = (replicas(e, c, 0), access(e, c, Proxy::Generic)) else { return };
-            let value = e.fit(c.expr(1), c.ty);
-            let store = |addr| Op::Store { addr, value: value.clone(), access: access.clone() };
-            e.push_elements(all.into_iter().map(store).collect());
+            let value = numbers(c, &e.fit(c.expr(1), c.ty));
+            let access = Access { ty: number(c), ..access };
+            let store =
+                |(k, addr): (usize, Expr)| Op::Store { addr, value: value[k].clone(), access: access.clone() };
+            e.push_elements(of_numbers(c, all).map(store).collect());
         },
     )
     .keyed(&["st"]),
@@ -46,7 +52,7 @@ pub(super) const ROWS: &[Row] = &[
         "multimem",
         "`multimem.red{.relaxed|.release}{.scope}{.global}.op.type [a], b`",
         "a reduction on every device, of system scope unless it says otherwise",
-        &[RED_SEM, SCOPES, GLOBAL, OPS, TYPES],
+        &[RED_SEM, SCOPES, GLOBAL, OPS, NUMBERS],
         &[Role::Addr, Role::Val],
         reduce,
     )
@@ -74,14 +80,14 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
         });
         return None;
     }
-    let devices = e.symbols.object(loc).1.init.len() as i64;
-    if !(2..=8).contains(&devices) || e.symbols.ty(loc).bits != c.ty.bits {
+    let devices = e.symbols.object(loc).1.init.len() as i64 / i64::from(c.quals.packed());
+    if !(2..=8).contains(&devices) || e.symbols.ty(loc).bits != number(c).bits {
         e.error(
             "wrong-operand",
             c.opcode.clone(),
             format!("`{name}` is of no 2 to 8 devices with that type"),
             |d| {
-                d.label("expected an array with an element of the instruction's type for each device")
+                d.label("expected an array with an element of the instruction's type for each device, two of a packed type")
                     .also(place, "declared here")
             },
         );
@@ -90,7 +96,18 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
     Some((0..devices).map(|k| plus(c.expr(at), k, c.ty)).collect())
 }
 
-/// The operation of a reduction.
+/// The type of the numbers that a value is made of.
+fn number(c: &Call) -> Ty {
+    if c.quals.packed() > 1 { HALF } else { c.ty }
+}
+
+/// The addresses of the numbers in locations, each with how many of its location come before it.
+fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Expr)> {
+    let (of, ty) = (usize::from(c.quals.packed()), number(c));
+    locations.into_iter().flat_map(move |addr| (0..of).map(move |k| (k, plus(addr.clone(), k as i64, ty))))
+}
+
+/// The operation of a reduction. What comes of floating-point numbers depends on the order of devices.
 fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
     let ops = [
         ("add", BinOp::Add),
@@ -100,13 +117,26 @@ fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
         ("or", BinOp::Or),
         ("xor", BinOp::Xor),
     ];
+    let floats = c.quals.is_half() || c.quals.is_float();
+    let exact = !matches!(c.quals.get(GroupKind::Op), Some("add")) && !c.quals.is_half();
+    let bits = matches!(c.quals.get(GroupKind::Op), Some("and" | "or" | "xor"));
+    if floats && (exact || bits) || matches!(c.quals.get(GroupKind::Type), Some("f16" | "bf16")) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such reduction of one value", |d| {
+            d.label(
+                "expected `.add` of `.f32`, `.f64`, `.f16x2` or `.bf16x2`, or `.min` or `.max` of the last two",
+            )
+            .note("vectors over devices are not supported (PTX ISA, multimem)")
+        });
+        return None;
+    }
     let found = ops.into_iter().find(|op| Some(op.0) == c.quals.get(GroupKind::Op));
+    let found = found.map(|op| if floats { BinOp::Unknown } else { op.1 });
     if found.is_none() {
         e.error("missing-operation", c.opcode.clone(), "a reduction needs an operation", |d| {
             d.label(format!("expected the form {}", c.row.syntax))
         });
     }
-    Some(found?.1)
+    found
 }
 
 fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
@@ -114,8 +144,9 @@ fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(op) = operation(e, c) else { return };
     let mut loads = Vec::new();
     let mut value: Option<Expr> = None;
-    for (k, addr) in all.into_iter().enumerate() {
-        let Some(dst) = e.temporary(c, &format!("device {k}"), c.ty) else { return };
+    let access = Access { ty: number(c), ..access };
+    for (k, (_, addr)) in of_numbers(c, all).enumerate() {
+        let Some(dst) = e.temporary(c, &format!("device {k}"), access.ty) else { return };
         loads.push(Op::Load { dst, addr, access: access.clone() });
         let read = Expr::Reg(dst);
         value = Some(match value {
@@ -131,16 +162,16 @@ fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
 
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let (Some(all), Some(op)) = (replicas(e, c, 0), operation(e, c)) else { return };
-    let operand = e.fit(c.expr(1), c.ty);
+    let operand = numbers(c, &e.fit(c.expr(1), c.ty));
     let scope = Some(c.quals.scope().unwrap_or(Scope::Sys));
     let order = if c.quals.get(GroupKind::Sem) == Some("release") { "REL" } else { "RLX" };
-    let half = |order| Access { tags: Tags::of(&["GEN", "A", "RMW", "RED", order]), scope, ty: c.ty };
-    let red = |addr| Op::Rmw {
+    let half = |order| Access { tags: Tags::of(&["GEN", "A", "RMW", "RED", order]), scope, ty: number(c) };
+    let red = |(k, addr): (usize, Expr)| Op::Rmw {
         dst: None,
         addr,
-        update: Update::Apply(op, operand.clone()),
+        update: Update::Apply(op, operand[k].clone()),
         read: half("RLX"),
         write: half(order),
     };
-    e.push_elements(all.into_iter().map(red).collect());
+    e.push_elements(of_numbers(c, all).map(red).collect());
 }

@@ -8,14 +8,11 @@
 
 /// Instructions without a row: what they are, and their names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
-    ("discards of what memory holds", &["discard"]),
     ("matrix instructions", &["wmma", "ldmatrix", "stmatrix", "movmatrix"]),
     ("tensor memory, whose instructions have an order of their own beside causality order", &["tcgen05"]),
-    ("tensor maps", &["tensormap"]),
     ("texture fetches as compilers print them; write `tld.weak r, x`", &["tex", "tld4"]),
     ("queries of textures and surfaces", &["txq", "suq", "istypep"]),
     ("surface reductions", &["sured"]),
-    ("requests to the scheduler of clusters", &["clusterlaunchcontrol"]),
     ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
     ("indirect branches", &["brx"]),
     ("performance events", &["pmevent"]),
@@ -63,7 +60,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
             "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
         ],
     ),
-    ("128-bit types but for loads, stores and bulk copies", &["b128"]),
+    ("128-bit types but for loads, stores, exchanges and bulk copies", &["b128"]),
     ("vectors of other instructions than loads, stores and sums", &["v2", "v4", "v8"]),
     ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
     ("the parameter space", &["param::func"]),

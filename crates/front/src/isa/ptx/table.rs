@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
 use super::{
-    arith, asynchronous, atomics, barriers, bits, control, copies, fences, lanes, mbarrier, memory, multimem,
-    outside, unknown,
+    arith, asynchronous, atomics, barriers, bits, clusters, control, copies, fences, lanes, mbarrier, memory,
+    multimem, outside, tensormap, unknown,
 };
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
@@ -219,6 +219,15 @@ pub(super) const DATA: Group = Group {
     kind: GroupKind::Type,
     words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64"],
 };
+/// What atomics compute with; of halves, sums have `.noftz`.
+pub(super) const NUMBERS: Group = Group {
+    kind: GroupKind::Type,
+    words: &[
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64", "f16",
+        "f16x2", "bf16", "bf16x2",
+    ],
+};
+pub(super) const NOFTZ: Group = Group { kind: GroupKind::Flush, words: &["noftz"] };
 pub(super) const DATA_PRED: Group = Group {
     kind: GroupKind::Type,
     words: &[
@@ -261,14 +270,16 @@ pub(super) const HINT: Group = Group { kind: GroupKind::Cache, words: &[POLICY] 
 
 /// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
 /// their rows. What is no event is worked out before.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 13] = [
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 15] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
     ("barriers", true, barriers::ROWS),
     ("mbarrier objects", true, mbarrier::ROWS),
     ("asynchronous copies", true, copies::ROWS),
+    ("tensor maps", true, tensormap::ROWS),
     ("asynchronous stores, reductions and matrix instructions", true, asynchronous::ROWS),
+    ("requests to the scheduler of clusters", true, clusters::ROWS),
     ("multimem addresses", true, multimem::ROWS),
     ("lanes of a warp", false, lanes::ROWS),
     ("control", false, control::ROWS),
@@ -347,6 +358,16 @@ impl Quals {
     /// Whether it works on floating-point numbers.
     pub(super) fn is_float(&self) -> bool {
         self.get(GroupKind::Type).is_some_and(|ty| ty.starts_with('f'))
+    }
+
+    /// Whether it works on floating-point numbers of 16 bits, or on pairs of them.
+    pub(super) fn is_half(&self) -> bool {
+        matches!(self.get(GroupKind::Type), Some("f16" | "f16x2" | "bf16" | "bf16x2"))
+    }
+
+    /// How many numbers an element is made of: an access to a packed type is one to each.
+    pub(super) fn packed(&self) -> u8 {
+        if self.get(GroupKind::Type).is_some_and(|ty| ty.ends_with("x2")) { 2 } else { 1 }
     }
 
     /// The type written; of a conversion, the first.

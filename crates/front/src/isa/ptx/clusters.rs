@@ -1,0 +1,167 @@
+//! Requests to the scheduler of clusters: a cluster that has not started is cancelled, and the one that asked does its work.
+//!
+//! # Invariants
+//! - A response is opaque: its first byte says whether the request was granted, for queries alone, and that byte as well as all else
+//!   that it is made of counts as a value that is not worked out.
+//! - Whether a request is granted is a free choice of the execution. Which cluster it cancels is not worked out: none of the test's.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *clusterlaunchcontrol.try_cancel*: 16 bytes are written by weak writes through the async proxy, in the memory of the
+//!   thread's CTA or of each CTA of its cluster, and an mbarrier object there tells of them. To ask again is undefined for a CTA that
+//!   has seen a request fail.
+//! - PTX ISA 9.4, *clusterlaunchcontrol.query_cancel*: of a request that failed, to ask for the identifier is undefined.
+//!
+//! # Where we differ
+//! - A response in a register is written as its halves, `{lo, hi}`, as in `ld.b128`.
+//! - The text does not list requests among asynchronous operations; we treat them like the rest.
+
+use super::arith::op;
+use super::copies::{Accesses, TRACKED, UNIT, aligned, end, in_ctas, mark, one_address, one_type};
+use super::lower::{Arg, Call, Emit};
+use super::mbarrier::{self, misused_unless};
+use super::operands::plus;
+use super::table::{B128, Group, GroupKind, ResultTy, Role, Row};
+use program::{BinOp, Expr, Op, Space, Ty};
+
+/// The first byte of a response.
+const GRANTED: i64 = 0x59;
+/// The same of a request that failed.
+const REFUSED: i64 = 0x4e;
+
+const ALL: &str = "multicast::cluster::all";
+const REQUEST: Group = Group { kind: GroupKind::Ignored, words: &["shared::cta", TRACKED, ALL, B128] };
+const RESPONSE: Group = Group { kind: GroupKind::Ignored, words: &["pred", "v4", "b32", B128] };
+const BYTE: Ty = Ty { bits: 8, signed: false };
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "clusterlaunchcontrol",
+        "`clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [dst], [a]`",
+        "asks that a cluster that has not started be cancelled; the response of 16 bytes is written through the async proxy, and an \
+         mbarrier object tells of it. Any request can be granted or refused",
+        &[REQUEST],
+        &[Role::Addr, Role::Addr],
+        request,
+    )
+    .keyed(&["try_cancel", "async"]),
+    Row::new(
+        "clusterlaunchcontrol",
+        "`clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, {lo, hi}`",
+        "whether a request was granted",
+        &[RESPONSE],
+        &[Role::Dsts, Role::Vals],
+        is_granted,
+    )
+    .keyed(&["query_cancel", "is_canceled"])
+    .result(ResultTy::Pred),
+    identifier(
+        "`clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, {lo, hi}`",
+        &["query_cancel", "get_first_ctaid"],
+    ),
+    identifier(
+        "`clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 d, {lo, hi}`",
+        &["query_cancel", "get_first_ctaid::x"],
+    ),
+    identifier(
+        "`clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 d, {lo, hi}`",
+        &["query_cancel", "get_first_ctaid::y"],
+    ),
+    identifier(
+        "`clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 d, {lo, hi}`",
+        &["query_cancel", "get_first_ctaid::z"],
+    ),
+];
+
+/// A query for the identifier of the CTA that would have been the first of its cluster.
+const fn identifier(syntax: &'static str, keys: &'static [&'static str]) -> Row {
+    let doc = "the first CTA of the cluster that was cancelled: a value that is not worked out";
+    Row::new("clusterlaunchcontrol", syntax, doc, &[RESPONSE], &[Role::Dsts, Role::Vals], identify)
+        .keyed(keys)
+        .result(ResultTy::U32)
+}
+
+fn request(e: &mut Emit<'_, '_>, c: &Call) {
+    // What is written has the type of the location.
+    e.through_register = false;
+    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    if !words.contains(&TRACKED) || !words.contains(&B128) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a request", |d| {
+            d.label(format!("expected {}", c.row.syntax))
+        });
+        return;
+    }
+    let Some(response) = end(e, c, 0, Space::Shared, (UNIT, UNIT)) else { return };
+    let (Some(()), Some(ty)) = (one_address(e, c, response), one_type(e, c, response, response)) else { return };
+    let everywhere = words.contains(&ALL);
+    let targets = if everywhere {
+        in_ctas(e, c, 1, 0..e.env.cluster.len() as i64)
+    } else {
+        Some(vec![(c.expr(0), c.expr(1))])
+    };
+    let (Some(targets), Some(granted)) = (targets, e.temporary(c, "request", Ty::U32)) else { return };
+    e.push(Op::Spurious { dst: granted });
+    let opaque = op(BinOp::Unknown, ty, Expr::Const(0), Expr::Const(0));
+    let code = Expr::Select(Expr::Reg(granted).into(), Expr::Const(GRANTED).into(), Expr::Const(REFUSED).into());
+    let mut access = Accesses::weak("ASYNC").target("RLX", ty);
+    access.tags.insert("CLC");
+    if !everywhere {
+        access.tags.insert("OWN");
+    }
+    for (to, object) in targets {
+        let to = aligned(to, UNIT);
+        for k in 0..UNIT / i64::from(ty.bytes()) {
+            let value = if k == 0 { op(BinOp::Or, ty, code.clone(), opaque.clone()) } else { opaque.clone() };
+            e.push(Op::Store { addr: plus(to.clone(), k, ty), value, access: access.clone() });
+        }
+        mbarrier::complete(e, c, 1, object, UNIT);
+    }
+}
+
+/// The halves of the response that a query is about.
+fn response(e: &mut Emit<'_, '_>, c: &Call) -> Option<[Expr; 2]> {
+    if let [Arg::Expr(low), Arg::Expr(high)] = c.elements(1)
+        && c.quals.all(GroupKind::Ignored).any(|word| word == B128)
+    {
+        return Some([low.clone(), high.clone()]);
+    }
+    e.error("wrong-operand", c.opcode.clone(), "a response is of 128 bits", |d| {
+        d.label(format!("expected the form {}", c.row.syntax))
+    });
+    None
+}
+
+/// Whether a response says so.
+fn says(e: &mut Emit<'_, '_>, c: &Call, name: &str, low: &Expr, code: i64) -> Option<Expr> {
+    let dst = e.temporary(c, name, Ty::U32)?;
+    e.push(Op::Assign { dst, value: op(BinOp::Tells, BYTE, low.clone(), Expr::Const(code)) });
+    Some(Expr::Reg(dst))
+}
+
+fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some([low, _]) = response(e, c) else { return };
+    let (Some(granted), Some(refused)) =
+        (says(e, c, "granted", &low, GRANTED), says(e, c, "refused", &low, REFUSED))
+    else {
+        return;
+    };
+    // What is no response has no answer.
+    misused_unless(e, op(BinOp::Or, Ty::U32, granted.clone(), refused));
+    let behind = e.here() + 2;
+    e.jump(granted.clone(), behind);
+    e.push(mark(&["REFUSED"], None));
+    if let Some(dst) = c.elements(0).first().and_then(|arg| if let Arg::Dst(dst) = arg { *dst } else { None }) {
+        e.push(Op::Assign { dst, value: granted });
+    }
+}
+
+fn identify(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some([low, high]) = response(e, c) else { return };
+    let Some(granted) = says(e, c, "granted", &low, GRANTED) else { return };
+    misused_unless(e, granted);
+    for arg in c.elements(0) {
+        if let Arg::Dst(Some(dst)) = arg {
+            let value = op(BinOp::Unknown, Ty::U32, low.clone(), high.clone());
+            e.push(Op::Assign { dst: *dst, value });
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Tensor maps, and instructions that change them.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *tensormap.replace*: a weak operation of the generic proxy on the whole of a tensor map.
+//! - PTX ISA 9.4, *tensormap.cp_fenceproxy*: a copy of a tensor map from shared to global memory, by a whole warp, and a release half of
+//!   `fence.proxy.tensormap`.
+//!
+//! # Where we differ
+//! - A tensor map is a location that holds an address, where PTX has 128 bytes with shape and strides. A change of another field than
+//!   the address writes the address that was there.
+//! - A copy by a warp of which the test has several threads is refused: no source says which of them makes it.
+
+use super::copies::{End, one_address};
+use super::lower::{Call, Emit};
+use super::memory::is_ordinary;
+use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use program::{Access, EventKind, Expr, Mark, Op, Space, Tags, Ty};
+
+/// Where a tensor map is that a copy goes by.
+pub(super) const PLACES: [Space; 2] = [Space::Global, Space::Constant];
+
+const SPACES: Group = Group { kind: GroupKind::Space, words: &["global", "shared::cta"] };
+/// The sizes of a tensor map and of the value: neither is the type of an access.
+const SIZES: Group = Group { kind: GroupKind::Ignored, words: &["b1024", "b32", "b64"] };
+const FIELDS: Group = Group {
+    kind: GroupKind::Op,
+    words: &[
+        "rank",
+        "box_dim",
+        "global_dim",
+        "global_stride",
+        "element_stride",
+        "elemtype",
+        "interleave_layout",
+        "swizzle_mode",
+        "swizzle_atomicity",
+        "fill_mode",
+    ],
+};
+const BY_WARP: Group =
+    Group { kind: GroupKind::Ignored, words: &["global", "shared::cta", "tensormap::generic", "sync", "aligned"] };
+const RELEASE: Group = Group { kind: GroupKind::Sem, words: &["release"] };
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "tensormap",
+        "`tensormap.replace.tile.global_address{.global|.shared::cta}.b1024.b64 [map], a`",
+        "writes the address that a tensor map holds",
+        &[SPACES, SIZES],
+        &[Role::Addr, Role::Val],
+        |e, c| {
+            if is_replaced(e, c, "b64").is_some() {
+                let value = c.expr(1);
+                e.push(Op::Store { addr: c.expr(0), value, access: weak() });
+            }
+        },
+    )
+    .keyed(&["replace", "tile", "global_address"]),
+    Row::new(
+        "tensormap",
+        "`tensormap.replace.tile.field{.global|.shared::cta}.b1024.type [map]{, ord}, a`",
+        "writes another field of a tensor map: as a whole, with the address that it holds",
+        &[SPACES, SIZES, FIELDS],
+        &[Role::Addr, Role::Loose, Role::Loose],
+        |e, c| {
+            let size = if c.quals.get(GroupKind::Op) == Some("global_stride") { "b64" } else { "b32" };
+            if is_replaced(e, c, size).is_some() {
+                moved(e, c, 0, 0);
+            }
+        },
+    )
+    .keyed(&["replace", "tile"])
+    .optional(1),
+    Row::new(
+        "tensormap",
+        "`tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [map], [src], 128`",
+        "copies a tensor map from shared to global memory, then `fence.proxy.tensormap::generic.release`",
+        &[BY_WARP, RELEASE, SCOPES],
+        &[Role::Addr, Role::Addr, Role::Loose],
+        copy_and_release,
+    )
+    .keyed(&["cp_fenceproxy"]),
+];
+
+fn weak() -> Access {
+    Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty: Ty::U64 }
+}
+
+/// Copies what one tensor map holds to another.
+fn moved(e: &mut Emit<'_, '_>, c: &Call, to: usize, from: usize) {
+    let Some(dst) = e.temporary(c, "tensor map", Ty::U64) else { return };
+    e.push(Op::Load { dst, addr: c.expr(from), access: weak() });
+    e.push(Op::Store { addr: c.expr(to), value: Expr::Reg(dst), access: weak() });
+}
+
+/// Reports a replacement that is none, of a field with a value of that size.
+fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
+    e.through_register = false;
+    let is_field = c.quals.has("global_address") || c.quals.get(GroupKind::Op).is_some();
+    if !is_field || !c.quals.all(GroupKind::Ignored).eq(["b1024", size]) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of `tensormap.replace`", |d| {
+            d.label(format!("expected the form {}, with `.{size}`", c.row.syntax))
+        });
+        return None;
+    }
+    let places: &[Space] = match c.quals.get(GroupKind::Space) {
+        Some("global") => &[Space::Global],
+        Some(_) => &[Space::Shared],
+        None => &[Space::Global, Space::Shared],
+    };
+    tensor_map(e, c, 0, places)
+}
+
+fn copy_and_release(e: &mut Emit<'_, '_>, c: &Call) {
+    e.through_register = false;
+    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let written = BY_WARP.words.iter().all(|word| words.contains(word)) && c.quals.get(GroupKind::Sem).is_some();
+    if !written || c.quals.scope().is_none() || c.expr(2) != Expr::Const(128) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of this copy", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return;
+    }
+    if e.env.warp.of > 1 {
+        let message = "a copy of a tensor map by several threads of a warp is not supported";
+        e.error("unsupported-instruction", c.opcode.clone(), message, |d| {
+            d.label("expected a warp of which the test has one thread, which stands for it")
+        });
+        return;
+    }
+    if tensor_map(e, c, 0, &[Space::Global]).is_none() || tensor_map(e, c, 1, &[Space::Shared]).is_none() {
+        return;
+    }
+    moved(e, c, 0, 1);
+    release(e, c);
+}
+
+/// The release half of a fence that lets the tensormap proxy see what was written.
+pub(super) fn release(e: &mut Emit<'_, '_>, c: &Call) {
+    let tags = Tags::of(&["REL", "GEN", "TMAP", "HALF"]);
+    e.push(Op::Mark {
+        addr: None,
+        mark: Mark { kind: EventKind::Fence, tags, scope: c.quals.scope(), pending: None },
+    });
+}
+
+/// Reports an operand that is no tensor map.
+pub(super) fn tensor_map(e: &mut Emit<'_, '_>, c: &Call, at: usize, places: &[Space]) -> Option<()> {
+    let Expr::Address(loc) = c.expr(at) else {
+        e.error("unsupported-address", c.opcode.clone(), "a tensor map in a register is not supported", |d| {
+            d.label("expected the name of a location that holds an address")
+        });
+        return None;
+    };
+    is_ordinary(e, loc, &c.opcode)?;
+    one_address(e, c, End::Of(loc))?;
+    let space = e.symbols.object(loc).1.space;
+    let symbol = e.symbols.get(loc);
+    let (name, place) = (symbol.name.clone(), symbol.span);
+    if !places.contains(&space) {
+        let words = |space: &Space| match space {
+            Space::Shared => "shared",
+            Space::Constant => "constant",
+            _ => "global",
+        };
+        let words = places.iter().map(words).collect::<Vec<_>>().join(" or ");
+        let message = format!("a tensor map is in {words} memory here, and `{name}` is not");
+        e.error("wrong-space", c.opcode.clone(), message, |d| {
+            d.label(format!("expected a location there (PTX ISA, {})", c.row.syntax.replace('`', "")))
+                .also(place, "declared here")
+        });
+        return None;
+    }
+    if e.symbols.ty(loc).bits != 64 {
+        let message = format!("`{name}` is no tensor map: it holds no address");
+        e.error("wrong-operand", c.opcode.clone(), message, |d| {
+            d.label("expected a location that holds one, as in `m = \"&x\"`").also(place, "declared here")
+        });
+        return None;
+    }
+    Some(())
+}
