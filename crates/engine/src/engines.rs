@@ -310,12 +310,11 @@ impl<'a> Prepared<'a> {
         let at = match self.symbolic.iter().position(|circuit| circuit.serves(axioms)) {
             Some(at) if self.symbolic[at].size() >= size => at,
             small => {
+                // Of a large task there is no room for both.
+                small.map(|at| self.symbolic.remove(at));
                 let all = axioms.iter().all(|&on| on);
                 let rested = if all { axioms.to_vec() } else { vec![false; axioms.len()] };
                 let made = Symbolic::new(&self.task, &rested, size, deadline).ok_or(Reason::Time)?;
-                if let Some(at) = small {
-                    self.symbolic.remove(at);
-                }
                 self.symbolic.push(made);
                 self.symbolic.len() - 1
             }
