@@ -214,12 +214,12 @@ impl Encoding<'_> {
         }
     }
 
-    /// The execution that an assignment of all gates describes.
+    /// The execution that an assignment of all gates describes; of no use if the circuit was given up meanwhile.
     pub(super) fn decode(&mut self, values: &[bool]) -> Execution {
         let task = self.task.clone();
         let sk = &task.sk;
         let is = |l: Lit| values.get(l.gate()).copied().unwrap_or(false) != l.negated();
-        // Every guard was demanded by some clause or is constant, so its gate exists already.
+        // Guards that no clause asked about have no gate yet.
         let lits: Vec<Lit> = (0..sk.len()).map(|e| self.inner.leaves.executes(&mut self.gates, e)).collect();
         let all = self.gates.evaluate(|i| values.get(i).copied().unwrap_or(false));
         let executed = EventSet::from_fn(sk.len(), |e| {

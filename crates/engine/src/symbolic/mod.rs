@@ -209,7 +209,9 @@ impl<'a> Symbolic<'a> {
             Outcome::Unknown(reason) => Found::Unknown(reason),
             Outcome::Sat => {
                 let values = told.cnf.values(&encoding.gates);
-                Found::Yes(Box::new(encoding.decode(&values)))
+                let execution = encoding.decode(&values);
+                // What nobody asked about before is made for the execution, and time may have been up by then.
+                given_up(encoding).map_or_else(Found::Unknown, |()| Found::Yes(Box::new(execution)))
             }
         }
     }
