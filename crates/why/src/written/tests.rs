@@ -112,7 +112,12 @@ fn check(
         judge(&new).ok_or("the mapping has no words for it".to_owned())
     };
     // A proxy is said in words: it takes another instruction.
-    let in_words = |edit: &Need| edit.line == 0 || edit.what == "its proxy";
+    // So does what stands in a row of a template, with other instructions on its line of the file.
+    let in_a_row = |edit: &Need| {
+        let lines = || judged.file.text.lines();
+        lines().nth((edit.line as usize).saturating_sub(1)).is_some_and(|line| line.contains("\\n"))
+    };
+    let in_words = |edit: &Need| edit.line == 0 || edit.what == "its proxy" || in_a_row(edit);
     let in_code = |edits: &[Need]| !edits.is_empty() && !edits.iter().any(in_words);
     if test.condition.is_some() {
         let answer = new().with_explanations().reachability(None, negate);
@@ -137,7 +142,7 @@ fn check(
     match fault.remedy {
         Some(Remedy::Changes(changes)) => {
             let edits: Option<Vec<Need>> = changes.into_iter().map(|change| change.edit).collect();
-            let Some(edits) = edits else {
+            let Some(edits) = edits.filter(|edits| in_code(edits)) else {
                 counts.no_code += 1;
                 return Ok(());
             };
