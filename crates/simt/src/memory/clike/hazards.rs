@@ -120,15 +120,17 @@ impl Clike {
         found
     }
 
-    /// Whether a thread that runs the same code meets a call at another one, of those of its phase.
+    /// Whether a thread of the block that runs the same code meets a call at another one, of those of its phase.
     fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
         let counted = matches!(a.barrier.naming, BarrierNaming::Counted { count: None, .. });
         if !counted || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp) {
             return false;
         }
         let span = |t: usize, i: usize| code.program.threads[t].code.get(i).map(|c| c.span);
+        let block = |t: usize| &code.program.threads[t].place;
         met.iter().any(|b| {
             invites(code, a, b.thread)
+                && block(b.thread).same(block(a.thread), Scope::Cta)
                 && span(b.thread, 0) == span(a.thread, 0)
                 && span(b.thread, b.instr) != span(a.thread, a.instr)
         })
