@@ -11,6 +11,7 @@ use super::missing::pairing;
 use super::telling;
 use crate::knobs::Added;
 use cat::rel::{EventSet, Rel};
+use engine::eval::Eval;
 use engine::execution::Execution;
 use engine::replay;
 use engine::replay::Replayed;
@@ -86,24 +87,19 @@ fn start(task: &Task<'_>, added: &Added, changed: &Task<'_>, from: &Execution) -
     let n = changed.sk.len();
     let mut place = vec![0; task.sk.len()];
     event.iter().enumerate().for_each(|(e, i)| i.iter().for_each(|&i| place[i] = e));
-    let mut executed = EventSet::empty(n);
-    let mut reads = vec![None; n];
-    for e in 0..n {
-        // A fence executes if that does which it stands in front of.
-        let Some(i) = event[e..].iter().find_map(|i| *i) else { continue };
-        if from.executed.has(i) {
-            executed.insert(e);
-        }
-        reads[e] = event[e].and_then(|i| from.reads[i]);
-    }
     let rel = |r: &Rel| Rel::from_pairs(n, r.iter().map(|(i, j)| (place[i], place[j])));
-    Some(Execution {
-        executed,
-        reads,
+    let mut execution = Execution {
+        executed: EventSet::empty(n),
+        reads: event.iter().map(|i| i.and_then(|i| from.reads[i])).collect(),
         choices: from.choices.clone(),
         free: from.free.iter().map(rel).collect(),
         finals: from.finals.iter().map(|&(c, w)| (c, place[w])).collect(),
-    })
+    };
+    // What is read and chosen says of each event whether it executes, of the new ones, too.
+    let known = execution.known();
+    let mut eval = Eval::new(&changed.sk, &known);
+    execution.executed = EventSet::from_fn(n, |e| eval.cond(changed.sk.event(e).guard) == Some(true));
+    Some(execution)
 }
 
 /// The execution with the event `x` ordered among those that it has to be ordered with, in every way.
