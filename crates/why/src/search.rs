@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use program::edits::Change;
 use program::litmus::LitmusTest;
 use verdict::Reason;
 
@@ -100,7 +101,20 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
 
     /// The knobs that are turned up, with their levels.
     pub(crate) fn turned(&self, setting: &Setting) -> impl Iterator<Item = (&Knob, usize)> {
-        self.knobs.iter().zip(setting.clone()).filter(|(_, level)| *level > 0)
+        let turned = self.knobs.iter().zip(setting.clone()).filter(|(_, level)| *level > 0);
+        let mut turned: Vec<(&Knob, usize)> = turned.collect();
+        // Of fences in front of one instruction, each is put before those that were put there earlier.
+        let fence = |(knob, level): (&Knob, usize)| {
+            knob.edits(level).into_iter().find(|edit| matches!(edit.1, Change::FenceBefore(_))).map(|edit| edit.0)
+        };
+        for i in 0..turned.len() {
+            for j in i + 1..turned.len() {
+                if fence(turned[i]).is_some() && fence(turned[i]) == fence(turned[j]) {
+                    turned.swap(i, j);
+                }
+            }
+        }
+        turned.into_iter()
     }
 
     /// The test with its knobs so turned; `None` if nothing can be written that means it.
