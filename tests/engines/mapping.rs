@@ -21,7 +21,7 @@ use fencepost::litmus::{self, LitmusTest};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::mapping::{Mapping, Told};
 use fencepost::skeleton::signature::signature;
-use fencepost::verdict::{State, Verdict};
+use fencepost::verdict::{Reason, State, Verdict};
 use testkit::clike::shapes::program;
 use testkit::clike::{Lang, Program};
 use testkit::suite::{files, number, programs, sample};
@@ -304,5 +304,23 @@ fn engines_agree() {
             }
         }
         println!("{lang:?}: {asked} pairs of a program and a model, {racy} racy, {incomplete} not complete");
+    }
+}
+
+/// What PTX alone has, in assembly, is itself under the mapping, and nothing to the model of the language.
+#[test]
+fn marks_of_ptx_in_assembly_are_of_ptx_alone() {
+    for statement in ["wgmma.fence.sync.aligned", "cp.async.commit_group", "griddepcontrol.launch_dependents"] {
+        let text = format!(
+            "name = \"T\"\ndialect = \"cuda\"\ncondition = 'x == 1'\nmemory = {{ x = 0 }}\n[[thread]]\nblock = 0\n\
+             code = '''x = 1; asm volatile(\"{statement};\" ::: \"memory\");'''\n"
+        );
+        let test = litmus::parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+        let (cuda, ptx) = (model("cuda"), model("ptx"));
+        let said = session(&test, &cuda, Engine::Auto).reachability(None, false).verdict;
+        assert!(matches!(said, Verdict::Undecided(Reason::NotInModel(_))), "{statement}: {said:?}");
+        let mapping = Mapping::current(test.program.dialect).expect("there is one");
+        let lowered = mapping.lowered(&test).unwrap_or_else(|e| panic!("{statement}: {e:?}"));
+        assert_eq!(session(&lowered, &ptx, Engine::Auto).reachability(None, false).verdict, Verdict::Allowed);
     }
 }

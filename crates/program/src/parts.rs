@@ -306,7 +306,13 @@ impl Op {
     /// Whether it is what PTX alone has: an access or a fence that names its proxy, an asynchronous operation, or what has to do with
     /// groups of such operations, and with launches.
     pub fn is_ptx(&self) -> bool {
-        ["GEN", "PF", "ASY", "CG", "GW", "GR", "GDL", "GDW", "REFUSED"].iter().any(|tag| self.has(tag))
+        self.is_ptx_mark() || ["GEN", "PF", "ASY"].iter().any(|tag| self.has(tag))
+    }
+
+    /// Whether it is a mark that PTX alone has, and in one form: of groups of asynchronous operations and the waits for these, of launches, of
+    /// what a request was answered.
+    pub fn is_ptx_mark(&self) -> bool {
+        ["CG", "GW", "GR", "WGF", "GDL", "GDW", "REFUSED"].iter().any(|tag| self.has(tag))
     }
 
     /// The mark that it leaves, if it is one of that kind.

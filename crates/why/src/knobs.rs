@@ -418,9 +418,8 @@ impl<'p> Around<'p> {
         }
         let word = |o: Order| row.order_word(o).to_owned();
         // No instruction, and what has one form.
-        if ["MISUSE", "REFUSED", "ASY", "CG", "GW", "GR", "WGF", "GDL", "GDW", "HALF"]
-            .iter()
-            .any(|tag| op.has(tag))
+        if op.is_ptx_mark()
+            || ["MISUSE", "ASY", "HALF"].iter().any(|tag| op.has(tag))
             || op.has("MB") && op.has("WEAK")
         {
             return None;

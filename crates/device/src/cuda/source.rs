@@ -456,9 +456,7 @@ impl Language for Ptx<'_> {
 
     fn fence(&self, op: &Op) -> Result<String, String> {
         // Of what is asynchronous nothing is built.
-        let asynchronous = ["CG", "GW", "GR", "WGF", "GDL", "GDW", "MBI", "REFUSED", "ASYNC", "HALF"]
-            .iter()
-            .any(|tag| op.has(tag));
+        let asynchronous = op.is_ptx_mark() || ["MBI", "ASYNC", "HALF"].iter().any(|tag| op.has(tag));
         let opcode = ptx::opcode(op).filter(|_| !asynchronous).ok_or_else(|| format!("this {}", op.noun()))?;
         Ok(format!("\t{opcode};\n"))
     }
