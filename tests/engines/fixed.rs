@@ -1,24 +1,16 @@
 //! Random programs that read memory which nobody writes: with a store to it on a way that nobody can go, it counts as written, and
 //! the outcomes are the same.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use fencepost::check::{Engine, Limits, Session};
-use fencepost::litmus::parse;
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
-use fencepost::verdict::State;
-use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::suite::{number, programs};
+
+use crate::kept::{answers, one};
 
 /// A program whose accesses depend on inputs; without and with a store to these that is never reached.
 fn generate(seed: u64) -> [String; 2] {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
-    let one = |rng: &mut Pcg64Mcg, words: &[&'static str]| *words.choose(rng).expect("there are some");
     let mut threads = Vec::new();
     for t in 0..rng.random_range(2..=3) {
         let mut code = String::new();
@@ -70,19 +62,6 @@ fn generate(seed: u64) -> [String; 2] {
     })
 }
 
-/// Outcomes, and whether one comes of a racy execution; `None` if it is not known.
-fn answers(text: &str, model: &str) -> Option<(BTreeSet<State>, bool)> {
-    let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
-    let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
-    let limits =
-        Limits { bound: Some(2), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
-    let outcomes = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
-    assert_eq!(outcomes.defect, None, "{text}");
-    let races = outcomes.outcomes.iter().any(|o| o.racy);
-    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect();
-    outcomes.complete.then_some((allowed, races))
-}
-
 #[test]
 fn what_nobody_writes_is_what_it_was() {
     let (count, first) = (programs(150), number("FENCEPOST_SEED", 1));
@@ -90,7 +69,7 @@ fn what_nobody_writes_is_what_it_was() {
     for seed in first..first + count {
         let [folded, open] = generate(seed);
         for model in ["ptx", "sc"] {
-            let (Some(one), Some(all)) = (answers(&folded, model), answers(&open, model)) else { continue };
+            let (Some(one), Some(all)) = (answers(&folded, model, 2), answers(&open, model, 2)) else { continue };
             assert_eq!(one, all, "{model}: {folded}");
             (compared, several) = (compared + 1, several + u64::from(one.0.len() > 1));
         }
@@ -113,7 +92,7 @@ fn a_store_that_leads_out_of_its_object_writes_what_it_hits() {
         )
     };
     let (folded, open) =
-        (answers(&program(""), "ptx"), answers(&program("bra END; st.weak.u32 [in], 1; "), "ptx"));
+        (answers(&program(""), "ptx", 2), answers(&program("bra END; st.weak.u32 [in], 1; "), "ptx", 2));
     assert_eq!(folded, open);
     assert_eq!(folded.expect("decided").0.len(), 2);
 }

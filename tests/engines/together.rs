@@ -1,27 +1,16 @@
 //! Random programs with a loop in which two threads meet, at barriers or by votes: what their straight-line form can do, with the
 //! loop's first iterations written out, the loop can do, races included. In the straight-line form nothing is left out.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use fencepost::check::{Engine, Limits, Session};
-use fencepost::litmus::{LitmusTest, parse};
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
-use fencepost::verdict::State;
-use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::suite::{number, programs};
 
+use crate::kept::{Held, one};
+
 /// How many iterations are written out.
 const WRITTEN_OUT: usize = 3;
-
-/// One of some words.
-fn one<'a>(rng: &mut Pcg64Mcg, words: &[&'a str]) -> &'a str {
-    words.choose(rng).expect("there are some")
-}
 
 /// An iteration for each of two threads, which leaves the loop if it jumps to `OUT`; where they may leave it in different
 /// iterations, and so end at barriers of different numbers, that is how barriers are.
@@ -117,40 +106,14 @@ fn generate(seed: u64) -> [String; 2] {
     })
 }
 
-/// Outcomes, and whether one comes of a racy execution; `None` if it is not known.
-fn answers(test: &LitmusTest, model: &str) -> Option<(BTreeSet<State>, bool)> {
-    let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
-    let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000)));
-    let limits = Limits { bound: Some(4), timeout };
-    let mut session = Session::new(test, &model, Engine::Auto, limits, &[]);
-    let outcomes = session.outcomes();
-    assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    let races = outcomes.outcomes.iter().any(|o| o.racy);
-    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect();
-    outcomes.complete.then_some((allowed, races))
-}
-
 #[test]
 fn iterations_of_several_threads_may_be_left_out() {
     let (count, first) = (programs(150), number("FENCEPOST_SEED", 1));
-    let (mut compared, mut undecided, mut racy) = (0, 0, 0);
+    let mut held = Held::default();
     for seed in first..first + count {
         let [looped, written_out] = generate(seed);
-        let read =
-            |text: &str| parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
-        let (test, straight) = (read(&looped), read(&written_out));
-        for model in ["ptx", "sc"] {
-            let Some((of_loop, races)) = answers(&test, model) else {
-                undecided += 1;
-                continue;
-            };
-            let Some((of_straight, straight_races)) = answers(&straight, model) else { continue };
-            let more: Vec<_> = of_straight.difference(&of_loop).collect();
-            assert!(more.is_empty(), "{model}: {looped}\nwritten out, there is more: {more:?}");
-            assert!(races || !straight_races, "{model}: {looped}\nwritten out, it races");
-            (compared, racy) = (compared + 1, racy + u64::from(races));
-        }
+        held.against(&looped, &written_out, 4);
     }
-    println!("{compared} compared, {racy} of them with races, {undecided} loops undecided");
-    assert!(compared > count / 2 && racy > 0, "{compared} compared, {undecided} loops undecided");
+    println!("{held:?}");
+    assert!(held.compared > count / 2 && held.racy > 0, "{held:?}");
 }

@@ -16,7 +16,7 @@ use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, Domains};
 use crate::skeleton::needed::Needed;
 use crate::skeleton::signature::{self, Role};
-use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty};
+use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty, place};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
@@ -25,7 +25,7 @@ use program::memory::CellId;
 use program::options::{Options, Setting};
 use program::unknown::{Site, Unknowns};
 use program::{Program, Ty};
-use verdict::{Place, Reason};
+use verdict::Reason;
 
 /// One test under one model at one bound.
 #[derive(Clone)]
@@ -64,12 +64,6 @@ pub struct Task<'a> {
     pub detail: bool,
     /// Whether the domains leave out what the axioms exclude.
     pub narrowed: bool,
-}
-
-fn place(program: &Program, (thread, at): Site) -> Place {
-    let thread = program.thread(thread);
-    let instr = &thread.code[at];
-    Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line }
 }
 
 fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
@@ -342,9 +336,7 @@ impl<'a> Task<'a> {
         let mut asked = Vec::new();
         props.into_iter().for_each(|p| p.observables(&mut |o| asked.push(o)));
         asked.extend(self.observed.iter().filter(|_| lists));
-        if let Some((needed, why)) = &self.needed
-            && !asked.iter().all(|&o| needed.knows(&self.sk, o))
-        {
+        if let Some(why) = asked.iter().find_map(|&o| self.given_up(o)) {
             return Some(why.clone());
         }
         let made = asked.into_iter().find_map(|o| self.unknowns.shown(program, o))?;
@@ -370,6 +362,11 @@ impl<'a> Task<'a> {
         self.sk.memory.observable_name(&self.sk.program, o)
     }
 
+    /// Why what an observable shows was given up, if it was.
+    fn given_up(&self, o: Observable) -> Option<&Reason> {
+        self.needed.as_ref().filter(|(needed, _)| !needed.knows(&self.sk, o)).map(|(_, why)| why)
+    }
+
     /// Whether what is in a cell may not be worked out.
     pub fn is_unknown(&self, cell: CellId) -> bool {
         let memory = self.sk.memory.cell(cell).memory;
@@ -379,9 +376,7 @@ impl<'a> Task<'a> {
 
     /// A value as shown in outcomes: addresses by name, `?` for one that is not worked out.
     pub fn show_value(&self, o: Observable, v: i64) -> String {
-        if self.unknowns.shown(&self.test.program, o).is_some()
-            || self.needed.as_ref().is_some_and(|(needed, _)| !needed.knows(&self.sk, o))
-        {
+        if self.unknowns.shown(&self.test.program, o).is_some() || self.given_up(o).is_some() {
             return "?".to_owned();
         }
         self.show(self.observable_ty(o).wrap(v))

@@ -31,7 +31,7 @@ impl EventId {
 }
 
 /// Positions of the one bits of a row of words, in increasing order.
-pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     words.iter().enumerate().flat_map(|(i, &word)| {
         let mut rest = word;
         std::iter::from_fn(move || {

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use super::images::{Image, Images, Stuck};
 use super::needed::Needed;
-use super::pool::{Atom, Cond, Term, TermId};
+use super::pool::{Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
 use cat::rel::Rel;
 use program::BinOp;
@@ -69,14 +69,16 @@ impl Domains {
         }
         let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
         let mut d = Domains { images: Images::default(), cells, may_fault, open: false };
+        let update = |images: &mut Images, of_read: &[Option<BTreeSet<i64>>], stale: &[bool]| {
+            let updated = images.update(&sk.pool, needs, of_read, |e| stale[e.index()], deadline);
+            updated.map_err(|why| stuck(sk, why))
+        };
         let rounds = reads.len() + 1;
         // What is known of reads, terms and cells only grows: after the first round, what a read can return is what it could,
         // and what follows from a change.
         let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
         for round in 0.. {
-            d.images
-                .update(&sk.pool, needs, &of_read, |e| stale[e.index()], deadline)
-                .map_err(|why| stuck(sk, why))?;
+            update(&mut d.images, &of_read, &stale)?;
             for (i, event) in sk.events.iter().enumerate() {
                 moved[i] = event.addr.is_some_and(|addr| d.images.changed[Pool::term_index(addr)]);
                 if let Some(addr) = event.addr.filter(|_| moved[i]) {
@@ -118,9 +120,7 @@ impl Domains {
                 break;
             }
         }
-        d.images
-            .update(&sk.pool, needs, &of_read, |e| stale[e.index()], deadline)
-            .map_err(|why| stuck(sk, why))?;
+        update(&mut d.images, &of_read, &stale)?;
         Ok(d)
     }
 
@@ -164,25 +164,12 @@ fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
     let Stuck::At(term) = why else { return Reason::Time };
     // Operands come first.
     let mut rests: Vec<bool> = Vec::new();
-    let on = |rests: &[bool], t: TermId| rests[Pool::term_index(t)];
-    let tests = |rests: &[bool], c: Cond| {
-        sk.pool.support(c).into_iter().any(|atom| match sk.pool.atom(atom) {
-            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => on(rests, a) || on(rests, b),
-            Atom::Choice(_) => false,
-        })
-    };
     for t in sk.pool.term_ids() {
-        let is = match sk.pool.term(t) {
-            Term::Const(_) | Term::Read(_) => false,
-            Term::Cast(_, a) => on(&rests, a),
-            Term::Bin(_, _, a, b) => on(&rests, a) || on(&rests, b),
-            Term::Ite(c, a, b) => on(&rests, a) || on(&rests, b) || tests(&rests, c),
-        };
-        rests.push(is || t == term);
+        rests.push(t == term || sk.pool.parts(t).into_iter().any(|part| rests[Pool::term_index(part)]));
     }
     let here = |e: &usize| {
         let Event { addr, value, guard, .. } = sk.events[*e];
-        addr.into_iter().chain(value).any(|t| on(&rests, t)) || tests(&rests, guard)
+        addr.into_iter().chain(value).chain(sk.pool.compared(guard)).any(|t| rests[Pool::term_index(t)])
     };
     Reason::TooManyValues((0..sk.len()).find(here).and_then(|e| sk.place(e)))
 }
@@ -247,11 +234,7 @@ pub fn compared_constants(sk: &Skeleton) -> Vec<i64> {
     let mut conds: Vec<Cond> = sk.events.iter().map(|e| e.guard).collect();
     conds.push(sk.complete);
     for c in conds {
-        for atom in sk.pool.support(c) {
-            if let Atom::Eq(_, a, b) | Atom::Lt(_, a, b) = sk.pool.atom(atom) {
-                constants.extend([a, b].into_iter().filter_map(|t| sk.pool.as_const(t)));
-            }
-        }
+        constants.extend(sk.pool.compared(c).filter_map(|t| sk.pool.as_const(t)));
     }
     constants.into_iter().collect()
 }

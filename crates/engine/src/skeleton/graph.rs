@@ -28,6 +28,13 @@ pub(crate) const MAX_PHASE_CHOICES: usize = 12;
 /// Pairs of events, each under a condition that holds given that both execute.
 pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 
+/// An instruction of a thread.
+pub(crate) fn place(program: &Program, (thread, at): (ThreadId, usize)) -> Place {
+    let thread = program.thread(thread);
+    let instr = &thread.code[at];
+    Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line }
+}
+
 /// A test's guarded event graph.
 #[derive(Clone, Debug)]
 pub struct Skeleton {
@@ -127,9 +134,8 @@ impl Skeleton {
 
     /// The instruction of an event; `None` for an initial write.
     pub(crate) fn place(&self, event: usize) -> Option<Place> {
-        let thread = self.program.thread(self.events[event].thread?);
-        let instr = &thread.code[self.events[event].instr];
-        Some(Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line })
+        let Event { thread, instr, .. } = self.events[event];
+        Some(place(&self.program, (thread?, instr)))
     }
 
     /// Conditions and terms on which it depends which events execute, what they access, and how they are related; not the

@@ -43,6 +43,7 @@ mod unroll;
 mod unrolled;
 
 pub use event::Event;
+pub(crate) use graph::place;
 pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
 pub use pool::{Atom, Cond, Pool, Term, TermId};
 pub use progress::{Progress, Purpose};

@@ -19,7 +19,7 @@
 use std::collections::BTreeSet;
 
 use super::domain::Domains;
-use super::pool::{Atom, Cond, Term, TermId};
+use super::pool::{Term, TermId};
 use super::{Event, Pool, Skeleton};
 use program::litmus::Observable;
 use program::memory::CellId;
@@ -48,8 +48,8 @@ impl Needed {
             open: Vec::new(),
         };
         let (conds, terms) = sk.decisive();
-        conds.into_iter().for_each(|c| needed.condition(sk, c));
-        terms.into_iter().for_each(|t| needed.term(t));
+        let compared = conds.into_iter().flat_map(|c| sk.pool.compared(c));
+        compared.chain(terms).for_each(|t| needed.term(t));
         for &observable in asked {
             match observable {
                 Observable::Reg(t, r) => needed.term(sk.final_regs[usize::from(t.0)][usize::from(r.0)]),
@@ -58,16 +58,10 @@ impl Needed {
         }
         while let Some(t) = needed.open.pop() {
             match sk.pool.term(t) {
-                Term::Const(_) => {}
                 Term::Read(e) => {
                     needed.places[e.index()].clone().into_iter().for_each(|cell| needed.memory(sk, cell));
                 }
-                Term::Cast(_, a) => needed.term(a),
-                Term::Bin(_, _, a, b) => [a, b].into_iter().for_each(|t| needed.term(t)),
-                Term::Ite(c, a, b) => {
-                    needed.condition(sk, c);
-                    [a, b].into_iter().for_each(|t| needed.term(t));
-                }
+                _ => sk.pool.parts(t).into_iter().for_each(|part| needed.term(part)),
             }
         }
         let zero = sk.pool.constant(0);
@@ -82,14 +76,6 @@ impl Needed {
     fn term(&mut self, t: TermId) {
         if !std::mem::replace(&mut self.terms[Pool::term_index(t)], true) {
             self.open.push(t);
-        }
-    }
-
-    fn condition(&mut self, sk: &Skeleton, c: Cond) {
-        for atom in sk.pool.support(c) {
-            if let Atom::Eq(_, a, b) | Atom::Lt(_, a, b) = sk.pool.atom(atom) {
-                [a, b].into_iter().for_each(|t| self.term(t));
-            }
         }
     }
 

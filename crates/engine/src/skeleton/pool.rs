@@ -593,6 +593,25 @@ impl Pool {
         }
         atoms.into_iter().collect()
     }
+
+    /// The terms that a condition compares; what else it depends on are choices.
+    pub(super) fn compared(&self, c: Cond) -> impl Iterator<Item = TermId> + '_ {
+        let of = |atom: AtomId| match self.atom(atom) {
+            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => Some([a, b]),
+            Atom::Choice(_) => None,
+        };
+        self.support(c).into_iter().filter_map(of).flatten()
+    }
+
+    /// The terms that a term is made of, those that its condition compares included.
+    pub(super) fn parts(&self, t: TermId) -> Vec<TermId> {
+        match self.term(t) {
+            Term::Const(_) | Term::Read(_) => Vec::new(),
+            Term::Cast(_, a) => vec![a],
+            Term::Bin(_, _, a, b) => vec![a, b],
+            Term::Ite(c, a, b) => self.compared(c).chain([a, b]).collect(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 //! and writes what the loop reads. So one iteration with such reads has to be there ([`super::returns`]), and wherever
 //! iterations of several threads are left out together, as nobody stays in these.
 
+use std::cell::LazyCell;
+
 use rustc_hash::FxHashSet;
 
 use super::event::Event;
@@ -32,7 +34,8 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
     let goes_on = |i: usize, e: &Event| {
         ends || together(e) || events(Event::is_write).any(|(j, w)| j > i && w.thread == e.thread)
     };
-    let points = Points::compute(program);
+    // Seldom needed: most addresses are known.
+    let points = LazyCell::new(|| Points::compute(program));
     let objects = |e: &Event| -> Targets {
         let at = e.thread.map(|t| (usize::from(t.0), program.thread(t).code[e.instr].op.address()));
         at.and_then(|(t, addr)| Some(points.of(t, addr?))).unwrap_or_default()

@@ -25,7 +25,7 @@ use rustc_hash::FxHashSet;
 
 use super::execute::union;
 use super::fixed::Fixed;
-use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
+use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH, place};
 use super::loops::{Loops, Position, Step};
 use super::pool::{Cond, TermId};
 use super::progress::Purpose;
@@ -36,7 +36,7 @@ use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
 use program::{BarrierNaming, Op, Program, Scope, ThreadId};
-use verdict::{Place, Reason};
+use verdict::Reason;
 
 /// Read events that a value depends on in the eyes of the syntax.
 pub(super) type Taint = Rc<BTreeSet<EventId>>;
@@ -392,9 +392,7 @@ impl Unroller<'_> {
         for run in runs {
             let named = self.asks(run).is_none_or(|m| m.names(self.program.seat(run.id, m.among).rank));
             let Some((at, _)) = run.meets.take() else { continue };
-            let thread = self.program.thread(run.id);
-            let instr = &thread.code[at.pc()];
-            let place = Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line };
+            let place = place(self.program, (run.id, at.pc()));
             self.out.apart.get_or_insert(Reason::Apart { place, named });
         }
     }

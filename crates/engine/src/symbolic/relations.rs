@@ -10,7 +10,7 @@ use super::leaves::{Value, compare_cases};
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
-use cat::rel::{EventSet, Rel};
+use cat::rel::{EventSet, Rel, ones};
 use program::Ty;
 
 impl Encoding<'_> {
@@ -280,18 +280,12 @@ impl<'a> Implied<'a> {
         let Bound { must, may } = self.order;
         let sure = self.sure.filter(|sure| sure.has(i) && sure.has(j)).map(EventSet::words);
         let whole = self.steps.has(i, j);
-        let mut others = Vec::new();
-        for (w, &behind) in may.row(j).iter().enumerate() {
+        let words = may.row(j).iter().enumerate().map(|(w, behind)| {
             let implied = if whole { !0 } else { self.steps.row(j)[w] | self.back.row(i)[w] };
             let implied = implied & sure.map_or(0, |sure| sure[w]);
-            let mut rest = behind & self.within.row(i)[w] & !must.row(i)[w] & !implied;
-            while rest != 0 {
-                others.push(w * 64 + rest.trailing_zeros() as usize);
-                rest &= rest - 1;
-            }
-        }
-        others.retain(|&k| k != i);
-        others
+            behind & self.within.row(i)[w] & !must.row(i)[w] & !implied
+        });
+        ones(&words.collect::<Vec<u64>>()).filter(|&k| k != i).collect()
     }
 }
 

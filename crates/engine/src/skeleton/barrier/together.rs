@@ -103,11 +103,12 @@ impl Rules<'_> {
     }
 
     fn may_meet(&mut self, s: &Segment, o: &Segment) -> bool {
-        let meets =
-            |s: &Segment| self.out.meetings.iter().map(|m| m.threads.iter().any(|at| s.contains(at))).collect();
+        let meets = |s: &Segment| {
+            self.out.meetings.iter().map(|m| m.threads.iter().any(|(t, at)| s.contains(*t, at))).collect()
+        };
         let (mine, others): (Vec<bool>, Vec<bool>) = (meets(s), meets(o));
         let arrivals = |s: &Segment| {
-            let inside = self.out.arrivals.iter().filter(|a| s.contains(&(a.at.thread, a.place.clone())));
+            let inside = self.out.arrivals.iter().filter(|a| s.contains(a.at.thread, &a.place));
             inside.map(|a| a.at).collect()
         };
         let (here, there): (Vec<_>, Vec<_>) = (arrivals(s), arrivals(o));
@@ -117,9 +118,8 @@ impl Rules<'_> {
 
     /// When segments can be left out together.
     fn idle(&mut self, together: &Together<'_>, chosen: &Chosen) -> Cond {
-        let inside = |thread: ThreadId, place: &Position| {
-            together.get(&thread).is_some_and(|s| s.from <= *place && *place < s.to)
-        };
+        let inside =
+            |thread: ThreadId, place: &Position| together.get(&thread).is_some_and(|s| s.contains(thread, place));
         let mut idle = together.values().fold(Cond::TRUE, |idle, s| self.pool().and(idle, s.when));
         for m in &self.out.meetings.clone() {
             let within = m.threads.iter().filter(|(t, place)| inside(*t, place)).count();
@@ -131,10 +131,10 @@ impl Rules<'_> {
         let arrivals = self.out.arrivals.clone();
         let (within, outside): (Vec<_>, Vec<_>) =
             arrivals.iter().enumerate().partition(|(_, a)| inside(a.at.thread, &a.place));
+        let alone = self.out.waits.iter().filter(|w| !self.is_whole(w.at, w.event)).map(|w| w.at);
+        let alone: Vec<Use> = alone.collect();
         for &(_, a) in &within {
-            let parts =
-                self.out.waits.iter().filter(|w| !self.is_whole(w.at, w.event)).map(|w| w.at).collect::<Vec<_>>();
-            if parts.into_iter().any(|at| self.matches(a.at, at) != Cond::FALSE) {
+            if alone.iter().any(|&at| self.matches(a.at, at) != Cond::FALSE) {
                 let none = self.pool().not(a.guard);
                 idle = self.pool().and(idle, none);
             }
@@ -171,7 +171,7 @@ impl Rules<'_> {
 
 impl Segment {
     /// Whether a place of a thread lies in it.
-    fn contains(&self, (thread, place): &(ThreadId, Position)) -> bool {
-        *thread == self.thread && self.from <= *place && *place < self.to
+    fn contains(&self, thread: ThreadId, place: &Position) -> bool {
+        thread == self.thread && self.from <= *place && *place < self.to
     }
 }

@@ -61,6 +61,9 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
 /// Answers in which state space addresses are, and takes out what is never come to then: libraries have code of their own for local
 /// memory, which they access byte by byte.
 fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
+    if !program.instrs().any(|(_, _, instr)| memory::asks_space(instr).is_some()) {
+        return;
+    }
     let points = Points::compute(program);
     for t in (0..program.threads.len()).filter(|t| untyped[*t].is_some()) {
         // By register: where it is written, and what.
