@@ -14,7 +14,7 @@ use program::litmus::{LitmusTest, Quantifier, Reachability};
 
 use super::*;
 
-const LIMITS: Limits = Limits { bound: None, timeout: Some(Duration::from_secs(120)) };
+const LIMITS: Limits = Limits { bound: None, timeout: Some(Duration::from_secs(600)) };
 
 /// Peterson's lock for two threads, with everything as strong as it can be.
 const PETERSON: &str = r#"
