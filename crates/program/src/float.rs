@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - Results are those of IEEE 754, rounded to nearest even, in 32 or 64 bits as the type of the operation has them.
-//! - A result that is no number is the canonical one: all bits set but the sign.
+//! - A result that is no number has all bits set but the sign. PTX promises no bits of it.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Floating-Point Instructions*, *Comparison and Selection Instructions*, *cvt*.

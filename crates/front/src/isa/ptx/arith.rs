@@ -184,9 +184,9 @@ pub(super) const ROWS: &[Row] = &[
             calculate(e, c, BinOp::Div, Expr::Const(one), c.expr(1));
         }
     }),
-    Row::new("shl", "`shl{.type} d, a, n`", "shift left", ARITH, SHIFT, |e, c| bin(e, c, BinOp::Shl)),
+    Row::new("shl", "`shl{.type} d, a, n`", "shift left", ARITH, SHIFT, |e, c| shifted(e, c, BinOp::Shl)),
     Row::new("shr", "`shr{.type} d, a, n`", "shift right, arithmetic if signed", ARITH, SHIFT, |e, c| {
-        bin(e, c, BinOp::Shr)
+        shifted(e, c, BinOp::Shr)
     }),
     Row::new(
         "setp",
@@ -335,6 +335,15 @@ pub(super) fn op(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
 
 fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     calculate(e, c, operation, c.expr(1), c.expr(2));
+}
+
+/// A shift, by a number of 32 bits, whatever is shifted (PTX ISA 9.4, *shl*, *shr*).
+fn shifted(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
+    let by = match c.ty.bits {
+        16 => op(BinOp::Min, Ty::U32, c.expr(2), Expr::Const(16)),
+        _ => c.expr(2),
+    };
+    calculate(e, c, operation, c.expr(1), by);
 }
 
 /// An operation, on floating-point numbers if the type says so.

@@ -833,6 +833,47 @@ fn run(code: &str) -> i64 {
     last
 }
 
+/// `recorded.tsv`: an opcode, the types of its result and operands, a last operand that is part of the opcode, and for each
+/// row of operands what an NVIDIA H200 computed (PTX through `ptxas` 13.0, all operands in registers), all in bits. What is
+/// no number is told as `nan`, as its bits are nobody's promise (*Floating-Point Instructions*).
+#[test]
+fn operations_give_what_a_gpu_computed() {
+    let mut compared = 0;
+    for line in include_str!("recorded.tsv").lines() {
+        let [opcode, result, operands, last, cases @ ..] = &line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let bits = |ty: &str| if ty == "pred" { 1 } else { ty[1..].parse().expect("a size") };
+        for case in cases {
+            let (given, wanted) = case.split_once('=').expect("a result");
+            let mut code = String::new();
+            let mut names = Vec::new();
+            for (i, (value, ty)) in given.split(',').zip(operands.split(',')).enumerate() {
+                code += &match ty {
+                    "pred" => format!("setp.ne.u32 a{i}, {value}, 0\n"),
+                    ty => format!("mov.b{} a{i}, 0x{value}\n", bits(ty).max(16)),
+                };
+                names.push(format!("a{i}"));
+            }
+            names.extend((!last.is_empty()).then(|| last.to_string()));
+            let got = run(&format!("{code}{opcode} d, {}", names.join(", "))) as u64;
+            let got = match bits(result) {
+                64 => got,
+                size => got & ((1 << size.max(16)) - 1),
+            };
+            let nan = match *result {
+                "f32" => f32::from_bits(got as u32).is_nan(),
+                "f64" => f64::from_bits(got).is_nan(),
+                _ => false,
+            };
+            let got = if nan { "nan".into() } else { format!("{got:x}") };
+            assert_eq!(got, wanted, "{opcode} of {given}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 7556);
+}
+
 #[test]
 fn operations_on_bits_are_those_of_the_processor() {
     let words =
