@@ -225,7 +225,7 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
 }
 
 fn part(part: &Part) -> AdvicePart {
-    AdvicePart { line: part.line, threads: part.threads.clone(), text: part.text.clone() }
+    AdvicePart { line: part.line.clone(), threads: part.threads.clone(), text: part.text.clone() }
 }
 
 fn item((of, without): &(Part, Without)) -> AdviceItem {

@@ -110,7 +110,7 @@ fn a_kernel_becomes_a_test() {
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
     let text = fs::read_to_string(folder.path().join("t/mp.toml")).expect("written");
     assert!(text.contains("_ZZ2mpE1s = { size = 4, type = \"u32\", space = \"shared\" }"), "{text}");
-    assert!(text.contains("# From line 17 of k.ptx."), "{text}");
+    assert!(text.contains("code = '''\n#line 17 \"k.ptx\"\n"), "{text}");
     let answer = |file: &str| {
         let said = fencepost(folder.path(), &["check", file, "--all-properties", "--format", "jsonl"]);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
@@ -159,6 +159,78 @@ fn what_is_wrong_is_told_of_the_module() {
     assert!(said.code == Some(2) && said.err.contains("one `.ptx` file"), "{}", said.err);
 }
 
+/// As nvcc prints it with `-lineinfo`: a lock of a header beside the source, which a library's function is inlined into.
+const WITH_LINES: &str = r#".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(
+	.param .u64 k_0
+)
+{
+	.reg .pred 	%p<3>;
+	.reg .b32 	%r<6>;
+	.reg .b64 	%rd<9>;
+
+	.loc	1 12 0
+	ld.param.u64 	%rd1, [k_0];
+	mov.u32 	%r1, %ctaid.x;
+	setp.eq.s32 	%p1, %r1, 0;
+	@%p1 bra 	$L__BB0_2;
+
+	.loc	1 20 3
+	.loc	2 7 5, function_name $L__info_string0, inlined_at 1 20 3
+	.loc	3 500 1, function_name $L__info_string1, inlined_at 2 7 5
+	st.global.u32 	[%rd1], %r1;
+	bra.uni 	$L__BB0_3;
+$L__BB0_2:
+	.loc	1 22 3
+	ld.global.u32 	%r3, [%rd1];
+$L__BB0_3:
+	.loc	1 24 1
+	ret;
+}
+	.file	1 "/home/me/kernels/k.cu"
+	.file	2 "/home/me/kernels/locks/spin.cuh"
+	.file	3 "/usr/local/cuda/include/atomic.h"
+"#;
+
+/// Without line information, lines of the module; with it, those of the source, too, with what is inlined into it of files beside it. All
+/// formats tell them.
+#[test]
+fn answers_speak_of_the_lines_of_the_kernel() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let race = |module: &str, format: &str| {
+        fs::write(folder.path().join("k.ptx"), module).expect("writable");
+        let arguments =
+            ["import", "k.ptx", "--grid", "2", "--block", "1", "--arg", "0=data", "-o", "k.toml", "--force"];
+        let said = fencepost(folder.path(), &arguments);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+        let expecting = text.clone() + "\n[expect]\nptx = { race = \"race-free\" }\n";
+        fs::write(folder.path().join("k.toml"), expecting).expect("writable");
+        let line = |what: &str| 1 + text.lines().position(|line| line.contains(what)).expect("a line");
+        let said = fencepost(folder.path(), &["check", "k.toml", "--property", "race", "-v", "--format", format]);
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        (said.out, line("ld.global"), line("st.global"))
+    };
+    let plain: String =
+        WITH_LINES.lines().filter(|line| !line.contains(".loc")).map(|line| format!("{line}\n")).collect();
+    let (said, ..) = race(&plain, "human");
+    assert!(said.contains("[k.ptx:20]") && said.contains("[k.ptx:17]") && !said.contains(".cu"), "{said}");
+    let (said, read, written) = race(WITH_LINES, "human");
+    assert!(said.contains(&format!("line {read} [k.cu:22, k.ptx:25]")), "{said}");
+    assert!(said.contains(&format!("line {written} [k.cu:20, spin.cuh:7, k.ptx:21]")), "{said}");
+    let (said, read, _) = race(WITH_LINES, "jsonl");
+    let origin = format!(
+        r#""line":{read},"origin":[{{"file":"/home/me/kernels/k.cu","line":22}},{{"file":"k.ptx","line":25}}]"#
+    );
+    assert!(said.contains(&origin), "{said}");
+    for format in ["sarif", "junit", "github", "tap"] {
+        let (said, ..) = race(WITH_LINES, format);
+        assert!(said.contains("[k.cu:20, spin.cuh:7, k.ptx:21]"), "{format}: {said}");
+    }
+}
+
 #[test]
 fn functions_come_with_the_kernel_that_calls_them() {
     let module = ".version 8.0\n.target sm_90\n.address_size 64\n.func put(.param .b64 p)\n{\n.reg .b64 %rd<2>;\n\
@@ -174,7 +246,12 @@ fn functions_come_with_the_kernel_that_calls_them() {
     let said = import(module, "k.toml");
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
-    assert!(text.contains("own = {") && text.contains("# From lines 4, 14 of k.ptx."), "{text}");
+    assert!(
+        text.contains("own = {")
+            && text.contains("#line 4 \"k.ptx\"\n.func put(.param")
+            && text.contains("\n#line 14 \"k.ptx\"\n"),
+        "{text}"
+    );
     let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
     assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
     let said = import(&module.replace("st.global.u32", "st.global.f16"), "wrong.toml");

@@ -248,7 +248,7 @@ fn a_hang_is_explained() {
     let test = program(&[(0, "bar.sync 0, 2"), (0, "ld.relaxed.gpu r0, x; bne r0, 0, E; bar.sync 1, 2; E:")]);
     let found = ends(&test, ProgressModel::Fair);
     assert_eq!(found.iter().map(|e| e.ending).collect::<Vec<_>>(), [Ending::Blocked, Ending::Blocked]);
-    assert_eq!((found[0].line, found[0].text.as_str()), (7, "bar.sync 0, 2"));
+    assert_eq!((found[0].line.number, found[0].text.as_str()), (7, "bar.sync 0, 2"));
 
     let test = program(&[(0, "bar.sync 0"), (0, "L: ld.relaxed.gpu r0, x; beq r0, 0, L; bar.sync 0")]);
     let found = ends(&test, ProgressModel::Fair);
@@ -272,5 +272,5 @@ fn a_hang_is_explained() {
 
     let test = program(&[(0, "L: atom.relaxed.gpu.exch r0, x, 1; bne r0, 2, L")]);
     let found = ends(&test, ProgressModel::Fair);
-    assert_eq!((found[0].period, found[0].line), (Some(1), 7));
+    assert_eq!((found[0].period, found[0].line.number), (Some(1), 7));
 }

@@ -424,7 +424,7 @@ fn waits_that_never_end_are_told_link_by_link() {
         let answer = Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(progress);
         assert_eq!(answer.verdict, Verdict::Hangs);
         let ends = answer.witness.unwrap().ends;
-        assert_eq!((ends[0].ending, ends[0].line), (Ending::Blocked, 18), "{ends:?}");
+        assert_eq!((ends[0].ending, ends[0].line.number), (Ending::Blocked, 18), "{ends:?}");
         assert!(ends[0].why.contains("`clWaitForEvents({e});`") && ends[0].why.contains("line 19"), "{ends:?}");
         assert_eq!(ends[1].ending, Ending::Stopped, "{ends:?}");
     }

@@ -31,7 +31,7 @@ fn essence(test: &LitmusTest) -> String {
     let mut program: Program = test.program.clone();
     for instr in program.threads.iter_mut().flat_map(|t| &mut t.code) {
         instr.span = Default::default();
-        instr.line = 0;
+        instr.line = 0.into();
         instr.text.clear();
     }
     format!("{program:#?}\n{:?}\n{:?}\n{:?}", test.condition, test.quantifier, test.filter)
@@ -89,7 +89,7 @@ fn a_whole_test() {
     let load = &test.program.threads[1].code[0];
     assert_eq!(&MP[load.span.range()], "ld.acquire.gpu.global.u32 %r0, [flag]");
     assert_eq!(
-        MP.lines().nth(load.line as usize - 1).map(str::trim),
+        MP.lines().nth(load.line.number as usize - 1).map(str::trim),
         Some("$L: ld.acquire.gpu.global.u32 %r0, [flag];")
     );
 }
@@ -160,7 +160,7 @@ fn litmus_files_mean_what_the_suites_say() {
     assert!(matches!(barrier.naming, BarrierNaming::Instance { instance: 2, id: Some(_), quorum: Some(_) }));
     assert_eq!(test.program.threads[1].regs[0].init, Init::Int(0), "registers that are not listed start at 0");
     let (line, _) = test.file.line_column(test.program.threads[1].code[0].span.start as usize);
-    assert_eq!((line, test.program.threads[1].code[0].line), (8, 8));
+    assert_eq!((line, test.program.threads[1].code[0].line.number), (8, 8));
 }
 
 const TEMPLATE: &str = r#"

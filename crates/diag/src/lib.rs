@@ -11,12 +11,14 @@ use std::sync::Arc;
 
 mod cursor;
 pub mod file;
+mod line;
 mod mapped;
 mod render;
 mod sink;
 mod visible;
 
 pub use cursor::{Cursor, MAX_NESTING, Token};
+pub use line::{Origin, SourceLine};
 pub use mapped::MappedText;
 pub use render::{Style, render};
 pub use sink::Sink;

@@ -191,7 +191,7 @@ impl Learnt {
             match event.thread {
                 None => initial = Some(e),
                 Some(t) if t.0 == 0 => {
-                    by_line.entry(task.sk.program.thread(t).code[event.instr].line).or_default().push(e);
+                    by_line.entry(task.sk.program.thread(t).code[event.instr].line.number).or_default().push(e);
                 }
                 Some(_) => {}
             }
@@ -199,7 +199,7 @@ impl Learnt {
         // By type: an event of the sample that has it, and its letter.
         let mut types: Vec<(usize, Option<usize>)> = vec![(initial.ok_or("no initial write")?, None)];
         // A fence may become nothing; its line has no events then.
-        let first = test.program.threads[0].code.first().map_or(0, |i| i.line);
+        let first = test.program.threads[0].code.first().map_or(0, |i| i.line.number);
         let mut becomes = vec![Vec::new(); alphabet.letters.len()];
         for (l, letter) in alphabet.letters.iter().enumerate() {
             for e in by_line.remove(&(first + l as u32)).unwrap_or_default() {

@@ -178,11 +178,11 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
         action.push_str(&format!(" = {value}"));
     }
     let (thread_name, line, text) = match event.thread {
-        None => ("init".to_string(), 0, String::new()),
+        None => ("init".to_string(), 0.into(), String::new()),
         Some(t) => {
             let thread = sk.program.thread(t);
             let instr = &thread.code[event.instr];
-            (thread.name.clone(), instr.line, instr.text.clone())
+            (thread.name.clone(), instr.line.clone(), instr.text.clone())
         }
     };
     WitnessEvent { thread: event.thread.map(|t| t.0 as usize), thread_name, line, action, text }

@@ -5,7 +5,7 @@
 //! - An access has an address and a type, whose width is its size.
 
 use super::{BinOp, CmpOp, EventKind, LocId, RegId, Scope, Tags, Ty, host};
-use diag::Span;
+use diag::{SourceLine, Span};
 
 /// A micro-op with its place in the source.
 #[derive(Clone, Debug)]
@@ -16,8 +16,8 @@ pub struct Instr {
     pub element: Element,
     /// The instruction in the test's source file.
     pub span: Span,
-    /// Its 1-based line in the test's source file.
-    pub line: u32,
+    /// Its line.
+    pub line: SourceLine,
     /// The instruction as written, on one line.
     pub text: String,
 }

@@ -36,6 +36,7 @@ pub mod waiting;
 pub mod words;
 pub mod writing;
 
+pub use diag::SourceLine;
 pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use float::{FloatOp, Number, Rounding};

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
+use diag::SourceLine;
+
 use super::fold::fold;
 
 const BOLD: Style = Style::new().bold();
@@ -50,7 +52,8 @@ impl Advised {
 #[derive(Clone, Debug, Serialize)]
 pub struct AdvicePart {
     /// Its line in the file.
-    pub line: u32,
+    #[serde(flatten)]
+    pub line: SourceLine,
     /// The threads that have it.
     pub threads: String,
     /// What, and instead of what.

@@ -9,6 +9,7 @@ use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
 use super::{Comparison, Line, PartOf, Reading, Table};
+use diag::SourceLine;
 use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
 
 /// One answer; fields in the order of the keys.
@@ -87,7 +88,8 @@ struct FindingObject<'a> {
 #[derive(Serialize)]
 struct PlaceObject<'a> {
     thread: &'a str,
-    line: u32,
+    #[serde(flatten)]
+    line: &'a SourceLine,
     text: &'a str,
 }
 
@@ -145,7 +147,7 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
         m if m == f.right => &f.left,
         _ => return None,
     };
-    let place = |p: &'a Place| PlaceObject { thread: &p.thread, line: p.line, text: &p.text };
+    let place = |p: &'a Place| PlaceObject { thread: &p.thread, line: &p.line, text: &p.text };
     Some(FindingObject {
         with,
         differs: f.differs,

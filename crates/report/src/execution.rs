@@ -6,6 +6,7 @@ use anstyle::Style;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use diag::SourceLine;
 use verdict::hang::{self, Goal, Site, Wait};
 use verdict::{Ending, State, ThreadEnd, Witness};
 
@@ -34,7 +35,7 @@ pub(crate) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()
                 writeln!(out, "    {BOLD}{}{BOLD:#}", event.thread_name)?;
             }
             write!(out, "      {:>3}: {:action_width$}", letter(index), event.action)?;
-            if event.line > 0 {
+            if event.line.is_known() {
                 write!(out, "  {DIM}line {}: {}{DIM:#}", event.line, event.text.trim())?;
             }
             writeln!(out)?;
@@ -73,7 +74,7 @@ pub(crate) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()>
 pub(crate) fn end_line(out: &mut dyn Write, end: &ThreadEnd, width: usize) -> io::Result<()> {
     let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) { BOLD } else { Style::new() };
     write!(out, "      {:width$}  {style}{:7}{style:#}  {}", end.thread, end.ending.word(), end.why)?;
-    if end.line > 0 {
+    if end.line.is_known() {
         let after = if end.ending == Ending::Stopped { "after " } else { "" };
         write!(out, "  {DIM}{after}line {}: {}{DIM:#}", end.line, end.text.trim())?;
     }
@@ -106,7 +107,8 @@ pub(crate) struct WitnessObject<'a> {
 struct EndObject<'a> {
     thread: &'a str,
     end: &'a str,
-    line: u32,
+    #[serde(flatten)]
+    line: &'a SourceLine,
     text: &'a str,
     served: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -133,13 +135,15 @@ struct WaitObject<'a> {
 #[derive(Serialize)]
 struct SiteObject<'a> {
     thread: &'a str,
-    line: u32,
+    #[serde(flatten)]
+    line: &'a SourceLine,
 }
 
 #[derive(Serialize)]
 struct EventObject<'a> {
     thread: &'a str,
-    line: u32,
+    #[serde(flatten)]
+    line: &'a SourceLine,
     action: &'a str,
     text: &'a str,
 }
@@ -153,7 +157,7 @@ pub(crate) fn state_object(state: &State) -> IndexMap<&str, &str> {
 pub(crate) fn witness(witness: &Witness) -> WitnessObject<'_> {
     WitnessObject {
         events: (witness.events.iter())
-            .map(|e| EventObject { thread: &e.thread_name, line: e.line, action: &e.action, text: &e.text })
+            .map(|e| EventObject { thread: &e.thread_name, line: &e.line, action: &e.action, text: &e.text })
             .collect(),
         relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
         state: state_object(&witness.state),
@@ -164,7 +168,7 @@ pub(crate) fn witness(witness: &Witness) -> WitnessObject<'_> {
 
 fn wait(wait: &Wait) -> WaitObject<'_> {
     fn sites(sites: &[Site]) -> Vec<SiteObject<'_>> {
-        sites.iter().map(|s| SiteObject { thread: &s.thread, line: s.line }).collect()
+        sites.iter().map(|s| SiteObject { thread: &s.thread, line: &s.line }).collect()
     }
     WaitObject {
         r#for: match &wait.goal {
@@ -190,7 +194,7 @@ fn end_object(end: &ThreadEnd) -> EndObject<'_> {
     EndObject {
         thread: &end.thread,
         end: end.ending.word(),
-        line: end.line,
+        line: &end.line,
         text: end.text.trim(),
         served: end.served,
         waits_for: &end.waits_for,

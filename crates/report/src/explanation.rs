@@ -157,7 +157,7 @@ fn full(witness: &Witness, event: usize) -> String {
 fn short(witness: &Witness, event: usize) -> String {
     let e = &witness.events[event];
     let alike =
-        |o: &&verdict::WitnessEvent| o.text.trim() == e.text.trim() && (o.thread, o.line) != (e.thread, e.line);
+        |o: &&verdict::WitnessEvent| o.text.trim() == e.text.trim() && (o.thread, &o.line) != (e.thread, &e.line);
     if e.thread.is_none() || witness.events.iter().any(|o| alike(&o)) {
         return full(witness, event);
     }
@@ -167,7 +167,7 @@ fn short(witness: &Witness, event: usize) -> String {
 /// Which of the events of one instruction it is.
 fn half(witness: &Witness, event: usize) -> &'static str {
     let e = &witness.events[event];
-    let same = |o: &&verdict::WitnessEvent| (o.thread, o.line, &o.text) == (e.thread, e.line, &e.text);
+    let same = |o: &&verdict::WitnessEvent| (o.thread, &o.line, &o.text) == (e.thread, &e.line, &e.text);
     if witness.events.iter().filter(same).count() < 2 {
         return "";
     }
@@ -224,7 +224,7 @@ fn quoted(what: &str) -> String {
 /// What of which instruction: `` `.release` of `st.release.gpu f, 1` (P0, line 8)``.
 fn called(need: &Need, what: &str) -> String {
     let mut text = if what.is_empty() { String::new() } else { format!("{} of ", quoted(what)) };
-    if need.line > 0 {
+    if need.line.is_known() {
         text += &format!("`{}` ({}, line {})", need.text.trim(), need.thread, need.line);
     }
     text
@@ -232,7 +232,7 @@ fn called(need: &Need, what: &str) -> String {
 
 /// A change that would forbid the outcome.
 fn edit(edit: &Need) -> String {
-    match (edit.line, edit.what.as_str()) {
+    match (edit.line.number, edit.what.as_str()) {
         (0, _) => edit.instead.clone(),
         (_, "") => {
             let side = if edit.place == Where::After { "after" } else { "before" };

@@ -11,6 +11,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::execution::{WitnessObject, execution, witness};
+use diag::{Origin, SourceLine};
 use verdict::{Change, Definedness, Fault, FaultEvent, Remedy};
 
 const DIM: Style = Style::new().dimmed();
@@ -73,7 +74,8 @@ pub(super) struct FaultObject<'a> {
 #[derive(Serialize)]
 struct AccessObject<'a> {
     thread: &'a str,
-    line: u32,
+    #[serde(flatten)]
+    line: &'a SourceLine,
     what: &'a str,
     action: &'a str,
     text: &'a str,
@@ -82,6 +84,8 @@ struct AccessObject<'a> {
 #[derive(Serialize)]
 struct ChangeObject<'a> {
     line: Option<u32>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    origin: &'a [Origin],
     change: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'a str,
@@ -92,13 +96,14 @@ impl<'a> FaultObject<'a> {
     pub(super) fn of(fault: &'a Fault) -> Self {
         let access = |e: &'a FaultEvent| AccessObject {
             thread: &e.event.thread_name,
-            line: e.event.line,
+            line: &e.event.line,
             what: &e.noun,
             action: &e.event.action,
             text: e.event.text.trim(),
         };
         let change = |c: &'a Change| ChangeObject {
-            line: (c.line > 0).then_some(c.line),
+            line: c.line.is_known().then_some(c.line.number),
+            origin: &c.line.origin,
             change: &c.text,
             reason: &c.reason,
         };

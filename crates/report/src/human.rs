@@ -473,9 +473,9 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
 
     #[test]
     fn a_hang_is_told_by_threads() {
-        let end = |thread: &str, ending, line, text: &str, why: &str| ThreadEnd {
+        let end = |thread: &str, ending, line: u32, text: &str, why: &str| ThreadEnd {
             ending,
-            line,
+            line: line.into(),
             text: text.into(),
             served: ending == Ending::Looping,
             why: why.into(),

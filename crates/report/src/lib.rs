@@ -209,7 +209,7 @@ pub(crate) mod samples {
 
     /// Met, unmet, undecided, a race, a defect.
     pub(crate) fn lines() -> Vec<Line> {
-        let at = Place { text: "st x, r0".into(), thread: "P1".into(), line: 7 };
+        let at = Place { text: "st x, r0".into(), thread: "P1".into(), line: 7.into() };
         let mut undecided = line("Loop", Verdict::Undecided(Reason::LoopBound { bound: 4, at }), Some("allowed"));
         undecided.answer.bound = Some(4);
         let mut race = line("MP", Verdict::Racy, None);
@@ -230,10 +230,10 @@ pub(crate) mod samples {
     }
 
     pub(crate) fn witness() -> Witness {
-        let event = |thread: Option<usize>, line, action: &str, text: &str| WitnessEvent {
+        let event = |thread: Option<usize>, line: u32, action: &str, text: &str| WitnessEvent {
             thread,
             thread_name: thread.map_or("init".into(), |t| format!("P{t}")),
-            line,
+            line: line.into(),
             action: action.into(),
             text: text.into(),
         };

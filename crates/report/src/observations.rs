@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use diag::SourceLine;
+
 use super::execution;
 use super::line::PartOf;
 use verdict::{State, ThreadEnd};
@@ -67,7 +69,8 @@ pub struct Part {
     /// The thread's name.
     pub thread: String,
     /// The line in the test's file.
-    pub line: u32,
+    #[serde(flatten)]
+    pub line: SourceLine,
     /// The instruction as written.
     pub text: String,
 }
@@ -409,7 +412,7 @@ fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
 /// What was observed, once for each pair of instructions: the threads and elements of a kernel differ, its fault is one.
 /// Reports for programs list every one.
 fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> {
-    let lines = |h: &Hazard| h.parts.iter().map(|p| p.line).collect::<Vec<_>>();
+    let lines = |h: &Hazard| h.parts.iter().map(|p| p.line.number).collect::<Vec<_>>();
     let mut told: Vec<(&Hazard, u64)> = Vec::new();
     for h in &seen.observed {
         match told.iter_mut().find(|(first, _)| first.kind == h.kind && lines(first) == lines(h)) {
@@ -524,7 +527,11 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
 
     #[test]
     fn a_fault_is_told_once_for_its_lines() {
-        let part = |thread: &str, line| Part { thread: thread.into(), line, text: "s[t] = s[t + 1];".into() };
+        let part = |thread: &str, line: u32| Part {
+            thread: thread.into(),
+            line: line.into(),
+            text: "s[t] = s[t + 1];".into(),
+        };
         let race = |place: &str, parts: [Part; 2]| Hazard {
             kind: "data race",
             undefined: true,

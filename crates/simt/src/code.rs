@@ -11,7 +11,7 @@ use super::agents::{Agent, Await, Group};
 use super::groups::Groups;
 use program::litmus::Observable;
 use program::memory::{Cell, CellId, Memory};
-use program::{Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, Space, ThreadId, Ty};
+use program::{Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, SourceLine, Space, ThreadId, Ty};
 
 /// What an access is, beside its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,8 +317,8 @@ impl Code {
     }
 
     /// The source line of an instruction; `None` at the end.
-    pub(super) fn line(&self, thread: usize, pc: usize) -> Option<u32> {
-        self.program.threads[thread].code.get(pc).map(|i| i.line)
+    pub(super) fn line(&self, thread: usize, pc: usize) -> Option<&SourceLine> {
+        self.program.threads[thread].code.get(pc).map(|i| &i.line)
     }
 
     /// The threads of a group, given by its first one.

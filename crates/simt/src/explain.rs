@@ -96,7 +96,7 @@ fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String
     let mut lines = Vec::new();
     for (arrived, waiting, members, count) in state.barriers.waits(code) {
         let Some(first) = waiting.iter().next() else { continue };
-        let line = code.line(first, state.threads[first].pc).unwrap_or(0);
+        let line = code.line(first, state.threads[first].pc).cloned().unwrap_or_default();
         if let Some(n) = count {
             let arrived = match arrived.len() {
                 1 => "1 has".to_owned(),
@@ -173,8 +173,9 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
             locs.push(loc);
         }
     }
-    let ends = [from, to].map(|pc| code.line(t, pc).unwrap_or(0));
-    let (first, last) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    let mut ends = [from, to].map(|pc| code.line(t, pc).cloned().unwrap_or_default());
+    ends.sort();
+    let [first, last] = ends;
     let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
     let on: Vec<String> = locs.iter().map(|&l| format!("`{}`", code.cell_of(l).name)).collect();
     let text =

@@ -347,7 +347,7 @@ impl<B: Backend> Machine<'_, B> {
                 if b.action != BarrierAction::Wait {
                     self.layer.arrives(code, &state.layer, &state.threads, t, b)?;
                     if let Some(other) = state.barriers.elsewhere(code, (t, at.instr), b, &state.threads) {
-                        let line = code.line(other, state.threads[other].pc).unwrap_or(0);
+                        let line = code.line(other, state.threads[other].pc).cloned().unwrap_or_default();
                         let name = &code.program.threads[other].name;
                         let what = format!(
                             "is not where {name} waits, at line {line}: the threads must meet at one call"

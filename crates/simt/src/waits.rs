@@ -83,7 +83,7 @@ fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&
         }
     }
     let instr = &code.program.threads[t].code[at];
-    (end.line, end.text) = (instr.line, instr.text.clone());
+    (end.line, end.text) = (instr.line.clone(), instr.text.clone());
     end
 }
 
@@ -126,7 +126,7 @@ fn for_values<B: Backend>(
         };
         let site = |&(u, pc): &(ThreadId, usize)| {
             let other = program.thread(u);
-            Site { thread: other.name.clone(), line: other.code[pc].line }
+            Site { thread: other.name.clone(), line: other.code[pc].line.clone() }
         };
         let helpers = poll.writers.iter().map(site).collect();
         end.waits.push(Wait { goal, helpers, only: poll.sure, missed: Vec::new() });

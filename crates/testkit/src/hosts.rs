@@ -301,13 +301,13 @@ fn host_code((t, mut line): (ThreadId, u32), thread: &mut Thread, steps: Vec<Ste
     let (mut places, mut next) = (vec![0; old.len()], 0);
     let mut ends = vec![None; old.len() + 1];
     let mut new: Vec<(Instr, Option<usize>)> = Vec::new();
-    let plain = |op: Op, text: String| Instr { op, element: Element::ONLY, line: 0, span, text };
+    let plain = |op: Op, text: String| Instr { op, element: Element::ONLY, line: 0.into(), span, text };
     for step in steps.into_iter().chain([Step::Access("int z = 0;".to_owned())]) {
         match step {
             Step::Access(code) => {
                 let lines = code.trim_end().lines().count() as u32;
                 let first = next;
-                while next < old.len() && old[next].line < line + lines {
+                while next < old.len() && old[next].line.number < line + lines {
                     places[next] = new.len();
                     new.push((old[next].clone(), Some(first)));
                     next += 1;

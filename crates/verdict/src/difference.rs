@@ -39,17 +39,19 @@ impl Relation {
 impl Place {
     /// In a sentence about several; without a line, it is something else of a program.
     pub fn long(&self) -> String {
-        match self.line {
-            0 => self.text.clone(),
-            line => format!("line {line} `{}` ({})", self.text.trim_end_matches(';'), self.thread),
+        match &self.line {
+            line if line.is_known() => {
+                format!("line {line} `{}` ({})", self.text.trim_end_matches(';'), self.thread)
+            }
+            _ => self.text.clone(),
         }
     }
 
     /// The same without the instruction.
     pub fn short(&self) -> String {
-        match self.line {
-            0 => self.text.clone(),
-            line => format!("line {line} ({})", self.thread),
+        match &self.line {
+            line if line.is_known() => format!("line {line} ({})", self.thread),
+            _ => self.text.clone(),
         }
     }
 }

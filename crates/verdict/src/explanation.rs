@@ -5,6 +5,7 @@
 //!   [`Link::holds`] says so), every chain breaks its axiom, every edit was decided by an engine.
 //! - Links name events by their position in the execution beside them.
 
+use diag::SourceLine;
 use serde::{Deserialize, Serialize};
 
 use super::{Reason, Witness};
@@ -96,7 +97,7 @@ pub struct Need {
     /// The thread's name; empty for what belongs to none.
     pub thread: String,
     /// 1-based line in the test file; 0 for what has none.
-    pub line: u32,
+    pub line: SourceLine,
     /// The instruction as written.
     pub text: String,
     /// What of it: ``the order `.release` ``.

@@ -3,6 +3,7 @@
 //! # Invariants
 //! - A [`Remedy::Changes`] was verified: the changed program was decided anew, and it does not race.
 
+use diag::SourceLine;
 use serde::{Deserialize, Serialize};
 
 use super::{Need, Reason, Witness, WitnessEvent};
@@ -69,7 +70,7 @@ pub enum Remedy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The line of the operation; 0: all accesses to a location.
-    pub line: u32,
+    pub line: SourceLine,
     /// What has to be, as a clause: ``P0's store at line 5 has `thread_scope_device` ``.
     pub text: String,
     /// Why what is there does not do; empty if the reasons of the fault say so.

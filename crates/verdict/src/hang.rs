@@ -2,9 +2,10 @@
 //!
 //! Plain data: the engines and the executor fill it in, each with what it knows, and it is printed alike.
 
-use serde::{Deserialize, Serialize};
-
 use std::fmt::Write as _;
+
+use diag::SourceLine;
+use serde::{Deserialize, Serialize};
 
 use super::{Ending, ThreadEnd};
 
@@ -40,13 +41,13 @@ pub struct Site {
     /// The thread's name.
     pub thread: String,
     /// 1-based line; 0 if it is not known.
-    pub line: u32,
+    pub line: SourceLine,
 }
 
 impl Wait {
     /// At a barrier at which those threads never arrive.
     pub fn at_barrier(absent: &[String]) -> Wait {
-        let site = |name: &String| Site { thread: name.clone(), line: 0 };
+        let site = |name: &String| Site { thread: name.clone(), line: 0.into() };
         let helpers = absent.iter().map(site).collect();
         Wait { goal: Goal::Barrier, helpers, only: true, missed: Vec::new() }
     }
@@ -82,7 +83,7 @@ impl Goal {
 
 impl Site {
     fn text(&self) -> String {
-        if self.line == 0 { self.thread.clone() } else { format!("{} line {}", self.thread, self.line) }
+        if self.line.is_known() { format!("{} line {}", self.thread, self.line) } else { self.thread.clone() }
     }
 }
 
@@ -92,7 +93,7 @@ impl ThreadEnd {
         ThreadEnd {
             thread: thread.to_owned(),
             ending: Ending::Done,
-            line: 0,
+            line: 0.into(),
             text: String::new(),
             served: true,
             waits_for: Vec::new(),
@@ -105,7 +106,7 @@ impl ThreadEnd {
 
     /// `P0 line 12`.
     fn place(&self) -> String {
-        Site { thread: self.thread.clone(), line: self.line }.text()
+        Site { thread: self.thread.clone(), line: self.line.clone() }.text()
     }
 }
 
@@ -167,7 +168,11 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
         let Some(wait) = wait else {
             text += &match end.ending {
                 Ending::Stopped => {
-                    format!("{} is not run {}", end.thread, if end.line > 0 { "any more" } else { "at all" })
+                    format!(
+                        "{} is not run {}",
+                        end.thread,
+                        if end.line.is_known() { "any more" } else { "at all" }
+                    )
                 }
                 Ending::Looping => format!("{} loops for ever", end.place()),
                 Ending::Blocked => format!("{} waits", end.place()),
@@ -193,7 +198,7 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
         let alone = wait.only && wait.helpers.iter().all(|s| s.thread == helper.thread);
         let only = if alone { "only " } else { "" };
         let _ = match wait.goal {
-            Goal::Event(_) if helper.line == 0 => write!(text, " -> "),
+            Goal::Event(_) if !helper.line.is_known() => write!(text, " -> "),
             Goal::Event(_) => write!(text, " -> {only}{} brings it -> ", helper.text()),
             Goal::Barrier => write!(text, " -> {only}{} could arrive -> ", helper.text()),
             Goal::Value(_) | Goal::Change(_) => write!(text, " -> {only}{} writes it -> ", helper.text()),
@@ -208,11 +213,11 @@ mod tests {
     use super::*;
 
     fn end(thread: &str, ending: Ending, line: u32, waits: Vec<Wait>) -> ThreadEnd {
-        ThreadEnd { ending, line, waits, ..ThreadEnd::done(thread) }
+        ThreadEnd { ending, line: line.into(), waits, ..ThreadEnd::done(thread) }
     }
 
     fn wait(goal: Goal, helpers: &[(&str, u32)]) -> Wait {
-        let site = |&(thread, line): &(&str, u32)| Site { thread: thread.into(), line };
+        let site = |&(thread, line): &(&str, u32)| Site { thread: thread.into(), line: line.into() };
         Wait { goal, helpers: helpers.iter().map(site).collect(), only: true, missed: Vec::new() }
     }
 

@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use diag::SourceLine;
 use serde::{Deserialize, Deserializer, Serialize};
 
 mod difference;
@@ -325,7 +326,7 @@ pub struct ThreadEnd {
     pub ending: Ending,
     /// 1-based line of the barrier, of the beginning of the loop, or of the last instruction of a stopped thread; 0 if
     /// there is none.
-    pub line: u32,
+    pub line: SourceLine,
     /// That instruction as written.
     pub text: String,
     /// Whether the progress model has it run as far as it can.
@@ -350,7 +351,7 @@ pub struct WitnessEvent {
     /// Thread name, or `init`.
     pub thread_name: String,
     /// 1-based line of its instruction in the test file; 0 for initial writes.
-    pub line: u32,
+    pub line: SourceLine,
     /// `R x = 1`, `W flag = 1`, `F`, `BA`, `BW`: what it did.
     pub action: String,
     /// The instruction as written.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use diag::SourceLine;
 use thiserror::Error;
 
 /// A reason, as data; how it reads is made at the end. Answers that have one are not kept, so it is never written as such.
@@ -142,7 +143,7 @@ pub struct Place {
     /// The name of its thread.
     pub thread: String,
     /// Its 1-based line in the test file; 0: none.
-    pub line: u32,
+    pub line: SourceLine,
 }
 
 impl fmt::Display for Place {

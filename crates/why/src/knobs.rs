@@ -18,7 +18,7 @@ use program::litmus::LitmusTest;
 use program::strength::{self, Order};
 use program::{
     BarrierNaming, DialectRow, EventKind, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program,
-    Scope, Space, Tags, Thread, ThreadId,
+    Scope, SourceLine, Space, Tags, Thread, ThreadId,
 };
 use verdict::{Need, Where};
 
@@ -272,13 +272,21 @@ impl Knob {
         };
         let here: Vec<Spot> = spots(&test.program).filter(there).collect();
         let all = if here.is_empty() { self.spots().collect() } else { here };
-        Need { thread: threads(&test.program, all), line: line as u32, text, what, instead, place }
+        Need {
+            thread: threads(&test.program, all),
+            line: source_line(&test.program, line as u32),
+            text,
+            what,
+            instead,
+            place,
+        }
     }
 
     fn need(&self, test: &LitmusTest, what: usize, instead: usize) -> Need {
         let program = &test.program;
         let thread = threads(program, self.spots().collect());
-        let (line, text) = self.instr(program).map_or((0, String::new()), |i| (i.line, i.text.clone()));
+        let (line, text) =
+            self.instr(program).map_or((0.into(), String::new()), |i| (i.line.clone(), i.text.clone()));
         let says = |level: usize| self.levels[level].1.clone();
         let (mut before, mut after) = (says(what), says(instead));
         // What cannot be said by one word in place of another is said by all of the instruction.
@@ -344,6 +352,12 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
         Err(_) => "?".to_owned(),
     };
     (there == old.text).then_some(Splice { span: old.span, text })
+}
+
+/// A line of a test's file, with what the code on it says of where it came from.
+fn source_line(program: &Program, number: u32) -> SourceLine {
+    let there = program.instrs().map(|(_, _, instr)| &instr.line).find(|line| line.number == number);
+    there.cloned().unwrap_or_else(|| number.into())
 }
 
 /// The line on which a statement ends, and what of it stands there.

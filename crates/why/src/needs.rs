@@ -111,7 +111,7 @@ pub(crate) fn needs(
     let gone = |n: &Need| n.instead.is_empty() || n.instead == WEAK;
     let without: Vec<Need> = spare.iter().filter(|n| gone(n)).cloned().collect();
     spare.retain(|n| {
-        gone(n) || !without.iter().any(|w| (&w.thread, w.line, &w.text) == (&n.thread, n.line, &n.text))
+        gone(n) || !without.iter().any(|w| (&w.thread, &w.line, &w.text) == (&n.thread, &n.line, &n.text))
     });
     Needs { needed, spare, given_up: None }
 }

@@ -9,7 +9,7 @@ use engine::task::Task;
 use program::edits::{Site, enough};
 use program::litmus::LitmusTest;
 use program::strength;
-use program::{LocId, Program, Scope};
+use program::{LocId, Program, Scope, SourceLine};
 use verdict::{Answer, Change, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
 
 use crate::knobs::{self, Around, Knob, Spot, Version, Written};
@@ -84,7 +84,7 @@ pub(crate) fn remedy(
         Ok(Some(setting)) => {
             let turned = search.turned(&setting);
             let mut changes: Vec<Change> = turned.flat_map(|(knob, level)| said(written, knob, level, first)).collect();
-            changes.sort_by_key(|c| c.line);
+            changes.sort_by_key(|c| c.line.number);
             Remedy::Changes(changes)
         }
         Ok(None) if search.open.is_some() => Remedy::Undecided(search.open.unwrap_or(Reason::Time)),
@@ -131,7 +131,7 @@ fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Chan
     if let (Some(object), Some(_)) = (location, knob.change(level)) {
         let text = format!("`{object}` is fine-grained shared virtual memory with atomics");
         let reason = format!("`{object}` is a buffer: operations on it reach no other device");
-        return vec![Change { line: 0, text, reason, edit: None }];
+        return vec![Change { line: 0.into(), text, reason, edit: None }];
     }
     let mut reason = reason(program, knob, location, first);
     let change = |need: Need| {
@@ -141,7 +141,7 @@ fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Chan
             Where::Instead => format!("{whose}line {line} has `{instead}`, not `{what}`"),
             _ => format!("{whose}line {line} has `{instead}` after `{text}`"),
         };
-        Change { line: *line, text, reason: std::mem::take(&mut reason), edit: Some(need) }
+        Change { line: line.clone(), text, reason: std::mem::take(&mut reason), edit: Some(need) }
     };
     knob.needs(test, 0, level).into_iter().map(change).collect()
 }
@@ -163,7 +163,7 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
             let old = strength::scope(op).unwrap_or(Scope::Thread);
             let (owner, word) = (program.thread(spots[0].0), row.scope_word(old));
             // Of the accesses that race, the fault itself says so.
-            let said = |e: &FaultEvent| (e.event.line, &e.event.thread_name) == (line, &owner.name);
+            let said = |e: &FaultEvent| (&e.event.line, &e.event.thread_name) == (&line, &owner.name);
             let out: Vec<&str> = (program.threads.iter())
                 .filter(|t| t.name != owner.name && !owner.place.same(&t.place, old))
                 .map(|t| t.name.as_str())
@@ -188,13 +188,13 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
 }
 
 /// The line of an operation, and what to call it and its copies.
-fn called(program: &Program, spots: &[Spot]) -> (u32, String) {
-    let Some(&first) = spots.first() else { return (0, String::new()) };
+fn called(program: &Program, spots: &[Spot]) -> (SourceLine, String) {
+    let Some(&first) = spots.first() else { return (0.into(), String::new()) };
     let instr = knobs::instr(program, first);
     let name = |spot: &Spot| program.thread(spot.0).name.as_str();
     let owner = match spots {
         [first, .., last] => format!("the ({} to {})", name(first), name(last)),
         _ => format!("{}'s", name(&first)),
     };
-    (instr.line, format!("{owner} {}", instr.op.noun()))
+    (instr.line.clone(), format!("{owner} {}", instr.op.noun()))
 }

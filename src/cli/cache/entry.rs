@@ -64,14 +64,14 @@ mod tests {
         let event = WitnessEvent {
             thread: Some(1),
             thread_name: "P1".into(),
-            line: 4,
+            line: 4.into(),
             action: "R x = \"1\"\n".into(),
             text: "ld.weak r0, x".into(),
         };
         let end = ThreadEnd {
             thread: "P1".into(),
             ending: Ending::Looping,
-            line: 7,
+            line: 7.into(),
             text: "é".into(),
             served: true,
             waits_for: vec!["P0".into()],
@@ -89,7 +89,7 @@ mod tests {
             derived: vec![("hb".into(), vec![(1, 0)])],
             styles: vec![("rf".into(), Style::ReadsFrom)],
         };
-        let change = Change { line: 3, text: "a".into(), reason: "b".into(), edit: None };
+        let change = Change { line: 3.into(), text: "a".into(), reason: "b".into(), edit: None };
         let fault = Fault {
             flag: "race".into(),
             relation: "data-race".into(),

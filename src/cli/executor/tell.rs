@@ -112,7 +112,7 @@ pub(super) fn hazards(test: &LitmusTest, observation: &Observation, faults: Opti
     let part = |&(thread, instr): &(usize, usize)| {
         let thread = &test.program.threads[thread];
         let instr = &thread.code[instr];
-        Part { thread: thread.name.clone(), line: instr.line, text: instr.text.clone() }
+        Part { thread: thread.name.clone(), line: instr.line.clone(), text: instr.text.clone() }
     };
     let names = simt::location_names(test);
     let one = |h: &record::Hazard| Hazard {

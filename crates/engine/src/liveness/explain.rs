@@ -95,7 +95,7 @@ impl Teller<'_, '_> {
             }
         };
         if let Some(instr) = at.and_then(|i| thread.code.get(i)) {
-            (end.line, end.text) = (instr.line, instr.text.clone());
+            (end.line, end.text) = (instr.line.clone(), instr.text.clone());
         }
         end
     }
@@ -239,5 +239,5 @@ impl Teller<'_, '_> {
 
 fn site(program: &Program, t: ThreadId, pc: usize) -> Site {
     let thread = program.thread(t);
-    Site { thread: thread.name.clone(), line: thread.code[pc].line }
+    Site { thread: thread.name.clone(), line: thread.code[pc].line.clone() }
 }

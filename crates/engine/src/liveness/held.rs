@@ -127,7 +127,7 @@ impl Teller<'_> {
             end.polls.push((place.clone(), memory.show_in(program, at, poll.seen)));
             let site = |&(u, pc): &(ThreadId, usize)| {
                 let by = program.thread(u);
-                Site { thread: by.name.clone(), line: by.code[pc].line }
+                Site { thread: by.name.clone(), line: by.code[pc].line.clone() }
             };
             let goal = match &poll.wanted {
                 Some(wanted) => Goal::Value(memory.awaited(program, at, wanted, poll.seen)),
@@ -138,7 +138,7 @@ impl Teller<'_> {
         }
         end.ending = Ending::Looping;
         end.why = format!("loops for ever{}", reading(&end.polls));
-        (end.line, end.text) = (thread.code[header].line, thread.code[header].text.clone());
+        (end.line, end.text) = (thread.code[header].line.clone(), thread.code[header].text.clone());
         end
     }
 
@@ -165,7 +165,7 @@ impl Teller<'_> {
                 end.ending = Ending::Blocked;
                 end.why = format!("waits for ever: {why}");
                 if let Some((_, call)) = point.site(self.program) {
-                    (end.line, end.text) = (call.line, call.text.clone());
+                    (end.line, end.text) = (call.line.clone(), call.text.clone());
                 }
             }
         }
@@ -186,7 +186,7 @@ impl Teller<'_> {
     fn wait(&self, node: Node) -> Wait {
         let mut helpers = Vec::new();
         self.bringers(node, &mut BTreeSet::new(), &mut helpers);
-        helpers.sort_by(|a: &Site, b| (&a.thread, a.line).cmp(&(&b.thread, b.line)));
+        helpers.sort_by(|a: &Site, b| (&a.thread, &a.line).cmp(&(&b.thread, &b.line)));
         helpers.dedup();
         Wait { goal: Goal::Event(self.goal(node)), helpers, only: true, missed: Vec::new() }
     }
@@ -219,13 +219,13 @@ impl Teller<'_> {
         let host = self.program.host.as_deref().expect("a host program");
         let of_command = |c: CommandId, found: &mut Vec<Site>| {
             let names = host.command(c).threads.iter().map(|t| self.program.thread(*t).name.clone());
-            found.extend(names.map(|thread| Site { thread, line: 0 }));
+            found.extend(names.map(|thread| Site { thread, line: 0.into() }));
         };
         match node {
             Node::Call(_) | Node::Enqueue(_) => {
                 let site = node.site(self.program);
                 let thread = |t| self.program.thread(t).name.clone();
-                found.extend(site.map(|(t, i)| Site { thread: thread(t), line: i.line }));
+                found.extend(site.map(|(t, i)| Site { thread: thread(t), line: i.line.clone() }));
             }
             Node::User(h) => {
                 let sets = host.call_ids().filter(|c| host.call(*c).op == HostOp::SetUser(h));

@@ -32,7 +32,7 @@ pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 pub(crate) fn place(program: &Program, (thread, at): (ThreadId, usize)) -> Place {
     let thread = program.thread(thread);
     let instr = &thread.code[at];
-    Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line }
+    Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line.clone() }
 }
 
 /// A test's guarded event graph.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::toml::is_identifier;
 use super::write::{quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
-use crate::isa::ptx::{Unit, bits_named, type_named};
+use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::Ty;
 
@@ -377,19 +377,17 @@ impl Source {
                 regs.iter().map(|(name, value)| format!("{} = {value}", toml_key(name))).collect();
             let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
         }
-        let lines: Vec<String> =
-            parts.iter().map(|(_, start)| self.file.line_column(*start).0.to_string()).collect();
-        let _ = writeln!(
-            out,
-            "# From line{} {} of {}.",
-            if lines.len() > 1 { "s" } else { "" },
-            lines.join(", "),
-            self.file.name.replace(char::is_control, " ")
-        );
         // A line end behind the opening quotes is no part of a string.
         out.push_str("code = '''\n");
+        // Names are between quotation marks, in a string of TOML in which `${` begins a placeholder.
+        let plain = |name: &str| name.replace(|c: char| c.is_control() || "\"'$".contains(c), "_");
+        let named: BTreeSet<i64> = parts.iter().flat_map(|(text, _)| files_named(text)).collect();
+        for (number, name) in self.module.files.iter().filter(|(number, _)| named.contains(number)) {
+            let _ = writeln!(out, ".file {number} \"{}\"", plain(name));
+        }
         let mut places = Vec::new();
         for (text, start) in &parts {
+            let _ = writeln!(out, "#line {} \"{}\"", self.file.line_column(*start).0, plain(&self.file.name));
             places.push((out.len()..out.len() + text.len(), *start));
             out.push_str(text);
         }

@@ -1,7 +1,7 @@
 //! Unit tests of the mappings: every row, scopes, barriers, branches.
 
 use super::*;
-use diag::{Diagnostic, SourceFile};
+use diag::{Diagnostic, SourceFile, SourceLine};
 use program::Dialect;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId, Scope, Tags,
@@ -252,7 +252,7 @@ fn branches_go_where_they_went() {
     let branch = |target| Op::Branch { cond: Expr::Const(1), target };
     let ops = [branch(3), load.clone(), fence, load, branch(1), branch(6)];
     let line = |(i, op): (usize, Op)| {
-        let (span, line, text) = (Span::new(i, i + 1), i as u32, i.to_string());
+        let (span, line, text) = (Span::new(i, i + 1), SourceLine::from(i as u32), i.to_string());
         Instr { op, element: Element::ONLY, span, line, text }
     };
     let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
@@ -269,7 +269,7 @@ fn branches_go_where_they_went() {
     assert_eq!(mapped.dialect, Dialect::Ptx);
     let code = &mapped.threads[0].code;
     // 0: branch; 1, 2: load; 3, 4: load; 5, 6: branches.
-    assert_eq!(code.iter().map(|i| i.line).collect::<Vec<_>>(), [0, 1, 1, 3, 3, 4, 5]);
+    assert_eq!(code.iter().map(|i| i.line.number).collect::<Vec<_>>(), [0, 1, 1, 3, 3, 4, 5]);
     let targets = code.iter().filter_map(|i| i.op.target());
     assert_eq!(targets.collect::<Vec<_>>(), [3, 1, 7]);
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::sentence;
 use crate::execution::{WitnessObject, witness};
+use diag::SourceLine;
 use verdict::{Breach, Explanation, Link, MissingLink, Need, Reason, Where, Witness};
 
 /// The value of the key.
@@ -67,7 +68,8 @@ struct NeedsObject<'a> {
 #[derive(Serialize)]
 struct NeedObject<'a> {
     thread: &'a str,
-    line: u32,
+    #[serde(flatten)]
+    line: &'a SourceLine,
     text: &'a str,
     what: &'a str,
     instead: &'a str,
@@ -139,5 +141,5 @@ fn link_object<'a>(witness: &Witness, link: &'a Link) -> LinkObject<'a> {
 
 fn need_object(need: &Need) -> NeedObject<'_> {
     let Need { thread, line, text, what, instead, place } = need;
-    NeedObject { thread, line: *line, text: text.trim(), what, instead, place: *place }
+    NeedObject { thread, line, text: text.trim(), what, instead, place: *place }
 }

@@ -182,8 +182,8 @@ impl Scene {
                 thread,
                 role: if thread.is_none() { Role::Init } else { Role::Step },
                 action: format!("{}: {}", letter(e), event.action),
-                code: match (event.line, code.is_empty()) {
-                    (0, _) => code.to_owned(),
+                code: match (&event.line, code.is_empty()) {
+                    (line, _) if !line.is_known() => code.to_owned(),
                     (line, true) => format!("line {line}"),
                     (line, false) => format!("{line}: {code}"),
                 },
@@ -231,10 +231,8 @@ impl Scene {
         for end in &witness.ends {
             let seat = self.seats.iter().position(|s| s.thread == end.thread);
             at.push(seat.map(|seat| {
-                let code = match end.line {
-                    0 => String::new(),
-                    line => format!("{line}: {}", end.text.trim()),
-                };
+                let code =
+                    if end.line.is_known() { format!("{}: {}", end.line, end.text.trim()) } else { String::new() };
                 let action = end.ending.word().to_owned();
                 let (mark, on_cycle) = (None, false);
                 let event = Event { thread: Some(seat), role: Role::End, action, code, mark, on_cycle };

@@ -27,7 +27,7 @@ use program::host::{
     Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
     LaneKind, Node, Origin, Query, Ref,
 };
-use program::{Scope, ThreadId};
+use program::{Scope, SourceLine, ThreadId};
 pub(super) use tell::{held, unmet};
 
 /// How far a command is.
@@ -421,8 +421,8 @@ fn members(host: &HostProgram, command: CommandId, group: u32) -> impl Iterator<
 }
 
 /// The line of a call, and who makes it.
-fn call_site(code: &Code, call: CallId) -> (usize, u32) {
+fn call_site(code: &Code, call: CallId) -> (usize, SourceLine) {
     let thread = host(code).call(call).thread;
     let at = Node::Call(call).site(&code.program);
-    (usize::from(thread.0), at.map_or(0, |(_, i)| i.line))
+    (usize::from(thread.0), at.map_or(0.into(), |(_, i)| i.line.clone()))
 }

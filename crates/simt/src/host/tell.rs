@@ -16,7 +16,7 @@ pub(crate) fn held<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thr
     for cond in open(code, state, threads, t) {
         let mut helpers = Vec::new();
         bringers(code, state, threads, cond, 0, &mut helpers);
-        helpers.sort_by(|a: &Site, b| (&a.thread, a.line).cmp(&(&b.thread, b.line)));
+        helpers.sort_by(|a: &Site, b| (&a.thread, &a.line).cmp(&(&b.thread, &b.line)));
         helpers.dedup();
         waits.push(Wait { goal: Goal::Event(text(code, cond)), helpers, only: true, missed: Vec::new() });
     }
@@ -100,7 +100,10 @@ fn bringers<C: Default>(
                 }
                 Origin::Device { thread, .. } => {
                     let at = Node::Enqueue(c).site(&code.program);
-                    found.push(Site { thread: name(usize::from(thread.0)), line: at.map_or(0, |(_, i)| i.line) });
+                    found.push(Site {
+                        thread: name(usize::from(thread.0)),
+                        line: at.map_or(0.into(), |(_, i)| i.line.clone()),
+                    });
                 }
                 Origin::Start => {}
             },
@@ -121,7 +124,7 @@ fn bringers<C: Default>(
             }
             Stage::Submitted => match host.command(c).threads.first() {
                 // Its own threads say what it waits for.
-                Some(t) => found.push(Site { thread: name(usize::from(t.0)), line: 0 }),
+                Some(t) => found.push(Site { thread: name(usize::from(t.0)), line: 0.into() }),
                 None => {
                     let waits = state.item(c).map(|i| i.waits.clone()).unwrap_or_default();
                     waits.into_iter().for_each(|w| bringers(code, state, threads, w, depth + 1, found));
@@ -129,7 +132,7 @@ fn bringers<C: Default>(
             },
             Stage::Running => {
                 let own = host.command(c).threads.iter().map(|t| usize::from(t.0)).filter(|&t| alive(t));
-                found.extend(own.map(|t| Site { thread: name(t), line: 0 }));
+                found.extend(own.map(|t| Site { thread: name(t), line: 0.into() }));
             }
             Stage::Ended | Stage::Complete => {
                 let child = |d: &CommandId| matches!(host.command(*d).origin, Origin::Device { parent, .. } if parent == c);

@@ -22,6 +22,7 @@ use super::place::place;
 use super::record::{Event, Hazard, HazardKind};
 use super::schedule::Recorded;
 use order::{Asked, Order, Touch};
+use program::SourceLine;
 
 /// One of the two accesses of a race.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,7 @@ pub struct Side {
     /// Where it runs: block, warp and lane, or the host.
     pub place: String,
     /// The line of the instruction in the test's file.
-    pub line: u32,
+    pub line: SourceLine,
     /// The instruction as written.
     pub text: String,
     /// Whether it writes.
@@ -149,8 +150,8 @@ fn add(code: &Code, events: &[Event], recorded: &Recorded, known: &mut Vec<Race>
     for found in pairs {
         let sides = [side(code, &found.first), side(code, &found.second)];
         let same = |r: &&mut Race| {
-            (r.first.line, &r.first.text, r.second.line, &r.second.text)
-                == (sides[0].line, &sides[0].text, sides[1].line, &sides[1].text)
+            (&r.first.line, &r.first.text, &r.second.line, &r.second.text)
+                == (&sides[0].line, &sides[0].text, &sides[1].line, &sides[1].text)
         };
         if let Some(race) = known.iter_mut().find(same) {
             race.count += 1;
@@ -234,7 +235,7 @@ fn side(code: &Code, past: &Past) -> Side {
         thread,
         name: t.name.clone(),
         place: place(&code.program, thread),
-        line: instr.line,
+        line: instr.line.clone(),
         text: instr.text.clone(),
         write,
     }

@@ -14,7 +14,7 @@ use front::litmus::{Splice, respelled};
 use program::edits::{Change, Edit, Fence, Site, edited, fence_text};
 use program::litmus::LitmusTest;
 use program::strength::{self, Order};
-use program::{Op, Program, Scope, ThreadId};
+use program::{Op, Program, Scope, SourceLine, ThreadId};
 
 use super::costs::Costs;
 use crate::knobs::{Around, Knob, Spot, instr, rewritten, said, sites_of, spots};
@@ -96,7 +96,7 @@ impl Choice {
     }
 
     /// An option in words, and the line and threads it is about.
-    pub(super) fn says(&self, test: &LitmusTest, option: usize) -> (String, u32, String) {
+    pub(super) fn says(&self, test: &LitmusTest, option: usize) -> (String, SourceLine, String) {
         let program = &test.program;
         let text = &test.file.text;
         let one = |spot: &Spot| instr(program, *spot);
@@ -125,12 +125,13 @@ impl Choice {
             let behind = |spot: &&Spot| one(spot).span.start >= at && one(spot).op.is_visible();
             let all: Vec<Spot> = spots(program).filter(|spot| names.contains(&spot.0)).collect();
             let next = all.iter().filter(behind).min_by_key(|spot| one(spot).span.start);
-            let (line, before) = next.map_or((0, ""), |spot| (one(spot).line, one(spot).text.as_str()));
+            let (line, before) =
+                next.map_or((0.into(), ""), |spot| (one(spot).line.clone(), one(spot).text.as_str()));
             let fence = self.texts[option].first().map_or("", |s| s.text.trim().trim_end_matches(';').trim());
             let fence = if fence.is_empty() { "no fence".to_owned() } else { format!("`{fence}`") };
             return (format!("{fence} before `{before}`"), line, threads);
         }
-        let Some(first) = self.spots.first().map(one) else { return (String::new(), 0, threads) };
+        let Some(first) = self.spots.first().map(one) else { return (String::new(), 0.into(), threads) };
         let span = self.texts.iter().flatten().fold(first.span, |all, splice| all.to(splice.span));
         // What concerns several lines, such as a scope in a declaration, is said line by line.
         let mut pieces = vec![span];
@@ -165,7 +166,7 @@ impl Choice {
             "" => format!("no `{own}`"),
             new => format!("`{new}` in place of `{own}`"),
         };
-        (says, first.line, threads)
+        (says, first.line.clone(), threads)
     }
 }
 

@@ -25,6 +25,7 @@ use cat::model::ir::Model;
 use engine::{Engine, Limits};
 use front::litmus::Splice;
 use front::mapping::Mapping;
+use program::SourceLine;
 use program::litmus::LitmusTest;
 use program::options::Setting as ModelOption;
 use verdict::{Reason, Verdict};
@@ -186,7 +187,7 @@ pub struct Part {
     /// What, and instead of what.
     pub text: String,
     /// Its line in the file as it is.
-    pub line: u32,
+    pub line: SourceLine,
     /// The threads that have it.
     pub threads: String,
 }

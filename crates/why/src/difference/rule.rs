@@ -194,7 +194,7 @@ impl Difference<'_> {
         let narrow = || {
             let found = narrow.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true))?;
             // What locations are is no change of the code: it names the rule, and the explanation's changes are the places.
-            let of_code = found.places.iter().any(|place| place.line > 0);
+            let of_code = found.places.iter().any(|place| place.line.is_known());
             Some(match self.lacking() {
                 Some(lacking) if lacking.rule == found.rule => lacking,
                 Some(lacking) if !of_code => Cause { rule: found.rule, ..lacking },
@@ -402,11 +402,11 @@ impl Difference<'_> {
                 Site::Instr(t, i) => {
                     let thread = self.program().thread(t);
                     let instr = &thread.code[i];
-                    Place { thread: thread.name.clone(), line: instr.line, text: instr.text.clone() }
+                    Place { thread: thread.name.clone(), line: instr.line.clone(), text: instr.text.clone() }
                 }
                 Site::Thread(t) => {
                     let thread = self.program().thread(t).name.clone();
-                    Place { text: format!("the place of {thread}"), thread, line: 0 }
+                    Place { text: format!("the place of {thread}"), thread, line: 0.into() }
                 }
                 Site::Location(l) => {
                     let location = self.program().location(l);
@@ -415,7 +415,7 @@ impl Difference<'_> {
                         LocationKind::Object { .. } => "which is local memory",
                     };
                     let text = format!("location `{}`, {what}", location.name);
-                    Place { thread: String::new(), line: 0, text }
+                    Place { thread: String::new(), line: 0.into(), text }
                 }
             };
             if !places.contains(&place) {
@@ -512,5 +512,5 @@ fn cycle_of_values(witness: &Witness) -> Vec<Place> {
 
 /// The instruction of an event.
 pub(super) fn place_of(event: &WitnessEvent) -> Place {
-    Place { thread: event.thread_name.clone(), line: event.line, text: event.text.clone() }
+    Place { thread: event.thread_name.clone(), line: event.line.clone(), text: event.text.clone() }
 }

@@ -36,10 +36,10 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
     // From the end, so that numbers stay true; what comes before an instruction while that reads as it is named.
     edits.sort_by_key(|edit| {
         let rank = [Where::Before, Where::Instead, Where::After].iter().position(|place| *place == edit.place);
-        (std::cmp::Reverse(edit.line), rank)
+        (std::cmp::Reverse(edit.line.number), rank)
     });
     for edit in edits {
-        let at = (edit.line as usize).checked_sub(1).ok_or(format!("no line: {edit:?}"))?;
+        let at = (edit.line.number as usize).checked_sub(1).ok_or(format!("no line: {edit:?}"))?;
         let line = lines.get(at).ok_or("beyond the end")?.clone();
         match edit.place {
             Where::Instead => {
@@ -115,7 +115,7 @@ fn check(
         judge(&new).ok_or("the mapping has no words for it".to_owned())
     };
     // A proxy is said in words: it takes another instruction.
-    let in_words = |edit: &Need| edit.line == 0 || edit.what == "its proxy";
+    let in_words = |edit: &Need| !edit.line.is_known() || edit.what == "its proxy";
     let in_code = |edits: &[Need]| !edits.is_empty() && !edits.iter().any(in_words);
     if test.condition.is_some() {
         let answer = new().with_explanations().reachability(None, negate);

@@ -181,7 +181,7 @@ impl<'a> Lowering<'a, '_> {
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
         let (span, line, text) = self.current.clone();
-        self.code.push(Instr { op, element: Element::ONLY, span, line, text });
+        self.code.push(Instr { op, element: Element::ONLY, span, line: line.into(), text });
         self.code.len() - 1
     }
 

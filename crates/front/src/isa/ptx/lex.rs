@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Fraction(f64),
     /// A number that is no integer or does not fit.
     BadNumber,
+    /// What is between two quotation marks on one line, with these.
+    Str,
     /// One punctuation character.
     Punct(char),
     /// End of a line.
@@ -57,6 +59,10 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                     Kind::OpenComment
                 }
             },
+            b'"' if string(&text[at + 1..]).is_some() => {
+                at += 2 + string(&text[at + 1..]).unwrap_or_default();
+                Kind::Str
+            }
             b'0'..=b'9' => {
                 while bytes.get(at).is_some_and(|&c| c.is_ascii_alphanumeric() || c == b'.' || c == b'_') {
                     at += 1;
@@ -91,6 +97,11 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
     }
     tokens.push(Token { kind: Kind::End, range: text.len()..text.len() });
     tokens
+}
+
+/// How long what stands before the closing quotation mark is.
+fn string(text: &str) -> Option<usize> {
+    text.find(['"', '\n']).filter(|&n| text[n..].starts_with('"'))
 }
 
 fn is_word_start(b: u8) -> bool {

@@ -17,7 +17,7 @@ use super::regs::{Regs, bare, is_half};
 use super::table::{GroupKind, Matched, PRED, Quals, Role, Row};
 use super::{Env, Item, Lowered, Unit};
 use crate::isa::Symbols;
-use diag::{Diagnostic, Sink, Span};
+use diag::{Diagnostic, Sink, SourceLine, Span};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register,
     Scope, Space, Tags, Ty,
@@ -107,7 +107,7 @@ pub(super) struct Emit<'a, 's> {
     leaves: bool,
     /// The current instruction has an address in a register and no type.
     pub(super) through_register: bool,
-    current: (Span, u32, String),
+    current: (Span, SourceLine, String),
     /// All lanes of the warp come here together, since the start or a barrier: without a label or branch in between.
     pub(super) converged: bool,
     /// What is known of registers in front of items that asked.
@@ -206,7 +206,7 @@ fn lower_with(
         untyped: Vec::new(),
         leaves: false,
         through_register: false,
-        current: (Span::default(), 0, String::new()),
+        current: (Span::default(), SourceLine::default(), String::new()),
         converged: true,
         known,
         asking: Vec::new(),
@@ -428,7 +428,9 @@ impl<'a> Emit<'a, '_> {
     fn instruction(&mut self, m: &'a Matched, at: usize) {
         let span = self.unit.text.span(m.raw.range.clone());
         let text = self.str(&m.raw.range).split_whitespace().collect::<Vec<_>>().join(" ");
-        self.current = (span, self.sink.line(span.start), text);
+        let number = self.sink.line(span.start);
+        let line = SourceLine { number, origin: self.unit.origins.of(number) };
+        self.current = (span, line, text);
         let (most, given) = (m.row.operands.len(), m.raw.operands.len());
         if given > most || given < most - m.row.optional {
             let name = self.str(&m.raw.opcode);

@@ -44,6 +44,7 @@ mod multimem;
 mod names;
 mod needs;
 mod operands;
+mod origin;
 mod outside;
 #[cfg(test)]
 mod page;
@@ -58,6 +59,7 @@ mod tests;
 mod unknown;
 
 use super::Symbols;
+use origin::Origins;
 use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
@@ -68,6 +70,7 @@ pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
 pub(crate) use mbarrier::{away_by, of_some_rank, stride};
 pub(super) use memory::{asks_space, is_non_coherent};
+pub(crate) use origin::files_named;
 pub use print::{Unprintable, opcode, print};
 pub(crate) use table::PRED;
 pub use table::{Row, bits_named, rows, type_named};
@@ -76,6 +79,7 @@ pub use table::{Row, bits_named, rows, type_named};
 pub struct Unit {
     text: MappedText,
     items: Vec<Item>,
+    origins: Origins,
     /// Some statements could not be parsed, so nobody knows what they write.
     incomplete: bool,
     /// Names in instructions that have no row; they may be registers that these write.
@@ -142,6 +146,7 @@ impl Unit {
         let mut items = Vec::new();
         let mut suspects = HashSet::new();
         let errors = sink.errors();
+        let origins = Origins::read(&text, sink);
         let text = expand::expand(&text, sink).unwrap_or(text);
         let stmts = parse::parse(&text, sink);
         let incomplete = sink.errors() > errors;
@@ -162,7 +167,7 @@ impl Unit {
                 }
             }
         }
-        Unit { text, items, incomplete, suspects }
+        Unit { text, items, origins, incomplete, suspects }
     }
 
     /// Records the types of all accesses to named locations. Unless `strict`, adds the locations that are not

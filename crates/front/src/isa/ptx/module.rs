@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use super::lex::{Kind, lex};
 use super::needs::Made;
+use super::origin;
 use super::table::bits_named;
 use diag::{Cursor, Sink, Span};
 use program::Ty;
@@ -29,6 +30,8 @@ pub struct Module {
     pub functions: Vec<Function>,
     /// Variables at module scope.
     pub variables: Vec<Variable>,
+    /// Sources that `.loc` directives name: number and name.
+    pub files: Vec<(i64, String)>,
 }
 
 /// A function that kernels call.
@@ -204,7 +207,13 @@ impl Reader<'_> {
         match self.word() {
             ".version" | ".address_size" | ".file" | ".loc" | ".pragma" => {
                 let (bits, version) = (self.word() == ".address_size", self.word() == ".version");
+                let file = self.word() == ".file";
                 self.next();
+                if file {
+                    let operands = [self.tokens.token_at(0).clone(), self.tokens.token_at(1).clone()];
+                    let found = origin::file(self.text, &operands).map(|(number, name)| (number, name.to_owned()));
+                    self.module.files.extend(found);
+                }
                 if version {
                     let line = self.text[self.tokens.range().start..].lines().next().unwrap_or_default();
                     let number = line.split_whitespace().next().and_then(|word| word.split_once('.'));
@@ -297,7 +306,7 @@ impl Reader<'_> {
                 ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".explicitcluster"
                 | ".maxclusterrank" | ".noreturn" | ".pragma" | ".blocksareclusters" | ".local_maxnreg" => {
                     self.next();
-                    while matches!(self.tokens.peek(), Kind::Int(_) | Kind::Punct(',' | ';' | '"')) {
+                    while matches!(self.tokens.peek(), Kind::Int(_) | Kind::Str | Kind::Punct(',' | ';')) {
                         self.next();
                     }
                 }

@@ -184,6 +184,15 @@ impl Parser<'_> {
             return Ok(());
         }
         let start = self.tokens.range().start;
+        if self.eat('#') {
+            let is_line = self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()) == "line";
+            let numbered = matches!(self.tokens.peek_at(1), Kind::Int(n) if u32::try_from(n).is_ok());
+            if !is_line || !numbered || self.tokens.peek_at(2) != Kind::Str {
+                return self.fail("`line`, the number of the next line and its file, as in `#line 17 \"k.ptx\"`");
+            }
+            self.skip_statement();
+            return Ok(());
+        }
         if self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()).starts_with('.') {
             return self.directive();
         }

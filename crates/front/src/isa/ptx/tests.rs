@@ -707,6 +707,9 @@ fn mistakes_have_names() {
         ("mov.u32 r0, %tid.x", "unknown-register"),
         (".shared .u32 y;", "unsupported-directive"),
         ("ld.weak r0 x", "syntax"),
+        ("#line 17\nst.weak x, 1", "syntax"),
+        ("#line -1 \"k.ptx\"\nst.weak x, 1", "syntax"),
+        ("#include \"k.ptx\"\nst.weak x, 1", "syntax"),
         ("/* x", "unterminated-comment"),
         ("mov r0, 99999999999999999999", "bad-number"),
     ] {
@@ -758,6 +761,28 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
     let count = lower("ld.u32 n, [a]; mbarrier.arrive.b64 _, [b], n");
     let address = count.threads[0].code[1].op.address().expect("an operation on an object");
     assert!(matches!(address, Expr::Select(..)), "a count that does not fit makes no address");
+}
+
+/// Lines follow each other, through comments; what `.loc` says holds up to the next one, for the code of a function at each call of it;
+/// lines of a library, and those that stand for nothing, are not told.
+#[test]
+fn instructions_say_where_they_came_from() {
+    let origins = |code: &str| -> Vec<String> {
+        lower(code).threads[0].code.iter().map(|i| i.line.came_from().trim().to_owned()).collect()
+    };
+    assert_eq!(origins("st.weak x, 1"), [""]);
+    let numbered = "st.weak x, 1\n#line 40 \"a/k.ptx\"\n/*\n*/ st.weak x, 2;\nL: st.weak x,\n3\n#line 7 \"l.ptx\"\nst.weak x, 4";
+    assert_eq!(origins(numbered), ["", "[k.ptx:41]", "[k.ptx:42]", "[l.ptx:7]"]);
+    let source = ".file 1 \"/s/k.cu\"\n.file 2 \"/lib/a.h\"\n.file 3 \"/s/own/b.h\"\n.loc 1 5 1\nst.weak x, 1\n\
+                  .loc 1 6 1\n.loc 3 9 1, function_name $f, inlined_at 1 6 1\nst.weak x, 2\n\
+                  .loc 2 8 1, function_name $g, inlined_at 3 9 1\nst.weak x, 3\n.loc 1 0 0\nst.weak x, 4\n\
+                  .loc 9 1 1\nst.weak x, 5\n#line 4 \"k.ptx\"\nst.weak x, 6";
+    let both = "[k.cu:6, b.h:9]";
+    assert_eq!(origins(source), ["[k.cu:5]", both, both, "", "", "[k.ptx:4]"]);
+    let called = "#line 3 \"k.ptx\"\n.func f() {\nst.weak x, 1;\nret;\n}\n#line 20 \"k.ptx\"\ncall f;\nst.weak x, 2;\ncall f;";
+    // Behind the code of a function stands what comes back from it.
+    let at = [4, 5, 20, 21, 4, 5, 22].map(|line| format!("[k.ptx:{line}]"));
+    assert_eq!(origins(called), at);
 }
 
 #[test]

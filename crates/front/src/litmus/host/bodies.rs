@@ -236,7 +236,7 @@ impl<'a> Bodies<'a> {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
         let (span, text) = (request.span, &request.name);
-        let instr = |op| Instr { op, element: Element::ONLY, span, line: 0, text: text.clone() };
+        let instr = |op| Instr { op, element: Element::ONLY, span, line: 0.into(), text: text.clone() };
         let code: Vec<Instr> = ops.into_iter().map(instr).collect();
         let regs = vec![Register { name: "copied".to_string(), ty, init: Init::Int(0) }];
         let thread = Thread { name: String::new(), place, regs, code, source: String::new() };
@@ -279,7 +279,7 @@ impl<'a> Bodies<'a> {
                 }
                 Draft::Made(mut thread) => {
                     for instr in &mut thread.code {
-                        instr.line = sink.line(instr.span.start);
+                        instr.line = sink.line(instr.span.start).into();
                     }
                     all[at] = Some(Lowered { thread, requests: Vec::new(), untyped: None });
                 }

@@ -68,7 +68,7 @@ fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
     let of = |w: &Witness, thread: Option<usize>| -> Vec<usize> {
         (0..w.events.len()).filter(|&e| w.events[e].thread == thread).collect()
     };
-    let alike = |a: &WitnessEvent, b: &WitnessEvent| (a.line, &a.action) == (b.line, &b.action);
+    let alike = |a: &WitnessEvent, b: &WitnessEvent| (&a.line, &a.action) == (&b.line, &b.action);
     let mut place = vec![None; changed.events.len()];
     // Only initial writes that something refers to are shown.
     for e in of(changed, None) {

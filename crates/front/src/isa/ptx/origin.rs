@@ -1,0 +1,143 @@
+//! Where code came from, as it says itself: `#line` names a line of a module, `.file` and `.loc` those of a source.
+//!
+//! # Invariants
+//! - What stands on a line of the test came from one place; a line that stands for several, as that of a placeholder may, from none.
+//! - Lines of a source are those in the folder of the kernel and below: what is inlined from elsewhere is a library's, and is told by
+//!   the line that it is inlined at.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Lexical Elements*: Source Format (`#line`); *Directives*: Debugging Directives (`.file`, `.loc` with `inlined_at`).
+//! - C23 6.10.5: the line behind `#line n "file"` is line n of that file.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::lex::{Kind, lex};
+use diag::{MappedText, Origin, Sink, Token};
+
+/// By line of the test, where what stands there came from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origins(HashMap<u32, Vec<Origin>>);
+
+/// A file, a line and a column of it, by number.
+type Spot = [i64; 3];
+
+/// What is written between quotation marks.
+pub(super) fn unquoted(text: &str) -> &str {
+    text.trim_matches('"')
+}
+
+/// What a `.file` directive says, whose operands begin here: its number, and its name.
+pub(super) fn file<'a>(text: &'a str, operands: &[Token<Kind>]) -> Option<(i64, &'a str)> {
+    match operands {
+        [Token { kind: Kind::Int(number), .. }, Token { kind: Kind::Str, range }, ..] => {
+            Some((*number, unquoted(&text[range.clone()])))
+        }
+        _ => None,
+    }
+}
+
+/// The numbers of files that `.loc` directives of a text name.
+pub(crate) fn files_named(text: &str) -> Vec<i64> {
+    let tokens = lex(text);
+    let is_place = |words: &&[Token<Kind>]| words[0].kind == Kind::Word && &text[words[0].range.clone()] == ".loc";
+    let named = |words: &[Token<Kind>]| if let Kind::Int(file) = words[1].kind { Some(file) } else { None };
+    tokens.windows(2).filter(is_place).filter_map(named).collect()
+}
+
+impl Origins {
+    /// What a text says of itself.
+    pub(super) fn read(text: &MappedText, sink: &Sink) -> Origins {
+        let all = text.as_str();
+        if !all.contains("#line") && !all.contains(".loc") {
+            return Origins::default();
+        }
+        let word = |range: &Range<usize>| &all[range.clone()];
+        let tokens = lex(all);
+        let lines: Vec<&[Token<Kind>]> = tokens.split(|t| t.kind == Kind::Newline).collect();
+        let directive = |line: &[Token<Kind>], name: &str| {
+            line.first().is_some_and(|first| first.kind == Kind::Word && word(&first.range) == name)
+        };
+        let files = lines.iter().filter(|line| directive(line, ".file")).filter_map(|line| file(all, &line[1..]));
+        let files: HashMap<i64, &str> = files.collect();
+        let mut found = Origins::default();
+        let mut inlined: HashMap<Spot, Spot> = HashMap::new();
+        // The file and the line of what stands at line `at` of the text.
+        let mut module: Option<(usize, u32, &str)> = None;
+        let mut source: Vec<Origin> = Vec::new();
+        let (mut at, mut counted) = (0, 0);
+        for line in lines {
+            let Some(first) = line.first() else { continue };
+            at += all[counted..first.range.start].matches('\n').count();
+            counted = first.range.start;
+            if let Some((number, name)) = line_directive(all, line) {
+                (module, source) = (Some((at + 1, number, name)), Vec::new());
+                continue;
+            }
+            if directive(line, ".loc") {
+                let numbers = |tokens: &[Token<Kind>]| -> Option<Spot> {
+                    let number = |t: &Token<Kind>| if let Kind::Int(n) = t.kind { Some(n) } else { None };
+                    tokens.get(..3)?.iter().map(number).collect::<Option<Vec<_>>>()?.try_into().ok()
+                };
+                let Some(spot) = numbers(&line[1..]) else { continue };
+                let by = line.iter().position(|t| t.kind == Kind::Word && word(&t.range) == "inlined_at");
+                if let Some(caller) = by.and_then(|by| numbers(&line[by + 1..])) {
+                    inlined.insert(spot, caller);
+                }
+                source = chain(spot, &inlined, &files);
+                continue;
+            }
+            let of_module = module.map(|(from, number, name)| Origin {
+                file: name.to_owned(),
+                line: number.saturating_add((at - from) as u32),
+            });
+            let origin: Vec<Origin> = source.iter().cloned().chain(of_module).collect();
+            let here = sink.line(text.span(first.range.clone()).start);
+            let known = found.0.entry(here).or_insert_with(|| origin.clone());
+            if *known != origin {
+                known.clear();
+            }
+        }
+        found
+    }
+
+    /// Where what stands on a line of the test came from.
+    pub(super) fn of(&self, line: u32) -> Vec<Origin> {
+        self.0.get(&line).cloned().unwrap_or_default()
+    }
+}
+
+/// What `#line 17 "k.ptx"` says.
+fn line_directive<'a>(text: &'a str, line: &[Token<Kind>]) -> Option<(u32, &'a str)> {
+    match line {
+        [hash, word, Token { kind: Kind::Int(number), .. }, Token { kind: Kind::Str, range }]
+            if hash.kind == Kind::Punct('#') && &text[word.range.clone()] == "line" =>
+        {
+            Some((u32::try_from(*number).ok()?, unquoted(&text[range.clone()])))
+        }
+        _ => None,
+    }
+}
+
+/// A line of a source with those that it is inlined at, the kernel's first.
+fn chain(spot: Spot, inlined: &HashMap<Spot, Spot>, files: &HashMap<i64, &str>) -> Vec<Origin> {
+    let mut spots = vec![spot];
+    while let Some(caller) =
+        spots.last().and_then(|spot| inlined.get(spot)).filter(|caller| !spots.contains(caller))
+    {
+        spots.push(*caller);
+    }
+    let folder = |file: &str| file.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    let named = |spot: &Spot| files.get(&spot[0]).copied();
+    let Some(kernel) = spots.last().and_then(named) else { return Vec::new() };
+    let own = |file: &&str| file.starts_with(&kernel[..folder(kernel)]) && !file.contains("..");
+    let mut found: Vec<Origin> = Vec::new();
+    for spot in spots.iter().rev() {
+        let line = named(spot)
+            .filter(|file| *file == kernel || own(file))
+            .zip(u32::try_from(spot[1]).ok().filter(|line| *line > 0));
+        found.extend(line.map(|(file, line)| Origin { file: file.to_owned(), line }));
+    }
+    found.dedup();
+    found
+}
