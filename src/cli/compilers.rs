@@ -109,16 +109,32 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
         }
     }
     for compiler in &compilers {
-        for language in compiler.languages() {
-            if !args.language.is_empty() && !args.language.iter().any(|name| name == language.row().name) {
-                continue;
-            }
+        let path = compiler.path.display();
+        let wanted = |language: &&Language| {
+            args.language.is_empty() || args.language.iter().any(|name| name == language.row().name)
+        };
+        let languages: Vec<&Language> = compiler.languages().iter().filter(wanted).collect();
+        if languages.is_empty() {
+            let own: Vec<&str> = compiler.languages().iter().map(|language| language.row().name).collect();
+            let message = format!("`{path}` does not compile what `--language` names");
+            let plain = Diagnostic::plain("unfit-language", message);
+            run.events.invalid |=
+                run.terminal.diagnose_all(&[plain.help(format!("it compiles {}", own.join(", ")))]) > 0;
+        }
+        for language in languages {
             let all = Operation::all(*language);
             let name = format!("{}, {}", compiler.version, compiler.arch);
             match compiler.compile(*language, &all) {
-                Ok(outputs) => records.push(Record::new(*language, &name, &outputs)),
+                Ok(Ok(outputs)) => records.push(Record::new(*language, &name, &outputs)),
+                Ok(Err(why)) => {
+                    let (language, arch) = (language.row().name, &compiler.arch);
+                    let message = format!("`{path}` compiles nothing of {language} for `{arch}`: {why}");
+                    let help = "`--arch` names another target, `--include` a folder of headers, `--language` other languages";
+                    run.events.invalid |=
+                        run.terminal.diagnose_all(&[Diagnostic::plain("no-compiler", message).help(help)]) > 0;
+                }
                 Err(error) => {
-                    let message = format!("`{}` could not be run: {error}", compiler.path.display());
+                    let message = format!("`{path}` could not be run: {error}");
                     run.terminal.diagnose(&Diagnostic::plain("no-compiler", message));
                     return Err(exit::UNDECIDED);
                 }

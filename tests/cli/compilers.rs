@@ -92,6 +92,28 @@ fn a_mapping_that_says_what_a_compiler_does_breaks_a_spin_lock() {
     assert!(again.err.contains("exists and is left as it is") && again.err.contains("`--force`"), "{}", again.err);
 }
 
+/// One that lacks the target, or was asked for a language that it does not compile, is told once; the others are still reported.
+#[cfg(unix)]
+#[test]
+fn what_a_compiler_does_not_compile_at_all_is_told_once() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let nvcc = folder.path().join("nvcc");
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Cuda compilation tools, release 13.5, V13.5.37' && exit\n\
+                  echo \"nvcc fatal   : Unsupported gpu architecture 'sm_70'\"; exit 1\n";
+    fs::write(&nvcc, script).expect("writable");
+    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).expect("its own");
+    let nvcc = nvcc.to_str().expect("a plain name");
+    let (lines, said) = compilers(&["--nvcc", nvcc]);
+    assert_eq!((said.code, lines.len()), (Some(2), 0), "{}", said.err);
+    assert_eq!(said.err.matches("Unsupported gpu architecture 'sm_70'").count(), 1, "{}", said.err);
+    assert!(said.err.contains("nothing of cuda for `sm_70`") && said.err.contains("`--arch`"), "{}", said.err);
+    let (lines, said) = compilers(&["--nvcc", nvcc, "--language", "c11", "--read", NVCC]);
+    assert_eq!((said.code, lines.len()), (Some(2), 1), "{}", said.err);
+    assert!(said.err.contains("`--language`") && said.err.contains("it compiles cuda"), "{}", said.err);
+    assert!(!said.err.contains("no test matched"), "{}", said.err);
+}
+
 #[test]
 fn a_library_loses_the_order_of_a_failure() {
     let (lines, said) = compilers(&["--read", NVCC]);

@@ -109,15 +109,23 @@ impl Compiler {
         }
     }
 
-    /// What it makes of the operations, each with its output.
+    /// What it makes of the operations, each with its output; or why it makes nothing of a text without any: it lacks the
+    /// target, or headers.
     ///
     /// # Errors
     /// What went wrong with files or the process.
-    pub fn compile(&self, language: Language, operations: &[Operation]) -> io::Result<Vec<(Operation, Output)>> {
+    pub fn compile(
+        &self,
+        language: Language,
+        operations: &[Operation],
+    ) -> io::Result<Result<Vec<(Operation, Output)>, String>> {
         let folder = tempfile::tempdir()?;
+        if let Output::Refused(why) = self.run(language, &[], folder.path())? {
+            return Ok(Err(why));
+        }
         let mut outputs = Vec::with_capacity(operations.len());
         self.compile_part(language, operations, folder.path(), &mut outputs)?;
-        Ok(outputs)
+        Ok(Ok(outputs))
     }
 
     /// All at once; if that fails, in halves.
