@@ -113,6 +113,14 @@ pub enum LettersArg {
     Alias,
     /// Accesses through the surface proxy, and its fence
     Surface,
+    /// Locations whose accesses are not atomic
+    Plain,
+    /// Stores of what depends on what the thread has read
+    Dep,
+    /// Branches on what was read
+    Branch,
+    /// Barriers of a group
+    Barrier,
 }
 
 impl LettersArg {
@@ -126,6 +134,10 @@ impl LettersArg {
             LettersArg::Red => Further::Reduce,
             LettersArg::Alias => Further::Alias,
             LettersArg::Surface => Further::Surface,
+            LettersArg::Plain => Further::Plain,
+            LettersArg::Dep => Further::Depend,
+            LettersArg::Branch => Further::Branch,
+            LettersArg::Barrier => Further::Barrier,
         }
     }
 }
@@ -341,7 +353,9 @@ pub struct DistinguishArgs {
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
     pub size: u8,
     /// Further instructions: `sys`, system scope and threads on several devices; `cluster`, that of clusters; `cas`,
-    /// compare-exchanges in place of exchanges; `red`, reductions; `alias` and `surface`, accesses by such names and proxy fences
+    /// compare-exchanges in place of exchanges; `red`, reductions; `alias` and `surface`, accesses by such names and proxy fences;
+    /// `plain`, locations whose accesses are not atomic; `dep`, stores of what depends on reads; `branch`, threads that go on
+    /// only if a read is as the outcome says; `barrier`, barriers of a group
     #[arg(long, value_name = "LETTERS", value_enum, value_delimiter = ',', hide_possible_values = true)]
     pub with: Vec<LettersArg>,
     /// Only outcomes that no interleaving shows, though each location alone looks like memory: critical cycles

@@ -84,10 +84,13 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     let alphabet = Alphabet::new(dialect, &further);
     if args.suite {
-        if further.contains(&Further::Reduce) {
-            let message =
-                "a suite has no reductions: nobody sees what they read, and what a weakening leaves of it";
-            terminal.diagnose(&Diagnostic::plain("no-such-letters", message).help("leave out `red`"));
+        let unfit = [
+            (Further::Reduce, "red", "reductions: nobody sees what they read, and what a weakening leaves of it"),
+            (Further::Barrier, "barrier", "barriers: without one of them the others wait for ever"),
+        ];
+        if let Some((_, word, why)) = unfit.iter().find(|(letters, ..)| further.contains(letters)) {
+            let unfit = Diagnostic::plain("no-such-letters", format!("a suite has no {why}"));
+            terminal.diagnose(&unfit.help(format!("leave out `{word}`")));
             return Err(super::exit::INVALID);
         }
         super::suite::suite(&mut run, args, &sides[1], &alphabet)?;

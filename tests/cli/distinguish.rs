@@ -72,6 +72,22 @@ fn letters_that_are_asked_for_are_said() {
     ] {
         assert!(alphabet.contains(part), "{part}: {alphabet}");
     }
+    let (lines, said) = distinguish(&["ptx", "sc", "--with", "dep,branch,barrier", "--size", "2"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let alphabet = lines[0]["alphabet"].as_str().expect("text");
+    for part in [
+        "stores of what depends on all that the thread has read",
+        "branches that end a thread unless an atomic read is as the outcome says",
+        "a barrier in all threads of a CTA, no branch before it",
+    ] {
+        assert!(alphabet.contains(part), "{part}: {alphabet}");
+    }
+    // Plain accesses are defined behind a branch, or a barrier.
+    let letters = "plain,branch,barrier";
+    let (lines, said) = distinguish(&["cuda-17", "cuda", "--with", letters, "--size", "3"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let alphabet = lines[0]["alphabet"].as_str().expect("text");
+    assert!(alphabet.contains("plain stores and loads of locations of their own"), "{alphabet}");
 }
 
 /// Two versions of PTX differ on two accesses, if one is through a surface; and on reductions, in one direction.
@@ -115,6 +131,13 @@ fn models_that_have_nothing_in_common_are_refused() {
         (&["ptx", "sc", "--model", "ptx"], "the models are said without `--model`"),
         (&["ptx", "sc", "--size", "7"], "7 is not in 1..=6"),
         (&["ptx", "sc", "--mapping", "ptx-ptx"], "there is no mapping `ptx-ptx`"),
+        (&["c11", "rc11", "--with", "barrier"], "C11 atomics has no barriers, which `--with barrier` asks for"),
+        (&["ptx", "sc", "--with", "plain"], "PTX assembly has no accesses that are not atomic besides weak ones"),
+        (
+            &["cuda", "cuda-17", "--with", "branch,dep"],
+            "`cuda-17` calls programs undefined, and where branches ask",
+        ),
+        (&["ptx", "--suite", "--with", "barrier"], "a suite has no barriers"),
         (&["ptx", "sc", "--with", "barriers"], "invalid value 'barriers' for '--with <LETTERS>'"),
         (&["c11", "rc11", "--with", "sys"], "C11 atomics has no system scope, which `--with sys` asks for"),
         (&["c11", "rc11", "--with", "red"], "C11 atomics has no reductions that return nothing"),

@@ -14,7 +14,7 @@ use crate::flat::{Flat, MOST_EVENTS, Rows, close, is_acyclic, ones};
 use crate::letters::{Alphabet, Name};
 use crate::outcome::{Outcome, alike, orders};
 use crate::reduced::{Bits, Pairs, Reduced, STANDINGS, Same, reduced};
-use crate::shape::{Kind, MOST_THREADS, Shape, Slot};
+use crate::shape::{Kind, MOST_THREADS, Program, Shape, Slot};
 use cat::model::ir::{Effect, FreeId, Kind as Sort, Model, NodeOp, Shape as Form, Test};
 use cat::model::signature::{BaseId, OptionValue};
 use engine::skeleton::base::Base;
@@ -22,9 +22,11 @@ use engine::skeleton::signature::{may_raise, row};
 use engine::task::Task;
 use front::litmus;
 use front::mapping::Mapping;
+use program::EventKind;
 use program::litmus::LitmusTest;
 use program::options::Setting;
 use program::{Place, Scope};
+use rustc_hash::FxHashMap;
 
 /// A model, and how it comes to judge programs of a dialect.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +68,12 @@ enum Relation {
     OneLocation,
     OneAddress,
     Halves,
-    /// The same of an addition: what is written depends on what is read.
-    Added,
+    /// What is written depends on what is read: by an addition, or where it is tied to what the thread has read.
+    Data,
+    /// What executes depends on what is read.
+    Control,
+    /// Arrival and wait of one barrier.
+    Meeting,
     Inclusion,
     Group(Scope),
     OneGpu,
@@ -85,7 +91,9 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("vloc", Relation::OneAddress),
     ("same-object", Relation::OneLocation),
     ("rmw", Relation::Halves),
-    ("data", Relation::Added),
+    ("data", Relation::Data),
+    ("ctrl", Relation::Control),
+    ("syncbar", Relation::Meeting),
     ("sr", Relation::Inclusion),
     ("swarp", Relation::Group(Scope::Warp)),
     ("ssg", Relation::Group(Scope::Warp)),
@@ -103,7 +111,7 @@ const RELATIONS: &[(&str, Relation)] = &[
 /// An event of a letter, or of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Event {
-    /// Its type: the initial write, or an event of a letter.
+    /// Its type: an initial write, or an event of a letter.
     ty: u16,
     scope: Option<Scope>,
     reads: bool,
@@ -116,6 +124,13 @@ struct Event {
     aliased: bool,
     /// Of an addition: what it writes depends on what it reads.
     adds: bool,
+    /// A read whose value the thread has in a register.
+    tells: bool,
+    /// What it writes depends on all of these; or whether the thread goes on depends on what it reads.
+    tied: bool,
+    /// Half of a barrier: it arrives, or it waits.
+    arrives: bool,
+    waits: bool,
 }
 
 /// What letters mean to models that ask the same of the skeleton.
@@ -146,8 +161,8 @@ pub struct Judge {
     flagged: usize,
     /// The outcomes of a shape that look alike, where several do.
     alike: (Option<Shape>, Vec<Vec<Outcome>>),
-    /// The outcomes of a shape, but for which write is last.
-    outcomes: (Option<Shape>, Vec<Outcome>),
+    /// The outcomes of a shape, and of what its branches leave of it, but for which write is last.
+    outcomes: FxHashMap<Shape, Vec<Outcome>>,
 
     /// The program that was turned to.
     loaded: Option<(Shape, Vec<Place>, Vec<usize>)>,
@@ -186,10 +201,10 @@ impl Learnt {
         let test = sample(alphabet, judged.mapping)?;
         let mut task = Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
         let mut by_line: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let mut initial = None;
+        let mut initial = Vec::new();
         for (e, event) in task.sk.events.iter().enumerate() {
             match event.thread {
-                None => initial = Some(e),
+                None => initial.push(e),
                 Some(t) if t.0 == 0 => {
                     by_line.entry(task.sk.program.thread(t).code[event.instr].line.number).or_default().push(e);
                 }
@@ -197,7 +212,8 @@ impl Learnt {
             }
         }
         // By type: an event of the sample that has it, and its letter.
-        let mut types: Vec<(usize, Option<usize>)> = vec![(initial.ok_or("no initial write")?, None)];
+        let (atomic, plain) = initial.first().zip(initial.last()).ok_or("no initial write")?;
+        let mut types: Vec<(usize, Option<usize>)> = vec![(*atomic, None), (*plain, None)];
         // A fence may become nothing; its line has no events then.
         let first = test.program.threads[0].code.first().map_or(0, |i| i.line.number);
         let mut becomes = vec![Vec::new(); alphabet.letters.len()];
@@ -214,6 +230,10 @@ impl Learnt {
                     location: None,
                     aliased: letter.name == Name::Alias,
                     adds: letter.kind == Kind::Reduce,
+                    tells: event.is_read() && letter.kind.tells(),
+                    tied: letter.tied && (event.is_read() || event.is_write() && !letter.kind.reads()),
+                    arrives: event.kind == EventKind::Arrive,
+                    waits: event.kind == EventKind::Wait,
                 });
                 types.push((e, Some(l)));
             }
@@ -233,7 +253,8 @@ impl Learnt {
         };
         (0..STANDINGS).for_each(|s| pairs.inverse[s] = (s & 1 | inverse(s >> 1) << 1) as u8);
         pairs.own = 1 << (OWN << 1) | 1 << (OWN << 1 | 1);
-        let of: Vec<Event> = [Event::INITIAL].into_iter().chain(becomes.iter().flatten().copied()).collect();
+        let initial = [false, true].map(Event::initial);
+        let of: Vec<Event> = initial.into_iter().chain(becomes.iter().flatten().copied()).collect();
         // Each pair, with two events that stand so, and their places.
         let mut examples = Vec::new();
         for (a, b, standing) in (0..count)
@@ -324,9 +345,9 @@ fn example(
     let accesses = |e: &Event| e.reads || e.writes;
     let located = |e: &Event, at: u8| accesses(e).then_some(at);
     let both = accesses(a) && accesses(b);
-    let thread = |e: &Event, of: u8| (e.ty != 0).then_some(of);
+    let thread = |e: &Event, of: u8| (!e.is_initial()).then_some(of);
     let own = || a.ty == b.ty && one == accesses(a);
-    let initial = (a.ty == 0, b.ty == 0);
+    let initial = (a.is_initial(), b.is_initial());
     let in_one = || initial == (false, false) && letters.0 == letters.1 && one == both;
     let fits = match how {
         OWN => own(),
@@ -363,17 +384,28 @@ fn groups(p: &Place, q: &Place) -> Vec<bool> {
 }
 
 impl Event {
-    const INITIAL: Event = Event {
-        ty: 0,
-        scope: None,
-        reads: false,
-        writes: true,
-        thread: None,
-        slot: 0,
-        location: None,
-        aliased: false,
-        adds: false,
-    };
+    /// The initial write of a location, of plain accesses or not.
+    fn initial(plain: bool) -> Event {
+        Event {
+            ty: u16::from(plain),
+            scope: None,
+            reads: false,
+            writes: true,
+            thread: None,
+            slot: 0,
+            location: None,
+            aliased: false,
+            adds: false,
+            tells: false,
+            tied: false,
+            arrives: false,
+            waits: false,
+        }
+    }
+
+    fn is_initial(&self) -> bool {
+        self.ty < 2
+    }
 }
 
 impl Judge {
@@ -392,6 +424,13 @@ impl Judge {
     pub fn of(judged: Judged<'_>, learnt: Arc<Learnt>, flags: bool) -> Result<Judge, String> {
         let Reduced { model, leaves } = reduced_by(judged.model, &learnt, flags)?;
         let flags: Vec<usize> = (0..model.flags.len()).collect();
+        let some = |is: fn(&Event) -> bool| learnt.becomes.iter().flatten().any(is);
+        if !flags.is_empty() && some(|e| e.tied && e.reads) && some(|e| e.adds || e.tied && e.writes) {
+            return Err(format!(
+                "`{}` calls programs undefined, and where branches ask for values that depend on others it is not worked out which",
+                judged.model.name
+            ));
+        }
         let is_order = |f: &usize| model.free[*f].shape == Form::Order;
         let least: Vec<Vec<usize>> =
             (0..model.free.len())
@@ -408,7 +447,7 @@ impl Judge {
             learnt,
             leaves: Arc::new(leaves),
             alike: (None, Vec::new()),
-            outcomes: (None, Vec::new()),
+            outcomes: FxHashMap::default(),
             flat,
             flags,
             loaded: None,
@@ -438,7 +477,7 @@ impl Judge {
         self.reading.clear();
         self.writing.clear();
         for l in 0..shape.locations() as u8 {
-            self.events.push(Event { location: Some(l), ..Event::INITIAL });
+            self.events.push(Event { location: Some(l), ..Event::initial(shape.is_plain(usize::from(l))) });
         }
         for (i, ((thread, slot), &letter)) in shape.slots().zip(letters).enumerate() {
             let (mut reading, mut writing) = (None, None);
@@ -549,24 +588,32 @@ impl Judge {
         self.some(outcome, true)
     }
 
-    /// Turns to a program: whether no consistent execution makes it undefined. `false`, too, if it has too many events.
-    pub fn defines(&mut self, shape: &Shape, places: &[Place], letters: &[usize]) -> bool {
-        if !self.load(shape, places, letters) {
-            return false;
+    /// Turns to a program: whether no consistent execution makes it undefined. Its branches ask for what the outcome says.
+    /// `false`, too, if it has too many events.
+    pub fn defines(&mut self, (shape, places, letters): Program<'_>, outcome: &Outcome) -> bool {
+        if !self.outcomes.contains_key(shape) {
+            self.outcomes.clear();
         }
-        let (mut of, mut outcomes) = std::mem::take(&mut self.outcomes);
-        if of.as_ref() != Some(shape) {
-            outcomes = crate::outcome::outcomes(shape);
-            outcomes.retain(|outcome| outcome.written(shape).is_some());
-            // Whichever write is last: nothing is said of it.
-            outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
-            outcomes.sort();
-            outcomes.dedup();
-            of = Some(shape.clone());
-        }
-        let defined = !outcomes.iter().any(|outcome| self.flags(outcome));
-        self.outcomes = (of, outcomes);
-        defined
+        let branches = |slot: usize| self.learnt.becomes[letters[slot]].iter().any(|e| e.tied && e.reads);
+        cuts(shape, branches).iter().all(|cut| {
+            let letters: Vec<usize> = cut.kept.iter().map(|&slot| letters[slot]).collect();
+            if !self.load(&cut.shape, places, &letters) {
+                return false;
+            }
+            let mut known = std::mem::take(&mut self.outcomes);
+            let of_shape = known.entry(cut.shape.clone()).or_insert_with_key(|shape| {
+                let mut outcomes = crate::outcome::outcomes(shape);
+                outcomes.retain(|outcome| outcome.written(shape).is_some());
+                // Whichever write is last: nothing is said of it.
+                outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
+                outcomes.sort();
+                outcomes.dedup();
+                outcomes
+            });
+            let defined = !of_shape.iter().any(|o| cut.shows(o, outcome) && self.flags(o));
+            self.outcomes = known;
+            defined
+        })
     }
 
     /// Computes a stage; whether it is not rejected, and, with `flagged`, a flag is not known to stay down.
@@ -700,6 +747,52 @@ impl Judge {
     }
 }
 
+/// What is executed of a program if some of its branches end their threads.
+struct Cut {
+    shape: Shape,
+    /// Its instructions, as those of the whole.
+    kept: Vec<usize>,
+    /// Of its instructions those that branch, and whether the thread goes on.
+    branches: Vec<(usize, bool)>,
+}
+
+impl Cut {
+    /// Whether branches go as they do here if this is read, where the outcome of the whole is what they ask for. Every write has
+    /// a value of its own.
+    fn shows(&self, read: &Outcome, asked: &Outcome) -> bool {
+        self.branches.iter().all(|&(at, goes_on)| {
+            let source = read.sources[at].map(|w| self.kept[usize::from(w)]);
+            (source == asked.sources[self.kept[at]].map(usize::from)) == goes_on
+        })
+    }
+}
+
+/// The whole, and what is left of it by branches.
+fn cuts(shape: &Shape, branches: impl Fn(usize) -> bool) -> Vec<Cut> {
+    let mut all = vec![Cut { shape: Shape { threads: Vec::new() }, kept: Vec::new(), branches: Vec::new() }];
+    let mut first = 0;
+    for slots in &shape.threads {
+        let branching: Vec<usize> = (0..slots.len() - 1).filter(|i| branches(first + i)).collect();
+        let ends = branching.iter().map(|i| i + 1).chain([slots.len()]);
+        all = ends
+            .flat_map(|end| {
+                let with = |before: &Cut| {
+                    let (mut shape, mut kept) = (before.shape.clone(), before.kept.clone());
+                    let mut known = before.branches.clone();
+                    let here = branching.iter().filter(|i| **i < end);
+                    known.extend(here.map(|i| (kept.len() + i, i + 1 < end)));
+                    shape.threads.push(slots[..end].to_vec());
+                    kept.extend(first..first + end);
+                    Cut { shape, kept, branches: known }
+                };
+                all.iter().map(with).collect::<Vec<Cut>>()
+            })
+            .collect();
+        first += slots.len();
+    }
+    all
+}
+
 /// Whether nothing comes after a last write.
 fn leaves_last(order: &[u32], last: u32) -> bool {
     (0..order.len()).all(|e| last >> e & 1 == 0 || order[e] == 0)
@@ -759,13 +852,20 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
         (Some(x), Some(y)) => x == y || f(&places[usize::from(x)], &places[usize::from(y)]),
         _ => false,
     };
+    let is_before = || i < j && a.thread.is_some() && a.thread == b.thread;
     match relation {
-        Relation::ProgramOrder => i < j && a.thread.is_some() && a.thread == b.thread,
+        Relation::ProgramOrder => is_before(),
         Relation::OneThread => a.thread == b.thread,
         Relation::Apart => a.thread != b.thread,
         Relation::OneLocation => a.location.is_some() && a.location == b.location,
         Relation::OneAddress => a.location.is_some() && a.location == b.location && a.aliased == b.aliased,
-        Relation::Added => a.adds && is_related(Relation::Halves, (i, a), (j, b), places),
+        Relation::Data if a.slot == b.slot => a.adds && is_related(Relation::Halves, (i, a), (j, b), places),
+        Relation::Data => is_before() && a.tells && b.writes && b.tied,
+        Relation::Control => is_before() && a.slot != b.slot && a.reads && a.tied,
+        Relation::Meeting => {
+            let once = a.thread != b.thread || a.slot == b.slot;
+            a.arrives && b.waits && once && both(&|p, q| p.same(q, Scope::Cta))
+        }
         Relation::Halves => a.thread.is_some() && a.thread == b.thread && a.slot == b.slot && a.reads && b.writes,
         Relation::Inclusion => match (a.scope, b.scope) {
             (Some(x), Some(y)) => both(&|p, q| p.same(q, x) && p.same(q, y)),
@@ -819,7 +919,7 @@ pub struct Says {
 /// Why there is none.
 pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
     let slot = |l: &crate::letters::Letter| {
-        let location = (l.kind != Kind::Fence).then_some(0);
+        let location = l.kind.accesses().then_some(u8::from(l.kind.is_plain()));
         Slot { kind: l.kind, location }
     };
     let slots: Vec<Slot> = alphabet.letters.iter().map(slot).collect();

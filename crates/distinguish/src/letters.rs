@@ -12,7 +12,7 @@ use program::writing::Access;
 use program::{Dialect, Place, Scope};
 
 use crate::outcome::Outcome;
-use crate::shape::{Kind, LOCATIONS, Shape};
+use crate::shape::{Kind, LOCATIONS, Shape, Slot};
 
 /// What programs are made of only if it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,14 @@ pub enum Further {
     Alias,
     /// Accesses through the surface proxy, and its fence.
     Surface,
+    /// Locations whose accesses are not atomic.
+    Plain,
+    /// Stores of what depends on what the thread has read.
+    Depend,
+    /// Reads after which a thread goes on only if they read what the outcome says.
+    Branch,
+    /// Barriers of the threads of a group.
+    Barrier,
 }
 
 impl Further {
@@ -43,8 +51,19 @@ impl Further {
             Further::Reduce => (row.proxies, "reductions that return nothing"),
             Further::Alias => (row.proxies, "virtual aliases"),
             Further::Surface => (row.proxies, "surfaces"),
+            Further::Plain => (!row.weak, "accesses that are not atomic besides weak ones"),
+            Further::Depend | Further::Branch => (true, "dependencies"),
+            Further::Barrier => (barrier(dialect).is_some(), "barriers"),
         };
         (!has).then_some(noun)
+    }
+}
+
+/// How a barrier of a group is written, for all memory that there is.
+fn barrier(dialect: Dialect) -> Option<&'static str> {
+    match dialect.row().writing {
+        None => Some("bar.sync 0"),
+        Some(writing) => writing.barriers.iter().rfind(|b| b.1 == Scope::Cta).map(|b| b.0),
     }
 }
 
@@ -103,12 +122,15 @@ pub struct Letter {
     pub order: Option<Order>,
     /// Its scope; `None`: it has none.
     pub scope: Option<Scope>,
+    /// Of a write: what it writes depends on all that its thread has read. Of a read: the thread goes on only if it reads what
+    /// the outcome says.
+    pub tied: bool,
 }
 
 impl Letter {
     /// Whether it is the other one, or asks for less.
     pub fn is_below(&self, other: &Letter) -> bool {
-        if self.kind != other.kind || self.name != other.name {
+        if self.kind != other.kind || self.name != other.name || self.tied && !other.tied {
             return false;
         }
         let order = match (self.order, other.order) {
@@ -127,6 +149,8 @@ pub struct Alphabet {
     pub dialect: Dialect,
     /// The letters, those of one kind together, none after one that asks for more.
     pub letters: Vec<Letter>,
+    /// Whether threads go on only if some reads read what an outcome says.
+    pub branches: bool,
     /// Whether read-modify-writes are written as compare-exchanges, which expect what an outcome says that they read.
     pub compares: bool,
     /// The levels of the scope tree at which threads are in one group or in different ones, from the widest.
@@ -159,8 +183,10 @@ impl Alphabet {
             scopes.push(None);
         }
         let mut letters = Vec::new();
+        let bare = |kind, name| Letter { kind, name, order: None, scope: None, tied: false };
         let orders_and_scopes = |kind, name, order, letters: &mut Vec<Letter>| {
-            letters.extend(scopes.iter().map(|&scope| Letter { kind, name, order: Some(order), scope }));
+            let with = |&scope| Letter { order: Some(order), scope, ..bare(kind, name) };
+            letters.extend(scopes.iter().map(with));
         };
         for (kind, orders) in ACCESSES {
             let is_plain = matches!(kind, Kind::Read | Kind::Write);
@@ -169,7 +195,7 @@ impl Alphabet {
             }
             for &name in names.iter().filter(|name| is_plain || **name == Name::Own) {
                 if row.weak && is_plain {
-                    letters.push(Letter { kind, name, order: None, scope: None });
+                    letters.push(bare(kind, name));
                 }
                 for &order in orders.iter().filter(|o| row.sc_accesses || **o != Order::SeqCst) {
                     orders_and_scopes(kind, name, order, &mut letters);
@@ -181,15 +207,51 @@ impl Alphabet {
         for &order in halves.iter().chain(&[Order::AcqRel, Order::SeqCst]) {
             orders_and_scopes(Kind::Fence, Name::Own, order, &mut letters);
         }
-        let proxy = |&name| Letter { kind: Kind::Fence, name, order: None, scope: None };
-        letters.extend(names[1..].iter().map(proxy));
+        letters.extend(names[1..].iter().map(|&name| bare(Kind::Fence, name)));
+        let plain = asked(Further::Plain).then_some([Kind::PlainWrite, Kind::PlainRead]);
+        let barrier = asked(Further::Barrier).then_some(Kind::Barrier);
+        letters.extend(plain.into_iter().flatten().chain(barrier).map(|kind| bare(kind, Name::Own)));
+        let tied = |letter: &Letter| match letter.kind {
+            Kind::Write | Kind::PlainWrite => asked(Further::Depend),
+            Kind::Read | Kind::Update => asked(Further::Branch),
+            _ => false,
+        };
+        let tied: Vec<Letter> =
+            letters.iter().filter(|l| tied(l)).map(|letter| Letter { tied: true, ..*letter }).collect();
+        letters.extend(tied);
+        letters.sort_by_key(|letter| letter.kind);
         let levels = [
             (Scope::Gpu, asked(Further::System)),
             (Scope::Cluster, asked(Further::Cluster)),
             (Scope::Cta, row.levels.iter().any(|level| level.scope == Scope::Cta)),
         ];
         let levels = levels.into_iter().filter(|(_, has)| *has).map(|(level, _)| level).collect();
-        Alphabet { dialect, letters, compares: further.contains(&Further::Compare), levels }
+        let (compares, branches) = (further.contains(&Further::Compare), asked(Further::Branch));
+        Alphabet { dialect, letters, branches, compares, levels }
+    }
+
+    /// What instructions there are.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let mut kinds: Vec<Kind> = self.letters.iter().map(|letter| letter.kind).collect();
+        kinds.dedup();
+        kinds
+    }
+
+    /// By instruction of a shape: the letters that it may have. Nothing is tied to nothing, and every thread comes to its
+    /// barrier.
+    pub fn fitting(&self, shape: &Shape) -> Vec<Vec<usize>> {
+        let mut all = Vec::new();
+        for slots in &shape.threads {
+            for (i, slot) in slots.iter().enumerate() {
+                let (before, after) = (&slots[..i], &slots[i + 1..]);
+                let ties = match slot.kind.reads() {
+                    true => !after.is_empty() && !after.iter().any(|later| later.kind == Kind::Barrier),
+                    false => before.iter().any(|earlier| earlier.kind.tells()),
+                };
+                all.push(self.of(slot.kind).filter(|&l| ties || !self.letters[l].tied).collect());
+            }
+        }
+        all
     }
 
     /// Whether it has letters of a kind.
@@ -281,6 +343,13 @@ impl Alphabet {
         all
     }
 
+    /// Where the threads of a shape may run: if one of a group comes to a barrier, all do.
+    pub fn placed(&self, shape: &Shape) -> Vec<Vec<Place>> {
+        let mut all = self.placements(shape.threads.len());
+        all.retain(|places| meets(shape, places));
+        all
+    }
+
     /// In words, for answers.
     pub fn describe(&self) -> String {
         let row = self.dialect.row();
@@ -306,6 +375,20 @@ impl Alphabet {
         for Other { noun, .. } in OTHERS.iter().filter(|other| named(other.name)) {
             text.push(format!("stores and loads by {noun}, and the proxy fence of {noun}"));
         }
+        if self.has(Kind::PlainRead) {
+            text.push("plain stores and loads of locations of their own".to_owned());
+        }
+        let tied = |kind| self.letters.iter().any(|l| l.tied && l.kind == kind);
+        if tied(Kind::Write) {
+            text.push("stores of what depends on all that the thread has read".to_owned());
+        }
+        if tied(Kind::Read) {
+            text.push("branches that end a thread unless an atomic read is as the outcome says".to_owned());
+        }
+        if self.has(Kind::Barrier) {
+            let before = if tied(Kind::Read) { ", no branch before it" } else { "" };
+            text.push(format!("a barrier in all threads of a {}{before}", row.noun(Scope::Cta)));
+        }
         if OTHERS.iter().any(|other| named(other.name)) {
             text.push("no fence next to another".to_owned());
         }
@@ -325,16 +408,17 @@ impl Alphabet {
         text.join("; ")
     }
 
-    /// An instruction as it is written; `read`: what it reads, of those that expect something.
-    pub fn write(
+    /// An instruction as it is written: with the word that declares its register, if it needs one, and what it reads, if it
+    /// is one that expects something.
+    fn write(
         &self,
         letter: &Letter,
         location: &str,
-        register: &str,
-        value: usize,
+        (declared, register): (&str, &str),
+        value: &str,
         read: Option<usize>,
     ) -> String {
-        let read = read.filter(|_| letter.kind == Kind::Update);
+        let read = read.filter(|_| self.compares && letter.kind == Kind::Update);
         let row = self.dialect.row();
         let order = letter.order.map_or("", |o| row.order_word(o));
         let scope = letter.scope.map_or(String::new(), |s| row.scope_word(s));
@@ -343,25 +427,28 @@ impl Alphabet {
             let other = OTHERS.iter().find(|other| other.name == letter.name);
             let (before, [store, load]) = other.map_or(("", ["st", "ld"]), |other| (other.before, other.accesses));
             return match letter.kind {
-                Kind::Write => format!("{store}{suffix} {before}{location}, {value}"),
-                Kind::Read => format!("{load}{suffix} {register}, {before}{location}"),
+                Kind::Write | Kind::PlainWrite => format!("{store}{suffix} {before}{location}, {value}"),
+                Kind::Read | Kind::PlainRead => format!("{load}{suffix} {register}, {before}{location}"),
                 Kind::Reduce => format!("red{suffix}.add {location}, {value}"),
                 Kind::Update => match read {
                     None => format!("atom{suffix}.exch {register}, {location}, {value}"),
                     Some(read) => format!("atom{suffix}.cas {register}, {location}, {read}, {value}"),
                 },
                 Kind::Fence => other.map_or_else(|| (row.fence)(order, &scope), |other| other.fence.to_owned()),
+                Kind::Barrier => barrier(self.dialect).unwrap_or_default().to_owned(),
             };
         };
         let place = if writing.objects { location.to_owned() } else { format!("*{location}") };
-        let value = value.to_string();
         let (function, value) = match letter.kind {
-            Kind::Write => ("store", Some(value.as_str())),
+            Kind::Write => ("store", Some(value)),
             Kind::Read => ("load", None),
-            Kind::Update if read.is_some() => ("compare_exchange_strong", Some(value.as_str())),
-            Kind::Update => ("exchange", Some(value.as_str())),
-            Kind::Reduce => ("fetch_add", Some(value.as_str())),
+            Kind::Update if read.is_some() => ("compare_exchange_strong", Some(value)),
+            Kind::Update => ("exchange", Some(value)),
+            Kind::Reduce => ("fetch_add", Some(value)),
             Kind::Fence => return format!("{};", (row.fence)(order, &scope)),
+            Kind::Barrier => return format!("{};", barrier(self.dialect).unwrap_or_default()),
+            Kind::PlainWrite => return format!("{place} = {value};"),
+            Kind::PlainRead => return format!("{declared}{register} = {place};"),
         };
         // What fails adds no order to what succeeds.
         let failure = match letter.order {
@@ -374,9 +461,75 @@ impl Alphabet {
         let call = (writing.access)(&access);
         if let Some(read) = read {
             // Where it fails, the register is what was read, and that is something else.
-            return format!("int {register} = {read};\n{call};");
+            return format!("{declared}{register} = {read};\n{call};");
         }
-        if letter.kind.tells() { format!("int {register} = {call};") } else { format!("{call};") }
+        if letter.kind.tells() { format!("{declared}{register} = {call};") } else { format!("{call};") }
+    }
+
+    /// The lines of a thread whose first instruction has that number.
+    fn code(
+        &self,
+        shape: &Shape,
+        thread: usize,
+        first: usize,
+        letters: &[usize],
+        outcome: Option<&Outcome>,
+    ) -> String {
+        let (slots, values) = (&shape.threads[thread], values(shape));
+        let is_assembly = self.dialect.row().writing.is_none();
+        let (mut text, mut open) = (String::new(), 0);
+        // By register: what the outcome says that it holds.
+        let mut held: Vec<usize> = Vec::new();
+        for (i, slot) in slots.iter().enumerate() {
+            let at = first + i;
+            let location = slot.location.map_or("", |l| LOCATIONS[usize::from(l)]);
+            let register = format!("r{}", held.len());
+            let letter = &self.letters[letters[at]];
+            let read = outcome.map(|outcome| outcome.sources[at].map_or(0, |w| values[usize::from(w)]));
+            let tied = letter.tied && outcome.is_some();
+            let mut value = values[at].to_string();
+            if tied && slot.kind.writes() && !slot.kind.reads() && !held.is_empty() {
+                let rest = values[at] as i64 - held.iter().sum::<usize>() as i64;
+                let mut terms: Vec<String> = (0..held.len()).map(|r| format!("r{r}")).collect();
+                if rest != 0 {
+                    terms.push(rest.to_string());
+                }
+                value = terms.join(" + ");
+                if is_assembly && terms.len() > 1 {
+                    value = format!("v{i}");
+                    let _ = writeln!(text, "add {value}, {}, {}", terms[0], terms[1]);
+                    terms[2..].iter().for_each(|term| {
+                        let _ = writeln!(text, "add {value}, {value}, {term}");
+                    });
+                }
+            }
+            let declared = if open == 0 { "int " } else { "" };
+            let _ = writeln!(text, "{}", self.write(letter, location, (declared, &register), &value, read));
+            if slot.kind.tells() {
+                held.push(read.unwrap_or(0));
+            }
+            if tied && slot.kind.reads() {
+                let read = read.unwrap_or(0);
+                if is_assembly {
+                    let _ = writeln!(text, "bne {register}, {read}, END");
+                } else {
+                    // Conditions speak of registers that outlive the block.
+                    let later = slots[i + 1..].iter().filter(|slot| slot.kind.tells()).count();
+                    let later = if open == 0 { held.len()..held.len() + later } else { 0..0 };
+                    later.for_each(|r| {
+                        let _ = writeln!(text, "int r{r} = 0;");
+                    });
+                    let _ = writeln!(text, "if ({register} == {read}) {{");
+                }
+                open += 1;
+            }
+        }
+        match is_assembly {
+            true if open > 0 => text += "END:\n",
+            true => {}
+            false => text += &"}\n".repeat(open),
+        }
+        text
     }
 
     /// A program as a test: the head is everything before its memory. The outcome says what compare-exchanges expect.
@@ -392,13 +545,14 @@ impl Alphabet {
         let mut text = head.to_owned();
         text.push_str("\n[memory]\n");
         let wide = row.regions && self.letters.iter().any(|l| l.scope == Some(Scope::Sys));
-        for name in &LOCATIONS[..shape.locations()] {
-            let ty = match row.writing {
-                Some(writing) if !writing.objects && wide => "{ type = \"atomic_int\", svm = \"fine-atomic\" }",
-                Some(writing) if !writing.objects => "{ type = \"atomic_int\" }",
-                _ => "0",
+        for (l, name) in LOCATIONS[..shape.locations()].iter().enumerate() {
+            let ty = if shape.is_plain(l) { "int" } else { "atomic_int" };
+            let shared = if wide { ", svm = \"fine-atomic\"" } else { "" };
+            let held = match row.writing {
+                Some(writing) if !writing.objects => format!("{{ type = \"{ty}\"{shared} }}"),
+                _ => "0".to_owned(),
             };
-            let _ = writeln!(text, "{name} = {ty}");
+            let _ = writeln!(text, "{name} = {held}");
         }
         for Other { name: other, before, proxy, .. } in OTHERS {
             if letters.iter().any(|&l| self.letters[l].name == other) {
@@ -413,28 +567,25 @@ impl Alphabet {
             Scope::Gpu => several,
             _ => self.levels.contains(&scope),
         };
-        let (mut next, values) = (0, values(shape));
-        for (slots, place) in shape.threads.iter().zip(places) {
+        let mut next = 0;
+        for (thread, (slots, place)) in shape.threads.iter().zip(places).enumerate() {
             text.push_str("\n[[thread]]\n");
             for level in row.levels.iter().filter(|l| is_said(l.scope)) {
                 let _ = writeln!(text, "{} = {}", level.key, place.group(level.scope).unwrap_or(0));
             }
-            text.push_str("code = '''\n");
-            let mut registers = 0;
-            for slot in slots {
-                let location = slot.location.map_or("", |l| LOCATIONS[usize::from(l)]);
-                let register = format!("r{registers}");
-                registers += usize::from(slot.kind.tells());
-                let letter = &self.letters[letters[next]];
-                let source = outcome.filter(|_| self.compares).map(|outcome| outcome.sources[next]);
-                let read = source.map(|source| source.map_or(0, |w| values[usize::from(w)]));
-                let _ = writeln!(text, "{}", self.write(letter, location, &register, values[next], read));
-                next += 1;
-            }
-            text.push_str("'''\n");
+            let code = self.code(shape, thread, next, letters, outcome);
+            let _ = writeln!(text, "code = '''\n{code}'''");
+            next += slots.len();
         }
         text
     }
+}
+
+/// Whether all threads of a group come to a barrier if one of them does.
+fn meets(shape: &Shape, places: &[Place]) -> bool {
+    let comes = |slots: &Vec<Slot>| slots.iter().any(|slot| slot.kind == Kind::Barrier);
+    let threads = || shape.threads.iter().zip(places);
+    threads().all(|(a, p)| threads().all(|(b, q)| !p.same(q, Scope::Cta) || comes(a) == comes(b)))
 }
 
 /// An order without what all words for orders begin with.
@@ -447,7 +598,7 @@ fn bare(word: &str) -> &str {
 pub fn values(shape: &Shape) -> Vec<usize> {
     let adds = shape.has(Kind::Reduce);
     let mut written = [0; LOCATIONS.len()];
-    let value = |(_, slot): (usize, crate::shape::Slot)| match slot.location {
+    let value = |(_, slot): (usize, Slot)| match slot.location {
         Some(l) if slot.kind.writes() => {
             written[usize::from(l)] += 1;
             let number = written[usize::from(l)];

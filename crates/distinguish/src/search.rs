@@ -20,7 +20,7 @@ use std::time::Instant;
 use crate::judge::{Judge, Judged};
 use crate::letters::Alphabet;
 use crate::outcome::{Outcome, Tier, distinct};
-use crate::shape::{Kind, Shape, Slot, shapes};
+use crate::shape::{Kind, Program, Shape, Slot, shapes};
 use program::Place;
 use program::words::Order;
 
@@ -115,8 +115,9 @@ impl Compared {
 pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
     let searcher = Searcher::new(sought)?;
     let mut answer = Answer::default();
+    let kinds = sought.alphabet.kinds();
     for size in 1..=sought.size {
-        let shapes = shapes(size, sought.alphabet.has(Kind::Reduce));
+        let shapes = shapes(size, &kinds);
         let mut of_size = Vec::new();
         let mut done = shapes.len();
         // What no interleaving shows, though each location alone looks like memory, comes first.
@@ -183,9 +184,7 @@ impl<'a> Searcher<'a> {
             };
             all(&mut forbids, true, |judge, _, outcome| !judge.allows(outcome))
                 && all(&mut allows, false, |judge, _, outcome| judge.allows(outcome))
-                && all(&mut defines, true, |judge, (shape, places, letters), _| {
-                    judge.defines(shape, places, letters)
-                })
+                && all(&mut defines, true, |judge, program, outcome| judge.defines(program, outcome))
         };
         let compared = [Compared::All, Compared::OfOneScope].into_iter().find(|c| holds(*c));
         let compared = compared.unwrap_or(Compared::None);
@@ -241,9 +240,8 @@ impl<'a> Searcher<'a> {
         }
         let mut outcomes = distinct(shape, tier);
         let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
-        let choices: Vec<Vec<Vec<usize>>> =
-            slots.iter().map(|slot| classes(self.alphabet, slot.kind, self.compared)).collect();
-        let placements = self.alphabet.placements(shape.threads.len());
+        let choices = classes(self.alphabet, shape, self.compared);
+        let placements = self.alphabet.placed(shape);
         let open_of = |chosen: &[usize]| -> Vec<&[usize]> {
             choices.iter().zip(chosen).map(|(c, &i)| c[i].as_slice()).collect()
         };
@@ -265,14 +263,22 @@ impl<'a> Searcher<'a> {
                 let mut hunt = Hunt { shape, places, open: &open, defined: Known::default() };
                 let mut left: Vec<usize> = (0..outcomes.len()).collect();
                 // Of many choices, most are not even defined.
-                let defined = || is_defined(&mut self.defines, (shape, places, &strong));
-                if self.compared != Compared::All && !hunt.defined.asked(self.alphabet, &strong, defined) {
+                let mut defined = |hunt: &mut Hunt<'_>, o: &Outcome| {
+                    hunt.defined.asked(self.alphabet, &strong, || {
+                        is_defined(&mut self.defines, (shape, places, &strong), o)
+                    })
+                };
+                if self.compared != Compared::All && !self.alphabet.branches && !defined(&mut hunt, &outcomes[0]) {
                     left.clear();
                 }
                 left.retain(|&o| says(&mut self.forbids, (shape, places, &strong), &outcomes[o], false));
                 left.retain(|&o| says(&mut self.allows, (shape, places, &weak), &outcomes[o], true));
                 let mut hit = Vec::new();
                 for o in left {
+                    if self.alphabet.branches {
+                        // What is executed besides depends on the outcome.
+                        hunt.defined = Known::default();
+                    }
                     if let Some(letters) = self.letters(&mut hunt, &outcomes[o]) {
                         let (shape, places, outcome) = (shape.clone(), places.clone(), outcomes[o].clone());
                         found.push(Found { shape, places, letters, outcome });
@@ -305,7 +311,9 @@ impl<'a> Searcher<'a> {
                 self.late |= stop::late(self.deadline);
                 !self.late
                     && says(&mut self.forbids, program, outcome, false)
-                    && hunt.defined.asked(self.alphabet, letters, || is_defined(&mut self.defines, program))
+                    && hunt
+                        .defined
+                        .asked(self.alphabet, letters, || is_defined(&mut self.defines, program, outcome))
             })?;
             if says(&mut self.allows, (shape, places, &letters), outcome, true) {
                 return Some(letters);
@@ -319,24 +327,23 @@ impl<'a> Searcher<'a> {
             let Some(less) = without(found, gone) else { return true };
             let Found { shape, places, letters, outcome } = &less;
             let program = (shape, places.as_slice(), letters.as_slice());
-            !(says(&mut self.forbids, program, outcome, false)
+            // Whoever waits at a barrier for threads that do not come is no program.
+            !(self.alphabet.placed(shape).contains(places)
+                && says(&mut self.forbids, program, outcome, false)
                 && says(&mut self.allows, program, outcome, true)
-                && is_defined(&mut self.defines, program))
+                && is_defined(&mut self.defines, program, outcome))
         })
     }
 }
-
-/// A program: its shape, where its threads run, its letters.
-type Program<'s> = (&'s Shape, &'s [Place], &'s [usize]);
 
 /// Whether all judges allow the outcome, or forbid it.
 fn says(judges: &mut [Judge], (shape, places, letters): Program<'_>, outcome: &Outcome, allowed: bool) -> bool {
     judges.iter_mut().all(|judge| judge.load(shape, places, letters) && judge.allows(outcome) == allowed)
 }
 
-/// Whether no judge calls the program undefined.
-fn is_defined(judges: &mut [Judge], (shape, places, letters): Program<'_>) -> bool {
-    judges.iter_mut().all(|judge| judge.defines(shape, places, letters))
+/// Whether no judge calls the program undefined; what its branches ask for is the outcome's.
+fn is_defined(judges: &mut [Judge], program: Program<'_>, outcome: &Outcome) -> bool {
+    judges.iter_mut().all(|judge| judge.defines(program, outcome))
 }
 
 /// Where letters are sought: a shape, its threads at some places, the letters that are open.
@@ -477,11 +484,14 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
     Some(Found { shape, places: kept, letters, outcome: Outcome { sources, last } })
 }
 
-/// The letters of a kind in classes of such as are compared, each with a weakest and a strongest one, first and last.
-fn classes(alphabet: &Alphabet, kind: Kind, compared: Compared) -> Vec<Vec<usize>> {
+/// By instruction: its letters in classes of such as are compared, each with a weakest and a strongest one, first and last.
+fn classes(alphabet: &Alphabet, shape: &Shape, compared: Compared) -> Vec<Vec<Vec<usize>>> {
     let above = |low: usize, l: usize| compared.has(alphabet, low, l, true);
-    let least = alphabet.of(kind).filter(|&low| !alphabet.of(kind).any(|l| l != low && above(l, low)));
-    least.map(|low| alphabet.of(kind).filter(|&l| above(low, l)).collect()).collect()
+    let of = |fitting: Vec<usize>| {
+        let least = fitting.iter().filter(|&&low| !fitting.iter().any(|&l| l != low && above(l, low)));
+        least.map(|&low| fitting.iter().copied().filter(|&l| above(low, l)).collect()).collect()
+    };
+    alphabet.fitting(shape).into_iter().map(of).collect()
 }
 
 /// What a judge says of an outcome of the program that it was turned to.
@@ -513,10 +523,9 @@ fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, s
             letter if letter.kind != Kind::Fence && fences => letter.order == Some(Order::Relaxed),
             _ => true,
         };
-        let choices: Vec<Vec<Vec<usize>>> = shape
-            .slots()
-            .map(|(_, slot)| alphabet.of(slot.kind).filter(is_tried).map(|l| vec![l]).collect())
-            .collect();
+        let fitting = alphabet.fitting(shape).into_iter();
+        let choices: Vec<Vec<Vec<usize>>> =
+            fitting.map(|all| all.into_iter().filter(is_tried).map(|l| vec![l]).collect()).collect();
         let mut said = |places: &[Place]| {
             let (mut said, mut chosen) = (rustc_hash::FxHashSet::default(), vec![0; choices.len()]);
             loop {

@@ -2,10 +2,13 @@
 //!
 //! # Invariants
 //! - One shape stands for all that differ from it in the names of threads and locations.
-//! - What orders nothing is left out: fences at the ends of a thread, fences behind fences, locations that are accessed
-//!   once or never written.
+//! - What orders nothing is left out: fences at the ends of a thread, fences behind fences, barriers of one thread alone,
+//!   locations that are accessed once or never written.
+//! - All accesses of a location are plain, or none is. A thread comes to at most one barrier.
 
 use std::collections::BTreeSet;
+
+use program::Place;
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,22 +23,38 @@ pub enum Kind {
     Reduce,
     /// Orders.
     Fence,
+    /// Writes, and is not atomic.
+    PlainWrite,
+    /// Reads, and is not atomic.
+    PlainRead,
+    /// Meets the other threads of its group.
+    Barrier,
 }
 
 impl Kind {
     /// Whether it reads memory.
     pub fn reads(self) -> bool {
-        matches!(self, Kind::Read | Kind::Update | Kind::Reduce)
+        matches!(self, Kind::Read | Kind::Update | Kind::Reduce | Kind::PlainRead)
     }
 
     /// Whether it says in a register what it read.
     pub fn tells(self) -> bool {
-        matches!(self, Kind::Read | Kind::Update)
+        matches!(self, Kind::Read | Kind::Update | Kind::PlainRead)
     }
 
     /// Whether it writes memory.
     pub fn writes(self) -> bool {
-        matches!(self, Kind::Write | Kind::Update | Kind::Reduce)
+        matches!(self, Kind::Write | Kind::Update | Kind::Reduce | Kind::PlainWrite)
+    }
+
+    /// Whether it accesses memory.
+    pub fn accesses(self) -> bool {
+        self.reads() || self.writes()
+    }
+
+    /// Whether it is an access that is not atomic.
+    pub fn is_plain(self) -> bool {
+        matches!(self, Kind::PlainRead | Kind::PlainWrite)
     }
 
     /// In names of programs.
@@ -46,6 +65,9 @@ impl Kind {
             Kind::Update => "U",
             Kind::Reduce => "A",
             Kind::Fence => "F",
+            Kind::PlainWrite => "w",
+            Kind::PlainRead => "r",
+            Kind::Barrier => "B",
         }
     }
 }
@@ -58,6 +80,9 @@ pub struct Slot {
     /// Where; of a fence, nothing.
     pub location: Option<u8>,
 }
+
+/// A program: its shape, where its threads run, its letters.
+pub(crate) type Program<'s> = (&'s Shape, &'s [Place], &'s [usize]);
 
 /// Names of locations.
 pub const LOCATIONS: [&str; 3] = ["x", "y", "z"];
@@ -112,12 +137,22 @@ impl Shape {
         all.min().expect("there is the identity")
     }
 
-    /// Whether every location is accessed twice and written.
+    /// Whether a location is that of plain accesses.
+    pub fn is_plain(&self, location: usize) -> bool {
+        self.slots().any(|(_, slot)| slot.location == Some(location as u8) && slot.kind.is_plain())
+    }
+
+    /// Whether every location is accessed twice and written, in one way, and no thread is alone with its barrier, or does
+    /// nothing else.
     fn is_shared(&self) -> bool {
-        (0..self.locations() as u8).all(|l| {
+        let shared = |l: u8| {
             let here = || self.slots().filter(|(_, slot)| slot.location == Some(l));
-            here().count() > 1 && here().any(|(_, slot)| slot.kind.writes())
-        })
+            let plain = here().filter(|(_, slot)| slot.kind.is_plain()).count();
+            here().count() > 1 && here().any(|(_, s)| s.kind.writes()) && (plain == 0 || plain == here().count())
+        };
+        let barriers = self.slots().filter(|(_, slot)| slot.kind == Kind::Barrier).count();
+        let idle = |slots: &Vec<Slot>| !slots.iter().any(|slot| slot.kind.accesses());
+        (0..self.locations() as u8).all(shared) && barriers != 1 && !self.threads.iter().any(idle)
     }
 }
 
@@ -137,12 +172,10 @@ pub fn permutations(n: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// All shapes of that many instructions, those of fewer read-modify-writes and threads first; with additions if so `reduced`.
-pub fn shapes(size: usize, reduced: bool) -> Vec<Shape> {
+/// All shapes of that many instructions of those kinds, those of fewer read-modify-writes and threads first.
+pub fn shapes(size: usize, kinds: &[Kind]) -> Vec<Shape> {
     let mut found = BTreeSet::new();
     let mut lengths = Vec::new();
-    let kinds: &[Kind] = &[Kind::Write, Kind::Read, Kind::Update, Kind::Reduce];
-    let kinds = if reduced { kinds } else { &kinds[..3] };
     partitions(size, size, MOST_THREADS, &mut Vec::new(), &mut lengths);
     for lengths in lengths {
         let threads = lengths.iter().map(|_| Vec::new()).collect();
@@ -182,10 +215,17 @@ fn extend(lengths: &[usize], thread: usize, shape: &mut Shape, kinds: &[Kind], f
     if at == length {
         return extend(lengths, thread + 1, shape, kinds, found);
     }
-    let fits = at > 0 && at + 1 < length && shape.threads[thread][at - 1].kind != Kind::Fence;
+    let before = &shape.threads[thread];
+    let fence = at > 0 && at + 1 < length && before[at - 1].kind != Kind::Fence;
+    let barrier = !before.iter().any(|slot| slot.kind == Kind::Barrier);
     let fresh = shape.locations().min(LOCATIONS.len() - 1) as u8;
-    let accesses = kinds.iter().flat_map(|&kind| (0..=fresh).map(move |l| Slot { kind, location: Some(l) }));
-    for slot in accesses.chain(fits.then_some(Slot { kind: Kind::Fence, location: None })) {
+    let located = |kind: Kind| (0..=fresh).filter(move |_| kind.accesses()).map(Some);
+    let nowhere = |kind| (kind == Kind::Fence && fence || kind == Kind::Barrier && barrier).then_some(None);
+    let slots: Vec<Slot> = kinds
+        .iter()
+        .flat_map(|&kind| located(kind).chain(nowhere(kind)).map(move |location| Slot { kind, location }))
+        .collect();
+    for slot in slots {
         shape.threads[thread].push(slot);
         extend(lengths, thread, shape, kinds, found);
         shape.threads[thread].pop();
@@ -196,19 +236,31 @@ fn extend(lengths: &[usize], thread: usize, shape: &mut Shape, kinds: &[Kind], f
 mod tests {
     use super::*;
 
+    const USUAL: [Kind; 4] = [Kind::Write, Kind::Read, Kind::Update, Kind::Fence];
+
     #[test]
     fn shapes_are_counted() {
-        let counts: Vec<usize> = (1..=5).map(|size| shapes(size, false).len()).collect();
-        assert_eq!(counts, [0, 13, 69, 958, 11_857]);
-        let reduced: Vec<usize> = (1..=4).map(|size| shapes(size, true).len()).collect();
-        assert_eq!(reduced, [0, 24, 160, 3139]);
+        let counts = |more: &[Kind], to| {
+            let kinds = [&USUAL[..], more].concat();
+            (1..=to).map(|size| shapes(size, &kinds).len()).collect::<Vec<usize>>()
+        };
+        assert_eq!(counts(&[], 5), [0, 13, 69, 958, 11_857]);
+        assert_eq!(counts(&[Kind::Reduce], 4), [0, 24, 160, 3139]);
+        // Of two instructions, five pairs of plain accesses more: two writes, or one and a read, in one thread or two.
+        assert_eq!(counts(&[Kind::PlainWrite, Kind::PlainRead], 2), [0, 18]);
+        // Of four, two threads that access one location before or after a barrier.
+        assert_eq!(counts(&[Kind::Barrier], 3), [0, 13, 69]);
     }
 
     #[test]
     fn names_tell_shapes_apart() {
-        let all = shapes(4, true);
+        let more = [Kind::Reduce, Kind::PlainWrite, Kind::PlainRead, Kind::Barrier];
+        let all = shapes(4, &[&USUAL[..], &more].concat());
         let names: BTreeSet<String> = all.iter().map(Shape::name).collect();
         assert_eq!(names.len(), all.len());
         assert!(names.contains("WxWy+RyRx") || names.contains("WyWx+RxRy"), "{names:?}");
+        for name in ["wxB+Brx", "rxB+Bwx"] {
+            assert!(names.contains(name), "{name}");
+        }
     }
 }

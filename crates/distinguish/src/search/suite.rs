@@ -82,7 +82,7 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     let mutants = wanted.mutants.iter().map(judged).collect::<Result<Vec<_>, String>>()?;
     let mut suite = Suite::default();
     for size in 1..=wanted.size {
-        let shapes = shapes(size, alphabet.has(Kind::Reduce));
+        let shapes = shapes(size, &alphabet.kinds());
         let minimal = |asked: &mut Asked, shape: &Shape| asked.minimal(shape, alphabet, compared, wanted.deadline);
         let (found, done) = each(&asked, &shapes, wanted.jobs, minimal);
         suite.tests.extend(found.into_iter().flatten().map(|test| Minimal { test, needs: Vec::new() }));
@@ -152,6 +152,8 @@ pub(super) struct Asked {
     judge: Judge,
     /// If it knows undefined behaviour.
     defines: Option<Judge>,
+    /// By letter: whether it is tied to others.
+    tied: Vec<bool>,
     /// Whether programs are defined: those of one shape, and what is left of them without an instruction.
     defined: Vec<(Shape, Definedness)>,
 }
@@ -161,7 +163,8 @@ impl Asked {
         let learnt = judged.learnt(alphabet)?;
         let judge = Judge::of(judged, Arc::clone(&learnt), false)?;
         let defines = Some(Judge::of(judged, learnt, true)?).filter(Judge::knows_undefined);
-        Ok(Asked { judge, defines, defined: Vec::new() })
+        let tied = alphabet.letters.iter().map(|letter| letter.tied).collect();
+        Ok(Asked { judge, defines, tied, defined: Vec::new() })
     }
 
     /// Whether the program is defined and does not show the outcome.
@@ -172,7 +175,12 @@ impl Asked {
 
     fn is_defined(&mut self, test: &Found) -> bool {
         let Some(judge) = &mut self.defines else { return true };
-        let Found { shape, places, letters, .. } = test;
+        let Found { shape, places, letters, outcome } = test;
+        let branches = shape.slots().zip(letters).any(|((_, slot), &l)| slot.kind.reads() && self.tied[l]);
+        if branches {
+            // What is executed besides depends on the outcome.
+            return judge.defines((shape, places, letters), outcome);
+        }
         let of_shape = match self.defined.iter().position(|known| known.0 == *shape) {
             Some(at) => &mut self.defined[at].1,
             None => {
@@ -184,7 +192,7 @@ impl Asked {
         if let Some((_, defined)) = known.iter().find(|k| k.0 == *places) {
             return *defined;
         }
-        let defined = judge.defines(shape, places, letters);
+        let defined = judge.defines((shape, places, letters), outcome);
         known.push((places.clone(), defined));
         defined
     }
@@ -199,8 +207,7 @@ impl Asked {
     ) -> Option<Vec<Found>> {
         self.defined.clear();
         let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
-        let choices: Vec<Vec<Vec<usize>>> =
-            slots.iter().map(|slot| classes(alphabet, slot.kind, compared)).collect();
+        let choices = classes(alphabet, shape, compared);
         let placements = alphabet.placements(shape.threads.len());
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         for outcome in distinct(shape, Tier::All) {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::letters::Further;
 use cat::model::{Model, load_shipped};
 use engine::skeleton::signature::signature;
-use front::mapping::{Kind, Mapping, Order};
+use front::mapping::{self, Mapping};
 use program::Dialect;
 
 fn model(name: &str) -> Model {
@@ -14,10 +15,14 @@ fn model(name: &str) -> Model {
 
 /// With both models, the mapping through which the first one judges if any, and the alphabet.
 fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) {
+    with_further(a, b, mapping, &[], test);
+}
+
+fn with_further(a: &str, b: &str, mapping: Option<&str>, further: &[Further], test: impl FnOnce(Sought<'_>)) {
     let (a_model, b_model) = (model(a), model(b));
     let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
     let dialect = mapping.map(|m| m.from).or(Dialect::of_model(a)).or(Dialect::of_model(b)).unwrap_or_default();
-    let alphabet = Alphabet::new(dialect, &[]);
+    let alphabet = Alphabet::new(dialect, further);
     test(Sought {
         allows: vec![Judged { model: &a_model, mapping, set: &[], learnt: None }],
         forbids: vec![Judged { model: &b_model, mapping: None, set: &[], learnt: None }],
@@ -35,22 +40,22 @@ fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
     let mut searcher = Searcher::new(sought).expect("they judge such programs");
     let mut found = BTreeSet::new();
     for shape in shapes {
+        let fitting = sought.alphabet.fitting(shape).into_iter();
         let choices: Vec<Vec<Vec<usize>>> =
-            shape.slots().map(|(_, slot)| sought.alphabet.of(slot.kind).map(|l| vec![l]).collect()).collect();
+            fitting.map(|all| all.into_iter().map(|l| vec![l]).collect()).collect();
         let all = distinct(shape, Tier::All);
-        for places in sought.alphabet.placements(shape.threads.len()) {
+        for places in sought.alphabet.placed(shape) {
             let mut chosen = vec![0; choices.len()];
             loop {
                 let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
-                let mut differ = Vec::new();
                 for outcome in &all {
                     let says = |judge: &mut Judge| judge.load(shape, &places, &letters) && judge.allows(outcome);
-                    if says(&mut searcher.allows[0]) && !says(&mut searcher.forbids[0]) {
-                        differ.push(outcome.clone());
+                    if says(&mut searcher.allows[0])
+                        && !says(&mut searcher.forbids[0])
+                        && is_defined(&mut searcher.defines, (shape, &places, &letters), outcome)
+                    {
+                        found.insert((shape.clone(), outcome.clone()));
                     }
-                }
-                if !differ.is_empty() && is_defined(&mut searcher.defines, (shape, &places, &letters)) {
-                    found.extend(differ.into_iter().map(|o| (shape.clone(), o)));
                 }
                 if !advance(&mut chosen, &choices) {
                     break;
@@ -90,7 +95,7 @@ fn cutting_loses_nothing() {
                 3
             };
             for size in 2..=most {
-                let shapes = shapes(size, false);
+                let shapes = shapes(size, &sought.alphabet.kinds());
                 let searcher = Searcher::new(&sought).expect("they judge such programs");
                 let found = [Tier::Critical, Tier::Other]
                     .into_iter()
@@ -98,6 +103,73 @@ fn cutting_loses_nothing() {
                 let found: BTreeSet<_> = found.map(|f| (f.shape, f.outcome)).collect();
                 assert_eq!(found, plain(&sought, &shapes), "{a} and {b}, {size} instructions");
             }
+        });
+    }
+}
+
+/// The same with further letters, of the shapes of four instructions that they are for; and a program is found with them.
+#[test]
+fn cutting_loses_nothing_of_further_letters() {
+    let barriers = |shape: &Shape| shape.has(Kind::Barrier);
+    let named = |name: &'static str| move |shape: &Shape| shape.name() == name;
+    let plain = |shape: &Shape| named("Rxry+wyWx")(shape) || shape.has(Kind::Barrier) && shape.is_plain(0);
+    type Fits<'a> = &'a dyn Fn(&Shape) -> bool;
+    let cases: [(&str, &str, &[Further], Fits<'_>, bool); 8] = [
+        ("ptx", "sc", &[Further::Barrier], &barriers, true),
+        ("sc", "ptx", &[Further::Barrier], &barriers, false),
+        ("ptx", "sc", &[Further::Depend], &named("RxWy+RyWx"), true),
+        ("ptx", "sc", &[Further::Branch], &named("RxWy+RyWx"), true),
+        ("rc11", "c11", &[Further::Plain, Further::Branch], &plain, false),
+        ("c11", "rc11", &[Further::Plain, Further::Branch], &named("RxWy+RyWx"), true),
+        ("cuda", "cuda-17", &[Further::Plain, Further::Barrier], &plain, false),
+        ("opencl", "opencl-3.1", &[Further::Plain, Further::Barrier], &plain, false),
+    ];
+    for (a, b, further, fits, differs) in cases {
+        with_further(a, b, None, further, |sought| {
+            let mut shapes = shapes(4, &sought.alphabet.kinds());
+            shapes.retain(fits);
+            assert!(!shapes.is_empty());
+            let searcher = Searcher::new(&sought).expect("they judge such programs");
+            let tiers = [Tier::Critical, Tier::Other].into_iter();
+            let found: BTreeSet<_> = tiers
+                .flat_map(|tier| searcher.tier(&sought, &shapes, tier).0)
+                .map(|f| (f.shape, f.outcome))
+                .collect();
+            assert_eq!(found, self::plain(&sought, &shapes), "{a} and {b}");
+            assert_eq!(!found.is_empty(), differs, "{a} and {b}: {found:?}");
+        });
+    }
+}
+
+/// Data that are written before a flag are defined where the flag orders the thread that reads them, and nowhere else.
+#[test]
+fn plain_accesses_behind_a_branch_are_defined_where_they_are_ordered() {
+    for (branch, order, defined) in [
+        (true, Some(Order::Acquire), true),
+        (true, Some(Order::Relaxed), false),
+        (false, Some(Order::Acquire), false),
+    ] {
+        with_further("rc11", "rc11", None, &[Further::Plain, Further::Branch], |sought| {
+            let shapes = shapes(4, &sought.alphabet.kinds());
+            let shape = shapes.iter().find(|shape| shape.name() == "Rxry+wyWx").expect("there is one");
+            let letter = |kind, order, tied| {
+                let fits = |&l: &usize| {
+                    let letter = &sought.alphabet.letters[l];
+                    letter.order == order && letter.tied == tied
+                };
+                sought.alphabet.of(kind).find(fits).expect("there is one")
+            };
+            let letters = [
+                letter(Kind::Read, order, branch),
+                letter(Kind::PlainRead, None, false),
+                letter(Kind::PlainWrite, None, false),
+                letter(Kind::Write, Some(Order::Release), false),
+            ];
+            let outcome = Outcome { sources: vec![Some(3), Some(2), None, None], last: vec![3, 2] };
+            let mut searcher = Searcher::new(&sought).expect("they judge such programs");
+            let places = sought.alphabet.apart(2);
+            let said = is_defined(&mut searcher.defines, (shape, &places, &letters), &outcome);
+            assert_eq!(said, defined, "{order:?}, with a branch: {branch}");
         });
     }
 }
@@ -129,8 +201,11 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     let (proposed, today) = (named("cuda-ptx"), named("cuda-ptx-llvm"));
     // What the fence is for, the release is not: without it programs differ.
     let mut without = today.clone();
-    let stores = without.rows.iter_mut().filter(|row| (row.kind, row.order) == (Kind::Store, Order::SeqCst));
-    stores.for_each(|row| row.steps.retain(|step| step.kind != Kind::Fence));
+    let stores = without
+        .rows
+        .iter_mut()
+        .filter(|row| (row.kind, row.order) == (mapping::Kind::Store, mapping::Order::SeqCst));
+    stores.for_each(|row| row.steps.retain(|step| step.kind != mapping::Kind::Fence));
     let without: &'static Mapping = Box::leak(Box::new(without));
     let alphabet = Alphabet::new(Dialect::Cuda, &[]);
     let judged = |mapping| vec![Judged { model: &ptx, mapping: Some(mapping), set: &[], learnt: None }];
@@ -202,9 +277,10 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
     let mut asked = suite::Asked::new(sought.forbids[0], alphabet).expect("it judges such programs");
     let below = |a: usize, b: usize| a != b && alphabet.letters[a].is_below(&alphabet.letters[b]);
     let mut found = Vec::new();
-    for shape in shapes(size, false) {
+    for shape in shapes(size, &alphabet.kinds()) {
+        let fitting = alphabet.fitting(&shape).into_iter();
         let choices: Vec<Vec<Vec<usize>>> =
-            shape.slots().map(|(_, slot)| alphabet.of(slot.kind).map(|l| vec![l]).collect()).collect();
+            fitting.map(|all| all.into_iter().map(|l| vec![l]).collect()).collect();
         for (outcome, places) in distinct(&shape, Tier::All)
             .into_iter()
             .flat_map(|o| alphabet.placements(shape.threads.len()).into_iter().map(move |p| (o.clone(), p)))
