@@ -25,6 +25,9 @@ mod definedness;
 mod explaining;
 mod outcomes;
 mod readings;
+mod recalled;
+
+pub(crate) use recalled::Shown;
 
 /// Questions about one test under one model.
 pub struct Session<'a> {
@@ -49,6 +52,8 @@ pub struct Session<'a> {
     undefined: Option<Answer>,
     /// What implementations settle, once it was asked.
     left_open: Option<Option<Reason>>,
+    /// The execution that answered the last question with yes.
+    shown: Option<Shown>,
     /// The programs that explanations spoke of, and whether each was said to forbid the outcome.
     #[cfg(test)]
     claims: RefCell<Vec<(LitmusTest, bool)>>,
@@ -103,6 +108,7 @@ impl<'a> Session<'a> {
             others: FxHashMap::default(),
             undefined: None,
             left_open: None,
+            shown: None,
             #[cfg(test)]
             claims: RefCell::default(),
         }

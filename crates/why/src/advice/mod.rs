@@ -18,7 +18,7 @@ mod costs;
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use cat::model::ir::Model;
@@ -32,7 +32,7 @@ use verdict::{Reason, Verdict};
 
 use crate::knobs::{Changes, Knob};
 use crate::search::{GivenUp, Search, Setting};
-use crate::session::Session;
+use crate::session::{Session, Shown};
 use cheapest::Space;
 use choice::{Choice, choices, makes_another};
 
@@ -43,6 +43,9 @@ const DECISIONS: usize = 20_000;
 
 /// At most so many choices: of more, nobody would wait for the answer.
 const CHOICES: usize = 60;
+
+/// So many executions that showed something wrong are tried in other versions.
+const SHOWN: usize = 8;
 
 /// What has to be so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,23 +101,24 @@ pub struct How<'a> {
 }
 
 impl How<'_> {
-    /// Whether a goal is met by a test that stands for the one that is asked about; `None`: the model does not speak of it.
-    fn met(
-        &self,
-        test: &LitmusTest,
-        asked: &Asked<'_>,
-        goal: Goal,
-        left: Option<Duration>,
-    ) -> Result<Option<bool>, Reason> {
-        let judged = match asked.mapping.map(|mapping| mapping.lowered(test)) {
-            None => Cow::Borrowed(test),
-            Some(Ok(lowered)) => Cow::Owned(lowered),
-            Some(Err(why)) => return Err(Reason::NotInModel(why)),
-        };
+    /// What is judged of a test that stands for the one that is asked about.
+    fn judged<'t>(test: &'t LitmusTest, asked: &Asked<'_>) -> Result<Cow<'t, LitmusTest>, Reason> {
+        match asked.mapping.map(|mapping| mapping.lowered(test)) {
+            None => Ok(Cow::Borrowed(test)),
+            Some(Ok(lowered)) => Ok(Cow::Owned(lowered)),
+            Some(Err(why)) => Err(Reason::NotInModel(why)),
+        }
+    }
+
+    fn session<'t>(&self, judged: &'t LitmusTest, asked: &Asked<'t>, left: Option<Duration>) -> Session<'t> {
         // What is found is decided by all engines afterwards.
         let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
         let limits = Limits { timeout: left, ..self.limits };
-        let mut session = Session::new(&judged, asked.model, engine, limits, self.set);
+        Session::new(judged, asked.model, engine, limits, self.set)
+    }
+
+    /// Whether a goal is met; `None`: the model does not speak of it.
+    fn met(session: &mut Session<'_>, goal: Goal) -> Result<Option<bool>, Reason> {
         let answer = match goal {
             Goal::Never { negate } => Some(session.reachability(None, negate)),
             Goal::RaceFree => session.race(),
@@ -129,10 +133,26 @@ impl How<'_> {
         }
     }
 
-    /// Whether it meets all of them.
-    fn keeps(&self, test: &LitmusTest, asked: &Asked<'_>, left: Option<Duration>) -> Result<bool, Reason> {
+    /// Whether it meets all of them. What showed that another version does not is tried first, the latest before others.
+    fn keeps(
+        &self,
+        test: &LitmusTest,
+        asked: &Asked<'_>,
+        left: Option<Duration>,
+        shown: &mut VecDeque<Shown>,
+    ) -> Result<bool, Reason> {
+        let judged = Self::judged(test, asked)?;
+        let mut session = self.session(&judged, asked, left);
+        if let Some(at) = shown.iter().position(|shown| session.still_shows(shown)) {
+            shown.make_contiguous()[..=at].rotate_right(1);
+            #[cfg(test)]
+            tests::is_so(&mut session, asked);
+            return Ok(false);
+        }
         for goal in &asked.goals {
-            if self.met(test, asked, *goal, left)? == Some(false) {
+            if Self::met(&mut session, *goal)? == Some(false) {
+                shown.truncate(SHOWN - 1);
+                session.take_shown().into_iter().for_each(|new| shown.push_front(new));
                 return Ok(false);
             }
         }
@@ -145,11 +165,12 @@ impl How<'_> {
         asked: &[Asked<'_>],
         splices: &[Splice],
         left: Option<Duration>,
+        shown: &mut [VecDeque<Shown>],
     ) -> Result<Option<bool>, GivenUp> {
         let changes = Changes { edits: Vec::new(), splices: splices.to_vec() };
         let Some(version) = changes.of(asked[0].test) else { return Ok(Some(false)) };
-        for one in asked {
-            match self.keeps(&version.test, one, left) {
+        for (one, shown) in asked.iter().zip(shown) {
+            match self.keeps(&version.test, one, left, shown) {
                 Ok(true) => {}
                 Ok(false) => return Ok(Some(false)),
                 Err(reason @ (Reason::Time | Reason::Interrupted)) => return Err(GivenUp(reason)),
@@ -251,15 +272,18 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     for (number, one) in asked.iter_mut().enumerate() {
         for goal in [Goal::RaceFree, Goal::Defined] {
             let there = one.goals.contains(&goal);
-            if !there && how.met(one.test, one, goal, left()) == Ok(Some(true)) {
+            let met =
+                |one: &Asked<'_>| How::met(&mut how.session(&*How::judged(one.test, one)?, one, left()), goal);
+            if !there && met(one) == Ok(Some(true)) {
                 one.goals.push(goal);
                 kept.push((number, goal));
             }
         }
     }
+    let mut shown: Vec<VecDeque<Shown>> = asked.iter().map(|_| VecDeque::new()).collect();
     let mut written = Ok(true);
-    for one in &asked {
-        match how.keeps(one.test, one, left()) {
+    for (one, shown) in asked.iter().zip(&mut shown) {
+        match how.keeps(one.test, one, left(), shown) {
             Ok(true) => {}
             Ok(false) => written = Ok(false),
             Err(reason) if written == Ok(true) => written = Err(reason),
@@ -293,12 +317,15 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
             return Err(GivenUp(Reason::Interrupted));
         }
         decided.set(decided.get() + 1);
+        let mut rest = shown.as_mut_slice();
         for (number, of_test) in by_test.iter().enumerate() {
+            let (shown, others) = rest.split_at_mut(of_test.len());
+            rest = others;
             let part = known.part(number, of_test[0].test, &changes.splices);
             let keeps = match known.keeps.get(&part) {
                 Some(keeps) => *keeps,
                 None => {
-                    let keeps = how.keeps_all(of_test, &part.1, left)?;
+                    let keeps = how.keeps_all(of_test, &part.1, left, shown)?;
                     *known.keeps.entry(part).or_insert(keeps)
                 }
             };

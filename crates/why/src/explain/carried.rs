@@ -103,7 +103,7 @@ fn start(task: &Task<'_>, added: &Added, changed: &Task<'_>, from: &Execution) -
 }
 
 /// The execution with the event `x` ordered among those that it has to be ordered with, in every way.
-fn placed(execution: &Execution, free: usize, x: usize, must: &Rel, within: &Rel) -> Vec<Execution> {
+pub(crate) fn placed(execution: &Execution, free: usize, x: usize, must: &Rel, within: &Rel) -> Vec<Execution> {
     let order = &execution.free[free];
     let open = |&y: &usize| y != x && (must.has(x, y) || must.has(y, x)) && !order.has(x, y) && !order.has(y, x);
     let mut others: Vec<usize> = execution.executed.iter().filter(open).collect();

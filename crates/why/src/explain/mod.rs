@@ -21,7 +21,7 @@ mod links;
 mod missing;
 mod words;
 
-pub(super) use carried::{carried_over, reordered};
+pub(super) use carried::{carried_over, placed, reordered};
 pub(super) use missing::{Refuting, missing_links};
 
 use self::asked::{Asked, Said};

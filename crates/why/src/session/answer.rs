@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::{Question, Session};
+use super::{Question, Session, Shown};
 use cat::model::ir::Effect;
 use engine::engines::{Prepared, Said};
 use engine::limits::{Halt, Tried};
@@ -60,6 +60,7 @@ impl<'a> Session<'a> {
         let (said, engine) = self.ask(bound, &query, deadline);
         answer.engine = engine;
         if let Some(found) = said.found()? {
+            self.shown = Some(Shown::new(question, bound, &task, &found.0));
             answer.verdict = question.positive.clone();
             answer.witness = Some(witness::describe(&task, &found.0, &found.1));
             answer.fault = question.flags.as_ref().and_then(|flags| {
