@@ -56,7 +56,7 @@ fn bulk_loads_and_mbarrier_objects() {
         line_of(LOAD, &text, false)
     };
     let read = line_of(LOAD, "ld.weak a, x", false);
-    let in_flight = |from: &str| [format!("in flight (P0 {} with P2 {read})", copy(from))];
+    let in_flight = |from: &str| ["in flight (P0's agent".to_owned(), format!("{} with P2 {read})", copy(from))];
     let expect = "mbarrier.arrive.expect_tx _, [f0], 16";
     let fence = format!("`fence.proxy.async` before `{expect}` (P0, {})", line_of(LOAD, expect, false));
     points_at(
@@ -77,7 +77,8 @@ const STORE: &str = "litmus/ptx-async/17-pipelines/Store.toml";
 #[test]
 fn bulk_stores_of_what_was_computed() {
     let copy = line_of(STORE, "cp.async.bulk.global.shared::cta.bulk_group [g], [x], 16", false);
-    let in_flight = |by: &str| [format!("in flight (P2 {copy} with P0 {})", line_of(STORE, by, false))];
+    let in_flight =
+        |by: &str| ["in flight (P2's agent".to_owned(), format!("{copy} with P0 {})", line_of(STORE, by, false))];
     // The arrival is behind the fence that is missing.
     let arrival = line_of(STORE, "mbarrier.${arrive} _, [f0]", false);
     let fence = format!("`fence.proxy.async` before `mbarrier.arrive _, [f0]` (P0, {arrival})");
@@ -107,7 +108,7 @@ fn multicast_with_remote_arrivals() {
         line_of(CLUSTER, &text, false)
     };
     let (near, far) = (line_of(CLUSTER, "ld.weak a, x", false), line_of(CLUSTER, "ld.weak a, x", true));
-    let in_flight = |from: &str| [format!("in flight (P0 {} with P3 {far})", copy(from))];
+    let in_flight = |from: &str| ["in flight (P0's agent".to_owned(), format!("{} with P3 {far})", copy(from))];
     points_at(
         CLUSTER,
         CHECK,
@@ -115,9 +116,15 @@ fn multicast_with_remote_arrivals() {
             ("Pipeline.cluster+right", &["forbidden".into(), "race-free".into()]),
             ("Pipeline.cluster+full", &in_flight("g")),
             ("Pipeline.cluster+expect", &in_flight("g")),
-            ("Pipeline.cluster+empty", &[format!("in flight (P0 {} with P2 {near})", copy("h"))]),
+            (
+                "Pipeline.cluster+empty",
+                &["in flight (P0's agent".to_owned(), format!("{} with P2 {near})", copy("h"))],
+            ),
             ("Pipeline.cluster+empty.cta", &in_flight("h")),
-            ("Pipeline.cluster+fence", &[format!("racy       P0 {} with P3 {far}", copy("h"))]),
+            (
+                "Pipeline.cluster+fence",
+                &["racy       P0's agent".to_owned(), format!("{} with P3 {far}", copy("h"))],
+            ),
             ("Pipeline.cluster+fence.cta", &["forbidden".into()]),
             ("Pipeline.cluster+fence.producer", &["forbidden".into()]),
             ("Pipeline.cluster+release", &in_flight("h")),

@@ -135,6 +135,51 @@ code = "st.relaxed.gpu y, 1; ld.relaxed.gpu r1, x"
 }
 
 #[test]
+fn an_agent_stands_beside_its_thread_in_a_box_of_its_own() {
+    // The loop begins the same copy twice, with nothing between.
+    let test = parsed(
+        r#"
+name = "Copies"
+condition = 'P0:r0 == 0'
+memory = { x = { init = 0, space = "shared" }, g = 7 }
+[[thread]]
+cta = 0
+code = """
+mov.u32 r1, 0
+again:
+cp.async.ca.shared.global [x], [g], 8
+add.u32 r1, r1, 1
+setp.lt.u32 p0, r1, 2
+@p0 bra again
+cp.async.wait_all
+ld.shared.u64 r0, [x]
+"""
+[[thread]]
+cta = 0
+code = "ld.global.u64 r0, [g]"
+"#,
+    );
+    let line = asked(&test, &shipped("ptx"));
+    assert_eq!(line.answer.verdict, Verdict::Forbidden);
+    let scene = &scenes(&line, false)[0];
+    let seats: Vec<_> = scene.seats.iter().map(|s| (s.thread.as_str(), s.groups.join(" / "))).collect();
+    let cta = "GPU 0 / CTA 0".to_owned();
+    let agent = |n: u32| ("from line 10", format!("{cta} / P0's agent {n}"));
+    assert_eq!(seats, [("P0", cta.clone()), agent(1), agent(2), ("P1", cta.clone())]);
+    for seat in [1, 2] {
+        let own = scene.events.iter().filter(|e| e.thread == Some(seat));
+        let done: Vec<_> = own.map(|e| e.action.split_once(": ").unwrap().1).collect();
+        assert_eq!(done, ["R g = 7", "W x = 7"]);
+    }
+    check_layout("copies", scene);
+    let (dot, svg) = (dot::file(scene), svg::file(scene));
+    for named in ["P0's agent 1", "P0's agent 2"] {
+        assert!(dot.contains(&format!("label=\"{named}\"")), "{dot}");
+        assert!(svg.contains(&format!("class=\"dim\">{}</text>", named.replace('\'', "&#39;"))), "{svg}");
+    }
+}
+
+#[test]
 fn a_file_shows_every_axiom_of_the_set() {
     let file = "litmus/ptx/02-fence-sc/R+fence.sc.gpu+fence.sc.gpu.toml";
     let (code, text, _) = fencepost(&["show", file, "--model", "ptx", "--engine", "enumerate"]);

@@ -257,9 +257,10 @@ pub fn scope_word(task: &Task<'_>, scope: Scope) -> String {
     task.sk.program.dialect.row().scope_word(scope)
 }
 
-/// The name of the thread that an event is of, or `init`.
+/// Who performs an event: the name of its thread, or the agent of one, or `init`.
 pub fn owner(task: &Task<'_>, event: &Event) -> String {
-    event.thread.map_or_else(|| "init".to_owned(), |t| task.sk.program.thread(t).name.clone())
+    let Some(thread) = event.thread.map(|t| &task.sk.program.thread(t).name) else { return "init".to_owned() };
+    if event.is_asynchronous() { format!("{thread}'s agent") } else { thread.clone() }
 }
 
 /// What an event is, in a word or two.

@@ -185,7 +185,20 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
             (thread.name.clone(), instr.line.clone(), instr.text.clone())
         }
     };
-    WitnessEvent { thread: event.thread.map(|t| t.0 as usize), thread_name, line, action, text }
+    let agent = agent(task, execution, e);
+    WitnessEvent { thread: event.thread.map(|t| t.0 as usize), thread_name, agent, line, action, text }
+}
+
+/// Which agent of its thread performs an event, if one does: they are counted where there are several in the execution.
+fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
+    let sk = &task.sk;
+    let own = sk.operation(e)?;
+    let of_thread = |&o: &usize| sk.events[o].thread == sk.events[e].thread;
+    let mut agents: Vec<usize> =
+        execution.executed.iter().filter(of_thread).filter_map(|o| sk.operation(o)).collect();
+    agents.dedup();
+    let at = agents.iter().position(|&o| o == own).filter(|_| agents.len() > 1);
+    Some(at.map_or_else(|| "agent".to_owned(), |at| format!("agent {}", at + 1)))
 }
 
 /// The pairs of an order that do not follow by transitivity.

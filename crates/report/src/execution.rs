@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use diag::SourceLine;
 use verdict::hang::{self, Goal, Site, Wait};
-use verdict::{Ending, State, ThreadEnd, Witness};
+use verdict::{Ending, State, ThreadEnd, Witness, WitnessEvent};
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -21,18 +21,40 @@ pub(crate) fn letter(event: usize) -> String {
     }
 }
 
-/// An execution: events per thread, relations, final state.
+/// Who performs events: nobody the initial ones, a thread, or an agent of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Actor<'a> {
+    pub thread: Option<usize>,
+    pub agent: Option<&'a str>,
+}
+
+impl<'a> Actor<'a> {
+    pub(crate) fn of(event: &'a WitnessEvent) -> Actor<'a> {
+        Actor { thread: event.thread, agent: event.agent.as_deref() }
+    }
+}
+
+/// Those of an execution: each thread before its agents, these in the order of their operations.
+pub(crate) fn actors(witness: &Witness) -> Vec<Actor<'_>> {
+    let mut found: Vec<Actor<'_>> = Vec::new();
+    for actor in witness.events.iter().map(Actor::of) {
+        if !found.contains(&actor) {
+            found.push(actor);
+        }
+    }
+    found.sort_by_key(|actor| (actor.thread, actor.agent.is_some()));
+    found
+}
+
+/// An execution: events per thread and agent, relations, final state.
 pub(crate) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()> {
     writeln!(out, "  by this execution:")?;
     let action_width = witness.events.iter().map(|e| e.action.chars().count()).max().unwrap_or(0);
-    let mut threads: Vec<Option<usize>> = witness.events.iter().map(|e| e.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    for thread in threads {
-        let events = witness.events.iter().enumerate().filter(|(_, e)| e.thread == thread);
+    for actor in actors(witness) {
+        let events = witness.events.iter().enumerate().filter(|(_, e)| Actor::of(e) == actor);
         for (i, (index, event)) in events.enumerate() {
             if i == 0 {
-                writeln!(out, "    {BOLD}{}{BOLD:#}", event.thread_name)?;
+                writeln!(out, "    {BOLD}{}{BOLD:#}", event.who())?;
             }
             write!(out, "      {:>3}: {:action_width$}", letter(index), event.action)?;
             if event.line.is_known() {
@@ -142,6 +164,8 @@ struct SiteObject<'a> {
 #[derive(Serialize)]
 struct EventObject<'a> {
     thread: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'a str>,
     #[serde(flatten)]
     line: &'a SourceLine,
     action: &'a str,
@@ -157,7 +181,13 @@ pub(crate) fn state_object(state: &State) -> IndexMap<&str, &str> {
 pub(crate) fn witness(witness: &Witness) -> WitnessObject<'_> {
     WitnessObject {
         events: (witness.events.iter())
-            .map(|e| EventObject { thread: &e.thread_name, line: &e.line, action: &e.action, text: &e.text })
+            .map(|e| EventObject {
+                thread: &e.thread_name,
+                agent: e.agent.as_deref(),
+                line: &e.line,
+                action: &e.action,
+                text: &e.text,
+            })
             .collect(),
         relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
         state: state_object(&witness.state),

@@ -150,7 +150,7 @@ fn full(witness: &Witness, event: usize) -> String {
     if e.thread.is_none() {
         return format!("the initial `{}`", e.action.trim_start_matches("W "));
     }
-    format!("{}`{}` ({}, line {})", half(witness, event), e.text.trim(), e.thread_name, e.line)
+    format!("{}`{}` ({}, line {})", half(witness, event), e.text.trim(), e.who(), e.line)
 }
 
 /// An event without its place, unless it takes that to tell it apart.

@@ -74,6 +74,8 @@ pub(super) struct FaultObject<'a> {
 #[derive(Serialize)]
 struct AccessObject<'a> {
     thread: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'a str>,
     #[serde(flatten)]
     line: &'a SourceLine,
     what: &'a str,
@@ -96,6 +98,7 @@ impl<'a> FaultObject<'a> {
     pub(super) fn of(fault: &'a Fault) -> Self {
         let access = |e: &'a FaultEvent| AccessObject {
             thread: &e.event.thread_name,
+            agent: e.event.agent.as_deref(),
             line: &e.event.line,
             what: &e.noun,
             action: &e.event.action,
@@ -131,11 +134,8 @@ pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool)
     let file = path.rsplit('/').next().unwrap_or(path);
     let on = fault.place.as_ref().map_or(String::new(), |place| format!(" on `{place}`"));
     writeln!(out, "  {BAD}{}{BAD:#}{on} (flag `{}`, by `{}`):", fault.name(), fault.flag, fault.relation)?;
-    let places: Vec<String> = fault
-        .events
-        .iter()
-        .map(|e| format!("{BOLD}{}{BOLD:#} {file}:{}", e.event.thread_name, e.event.line))
-        .collect();
+    let places: Vec<String> =
+        fault.events.iter().map(|e| format!("{BOLD}{}{BOLD:#} {file}:{}", e.event.who(), e.event.line)).collect();
     let width = places.iter().map(|p| p.chars().count()).max().unwrap_or(0);
     for (place, event) in places.iter().zip(&fault.events) {
         let (text, action) = (event.event.text.trim(), &event.event.action);

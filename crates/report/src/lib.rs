@@ -233,6 +233,7 @@ pub(crate) mod samples {
         let event = |thread: Option<usize>, line: u32, action: &str, text: &str| WitnessEvent {
             thread,
             thread_name: thread.map_or("init".into(), |t| format!("P{t}")),
+            agent: None,
             line: line.into(),
             action: action.into(),
             text: text.into(),

@@ -87,7 +87,7 @@ impl Fault {
 
     /// Where: `P0 line 3 with P1 line 8`.
     pub fn places(&self) -> String {
-        let place = |e: &FaultEvent| format!("{} line {}", e.event.thread_name, e.event.line);
+        let place = |e: &FaultEvent| format!("{} line {}", e.event.who(), e.event.line);
         self.events.iter().map(place).collect::<Vec<_>>().join(" with ")
     }
 

@@ -350,12 +350,24 @@ pub struct WitnessEvent {
     pub thread: Option<usize>,
     /// Thread name, or `init`.
     pub thread_name: String,
+    /// Of an asynchronous operation: which agent of the thread performs it, `agent`, or `agent 2` of several.
+    pub agent: Option<String>,
     /// 1-based line of its instruction in the test file; 0 for initial writes.
     pub line: SourceLine,
     /// `R x = 1`, `W flag = 1`, `F`, `BA`, `BW`: what it did.
     pub action: String,
     /// The instruction as written.
     pub text: String,
+}
+
+impl WitnessEvent {
+    /// Who performs it: `P0`, `P0's agent 2`.
+    pub fn who(&self) -> String {
+        match &self.agent {
+            Some(agent) => format!("{}'s {agent}", self.thread_name),
+            None => self.thread_name.clone(),
+        }
+    }
 }
 
 /// One outcome of a test.

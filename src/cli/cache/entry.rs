@@ -64,6 +64,7 @@ mod tests {
         let event = WitnessEvent {
             thread: Some(1),
             thread_name: "P1".into(),
+            agent: Some("agent".into()),
             line: 4.into(),
             action: "R x = \"1\"\n".into(),
             text: "ld.weak r0, x".into(),

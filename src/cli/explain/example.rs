@@ -203,7 +203,7 @@ fn event(witness: &Witness, at: usize) -> String {
     let event = &witness.events[at];
     match event.thread {
         None => format!("init: {}", event.action),
-        Some(_) => format!("{}: {} [{}]", event.thread_name, event.text.trim(), event.action),
+        Some(_) => format!("{}: {} [{}]", event.who(), event.text.trim(), event.action),
     }
 }
 

@@ -85,16 +85,26 @@ fn groups_of(sk: &Skeleton, i: usize) -> Option<&'static str> {
     }
 }
 
+impl Skeleton {
+    /// The first event of the asynchronous operation that an event is of.
+    pub fn operation(&self, e: usize) -> Option<usize> {
+        let first = |&i: &usize| i == 0 || !goes_on(self, i);
+        self.events[e].is_asynchronous().then(|| (0..=e).rev().find(first).unwrap_or(0))
+    }
+}
+
+/// Whether an event is of the same instruction as the one before it: fences that are tried may stand between its accesses.
+fn goes_on(sk: &Skeleton, j: usize) -> bool {
+    let (a, b) = (&sk.events[j - 1], &sk.events[j]);
+    let span = |e: &Event| Some(sk.program.thread(e.thread?).code.get(e.instr)?.span);
+    // Where a loop comes to the instruction again, it begins anew.
+    let further = (a.instr, a.part) < (b.instr, b.part) || a.instr == b.instr && a.is_read() && b.is_write();
+    a.thread == b.thread && span(a).is_some() && span(a) == span(b) && (further || b.tags.has("MB"))
+}
+
 /// The operation on an mbarrier object that an asynchronous one ends with: its events.
 fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
-    let stands = |e: &Event| Some((sk.program.thread(e.thread?).code.get(e.instr)?.span, e.instr, e.part));
-    let next = |j: usize| {
-        let (Some(a), Some(b)) = (stands(&sk.events[j - 1]), stands(&sk.events[j])) else { return false };
-        sk.events[j].thread == sk.events[i].thread
-            && a.0 == b.0
-            && ((a.1, a.2) <= (b.1, b.2) || sk.events[j].tags.has("MB"))
-    };
-    let behind = (i + 1..sk.len()).take_while(|&j| next(j)).skip_while(|&j| !sk.events[j].tags.has("MB"));
+    let behind = (i + 1..sk.len()).take_while(|&j| goes_on(sk, j)).skip_while(|&j| !sk.events[j].tags.has("MB"));
     behind.take_while(|&j| sk.events[j].tags.has("MB")).collect()
 }
 

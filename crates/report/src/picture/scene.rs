@@ -1,19 +1,20 @@
 //! What is drawn: threads at their places, events, edges, and what is said beside them.
 //!
 //! # Invariants
+//! - An agent stands beside its thread, in a box of its own.
 //! - Events of a thread come in program order; edges name events and relations by position.
 //! - The steps of the cycle are drawn whatever else is left out, and so are the events that they join and marked ones.
 //! - What is left out is said in [`Scene::says`].
 
 use std::collections::BTreeSet;
 
-use super::super::execution::letter;
+use super::super::execution::{Actor, actors, letter};
 use super::style::{self, Kind, WAITS};
 use verdict::{Ending, Seat, Witness, hang};
 
 mod edges;
 
-/// At most this many threads are drawn: a warp. More columns than that nobody follows, on no screen.
+/// At most this many threads and agents are drawn: a warp. More columns than that nobody follows, on no screen.
 const MOST_THREADS: usize = 32;
 /// At most about this many events of a thread.
 const MOST_ROWS: usize = 24;
@@ -66,7 +67,7 @@ pub struct Scene {
     pub title: String,
     /// Lines below it.
     pub facts: Vec<String>,
-    /// The threads, in the order of the test.
+    /// The threads, in the order of the test, each before its agents: these have a group of their own.
     pub seats: Vec<Seat>,
     /// The events.
     pub events: Vec<Event>,
@@ -159,17 +160,19 @@ impl Scene {
         let steps = subject.cycle.iter().flat_map(|s| [s.from, s.to]);
         let on_cycle: BTreeSet<usize> = steps.clone().collect();
         let vital: BTreeSet<usize> = steps.chain(subject.marks.iter().map(|m| m.0)).collect();
-        let of = |thread: usize| -> Vec<usize> {
-            (0..witness.events.len()).filter(|&e| witness.events[e].thread == Some(thread)).collect()
+        let of = |actor: &Actor<'_>| -> Vec<usize> {
+            (0..witness.events.len()).filter(|&e| Actor::of(&witness.events[e]) == *actor).collect()
         };
-        let threads = chosen_threads(witness, &vital);
-        let left_out = witness.threads.len() - threads.len();
-        if left_out > 0 {
-            let events: usize =
-                (0..witness.threads.len()).filter(|t| !threads.contains(t)).map(|t| of(t).len()).sum();
+        let all = columns(witness);
+        let drawn = chosen_columns(witness, &all, &vital);
+        let left_out: Vec<&Actor<'_>> = all.iter().filter(|actor| !drawn.contains(actor)).collect();
+        if !left_out.is_empty() {
+            let events: usize = left_out.iter().map(|actor| of(actor).len()).sum();
+            let agents = if left_out.iter().any(|actor| actor.agent.is_some()) { " and agents" } else { "" };
             self.says.push(format!(
-                "Not drawn: {left_out} more thread{} with {events} event{}.",
-                plural(left_out),
+                "Not drawn: {} more thread{}{agents} with {events} event{}.",
+                left_out.len(),
+                plural(left_out.len()),
                 plural(events)
             ));
         }
@@ -194,9 +197,9 @@ impl Scene {
         for e in (0..witness.events.len()).filter(|&e| witness.events[e].thread.is_none()) {
             add(self, e, None);
         }
-        for (seat, &thread) in threads.iter().enumerate() {
-            self.seats.push(witness.threads[thread].clone());
-            let events = of(thread);
+        for (seat, actor) in drawn.iter().enumerate() {
+            let events = of(actor);
+            self.seats.extend(actor.thread.map(|t| self::seat(witness, t, events.first().copied())));
             let keep = chosen_rows(&events, &vital);
             let mut skipped = 0;
             for (i, &e) in events.iter().enumerate() {
@@ -294,18 +297,37 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// The threads that are drawn: those of vital events before others.
-fn chosen_threads(witness: &Witness, vital: &BTreeSet<usize>) -> Vec<usize> {
-    let mut threads: Vec<usize> = (0..witness.threads.len()).collect();
-    let has_vital = |t: usize| vital.iter().any(|&e| witness.events[e].thread == Some(t));
-    threads.sort_by_key(|&t| (!has_vital(t), t));
-    let most = MOST_THREADS.max(threads.iter().filter(|&&t| has_vital(t)).count());
-    threads.truncate(most);
-    threads.sort_unstable();
-    threads
+/// The columns that there could be: every thread, with events or without, and behind it its agents.
+fn columns(witness: &Witness) -> Vec<Actor<'_>> {
+    let agents = actors(witness).into_iter().filter(|actor| actor.agent.is_some());
+    let mut all: Vec<Actor<'_>> =
+        (0..witness.threads.len()).map(|t| Actor { thread: Some(t), agent: None }).chain(agents).collect();
+    all.sort_by_key(|actor| (actor.thread, actor.agent.is_some()));
+    all
 }
 
-/// The events of a thread that are drawn: vital ones and their neighbours, then the first ones.
+/// The columns that are drawn: those of vital events before others.
+fn chosen_columns<'a>(witness: &Witness, all: &[Actor<'a>], vital: &BTreeSet<usize>) -> Vec<Actor<'a>> {
+    let has_vital = |at: usize| vital.iter().any(|&e| Actor::of(&witness.events[e]) == all[at]);
+    let mut columns: Vec<usize> = (0..all.len()).collect();
+    columns.sort_by_key(|&at| (!has_vital(at), at));
+    let most = MOST_THREADS.max(columns.iter().filter(|&&at| has_vital(at)).count());
+    columns.truncate(most);
+    columns.sort_unstable();
+    columns.into_iter().map(|at| all[at]).collect()
+}
+
+/// Where a thread runs, or an agent of it of whose events one is given.
+fn seat(witness: &Witness, thread: usize, event: Option<usize>) -> Seat {
+    let mut seat = witness.threads[thread].clone();
+    if let Some(event) = event.map(|e| &witness.events[e]).filter(|e| e.agent.is_some()) {
+        seat.thread = format!("from line {}", event.line);
+        seat.groups.push(event.who());
+    }
+    seat
+}
+
+/// The events of a column that are drawn: vital ones and their neighbours, then the first ones.
 fn chosen_rows(events: &[usize], vital: &BTreeSet<usize>) -> BTreeSet<usize> {
     if events.len() <= MOST_ROWS {
         return events.iter().copied().collect();

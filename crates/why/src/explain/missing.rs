@@ -184,7 +184,7 @@ impl Look<'_> {
     fn called(&self, event: usize) -> String {
         let e = witness::event(self.task, &self.before.execution, event);
         match e.thread {
-            Some(_) => format!("`{}` ({}, line {})", e.text.trim(), e.thread_name, e.line),
+            Some(_) => format!("`{}` ({}, line {})", e.text.trim(), e.who(), e.line),
             None => format!("the initial `{}`", e.action.trim_start_matches("W ")),
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Threads of one group stand side by side; otherwise they keep their order.
+    /// Columns of one group stand side by side; otherwise they keep their order.
     pub(super) fn new(seats: &[Seat]) -> Columns {
         let mut columns = Columns::default();
         columns.arrange(seats, &(0..seats.len()).collect::<Vec<_>>(), 0);
@@ -52,7 +52,7 @@ impl Columns {
         let mut parts: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
         for &t in threads {
             let label = seats[t].groups.get(depth).map(String::as_str);
-            match parts.iter_mut().find(|(known, _)| *known == label) {
+            match parts.iter_mut().find(|(known, _)| label.is_some() && *known == label) {
                 Some((_, members)) => members.push(t),
                 None => parts.push((label, vec![t])),
             }
