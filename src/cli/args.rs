@@ -575,7 +575,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
     pub cluster: Vec<u32>,
     /// What a parameter is, by name or number: `0=data:u32[4]=1,2,3,4` (a buffer: type, length, first values), `1=data` (the same one),
-    /// `2='&data[2]'`, `3=16`. Of a shared variable, what its elements are: `s=u32[64]`. Of a timer, its value: `%globaltimer=0`
+    /// `2='&data[2]'`, `3=16`, `4=nodes:{u64,u32}[2]=&nodes[1],5,0,6` (structures, with pointers). Of a shared variable, what its elements are: `s=u32[64]`. Of a timer, its value: `%globaltimer=0`
     #[arg(long = "arg", value_name = "NAME=VALUE", help_heading = "Kernels")]
     pub args: Vec<String>,
     /// The condition of the test: `out[0] == 10`

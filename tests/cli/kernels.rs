@@ -231,6 +231,52 @@ fn answers_speak_of_the_lines_of_the_kernel() {
     }
 }
 
+/// A list of structures with fields of different sizes, which point to each other, and a table of pointers to buffers that no parameter
+/// is bound to.
+#[test]
+fn buffers_are_of_structures_and_of_pointers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry walk(.param .u64 k_0, .param .u64 k_1, .param .u64 k_2, .param .u64 k_3)\n{\n\
+                  .reg .b64 %rd<9>;\n.reg .b32 %r<9>;\n.reg .b16 %h<3>;\n.reg .pred %p<2>;\n\
+                  ld.param.u64 %rd1, [k_0];\nld.param.u64 %rd2, [k_1];\nld.param.u64 %rd3, [k_2];\nld.param.u64 %rd5, [k_3];\nmov.u32 %r1, 0;\n\
+                  L:\nld.global.u32 %r2, [%rd1+8];\nld.global.u16 %h1, [%rd1+12];\ncvt.u32.u16 %r3, %h1;\nadd.u32 %r1, %r1, %r2;\n\
+                  add.u32 %r1, %r1, %r3;\nld.global.u64 %rd1, [%rd1];\nsetp.ne.u64 %p1, %rd1, 0;\n@%p1 bra L;\n\
+                  ld.global.u64 %rd4, [%rd2+8];\nld.global.u32 %r4, [%rd4];\nadd.u32 %r1, %r1, %r4;\nst.global.u32 [%rd3], %r1;\nret;\n}\n";
+    fs::write(folder.path().join("k.ptx"), module).expect("writable");
+    let import = |arguments: &[&str]| {
+        let launch = ["import", "k.ptx", "--block", "1", "--ask", "out != 100375", "-o", "k.toml", "--force"];
+        let arguments = arguments.iter().flat_map(|argument| ["--arg", argument]);
+        fencepost(folder.path(), &launch.into_iter().chain(arguments).collect::<Vec<_>>())
+    };
+    // 100000 + 70 + 200 + 5 + 100: the list begins with the second structure.
+    let (list, nodes) = ("k_0=&nodes[1]", "nodes:{u64,u32,u16}[2]=0,200,5,&nodes[0],100000,70");
+    let of_list = format!("k_3={nodes}");
+    let said = import(&[list, &of_list, "k_1=table=&a,&b", "k_2=out", "b=u32[2]=100"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    for line in [
+        "nodes = { init = [0, 0, 0, 0, 200, 0, 5, 0, \"&nodes\", 0, 0, 0, 34464, 1, 70, 0], type = \"u16\" }",
+        "table = { init = [\"&a\", \"&b\"], type = \"u64\" }",
+        "a = { init = 0 }",
+        "b = { init = [100, 0], type = \"u32\" }",
+        "k_0 = \"&nodes[8]\"",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
+    assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
+    for wrong in [
+        "k_3=nodes:{u64,u33}[2]",
+        "k_3=nodes:{u64,u32}[2]=1,&nodes",
+        "k_3=nodes:u32[2]=&nodes",
+        "b=u32[2]=&a",
+        "k_3=nodes:{u64",
+    ] {
+        let said = import(&[list, &of_list, "k_1=table=&a,&b", "k_2=out", wrong]);
+        assert!(said.code == Some(2) && said.err.contains("error["), "{wrong}: {}", said.err);
+    }
+}
+
 #[test]
 fn functions_come_with_the_kernel_that_calls_them() {
     let module = ".version 8.0\n.target sm_90\n.address_size 64\n.func put(.param .b64 p)\n{\n.reg .b64 %rd<2>;\n\

@@ -52,9 +52,52 @@ enum Binding {
 /// What a buffer is made of; `None`: not said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Made {
-    ty: Option<String>,
+    /// The types of the fields of an element; one, if it is no structure; none: not said.
+    fields: Vec<String>,
     elements: Option<u64>,
-    init: Option<Vec<i64>>,
+    /// First values, field by field.
+    init: Option<Vec<First>>,
+}
+
+/// What a field or a register begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum First {
+    Bits(i64),
+    /// The address of an element of a buffer or variable.
+    Address(String, u64),
+}
+
+/// Where the fields of a structure lie, as in C: each at a multiple of its size.
+struct Laid {
+    /// The smallest field: structures are arrays of such elements.
+    element: Ty,
+    /// The size of all.
+    bytes: u64,
+    /// By field: where it is, and its size.
+    fields: Vec<(u64, u64)>,
+}
+
+impl Laid {
+    /// Of types by their names; `None`: one of them is no type.
+    fn new(fields: &[String]) -> Option<Laid> {
+        let types: Vec<Ty> = fields.iter().map(|name| type_named(name)).collect::<Option<_>>()?;
+        let element = *types.iter().min_by_key(|ty| ty.bits)?;
+        let largest = types.iter().map(|ty| u64::from(ty.bytes())).max()?;
+        let mut bytes = 0u64;
+        let place = |ty: &Ty| {
+            let size = u64::from(ty.bytes());
+            let at = bytes.next_multiple_of(size);
+            bytes = at + size;
+            (at, size)
+        };
+        let fields = types.iter().map(place).collect();
+        Some(Laid { element, bytes: bytes.next_multiple_of(largest), fields })
+    }
+
+    /// How many elements of the smallest type a structure is.
+    fn cells(&self) -> u64 {
+        self.bytes / u64::from(self.element.bytes())
+    }
 }
 
 /// No buffer has more elements.
@@ -62,7 +105,7 @@ const LONGEST: u64 = 16_384;
 
 /// The form of a binding, for messages.
 const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
-                    `&buffer[2]`";
+                    `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, and `&buffer[2]` may be a first value of 64 bits";
 
 /// A number to its bits.
 type ToBits = fn(f64) -> i64;
@@ -103,12 +146,24 @@ impl Binding {
         }
         let (place, init) = text.split_once('=').map_or((text, None), |(place, init)| (place, Some(init)));
         let typed = place.split_once(':').map_or("", |(_, ty)| ty.split('[').next().unwrap_or(ty).trim());
-        let value = |text: &str| match float(typed) {
-            Some((bits, _)) => fraction(text).map(bits),
-            None => number(text),
+        let structure = typed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let fields: Vec<&str> = match (structure, typed) {
+            (Some(fields), _) => fields.split(',').map(str::trim).collect(),
+            (None, "") => Vec::new(),
+            (None, one) => vec![one],
+        };
+        let value = |(at, text): (usize, &str)| {
+            let typed = if fields.is_empty() { "" } else { fields[at % fields.len()] };
+            let is_wide = typed.is_empty() || type_named(typed).is_some_and(|ty| ty.bits == 64);
+            match (text.trim().strip_prefix('&'), float(typed)) {
+                (Some(place), None) if is_wide => pointed(place).map(|(name, index)| First::Address(name, index)),
+                (Some(_), _) => None,
+                (None, Some((bits, _))) => fraction(text).map(bits).map(First::Bits),
+                (None, None) => number(text).map(First::Bits),
+            }
         };
         let init = match init {
-            Some(list) => Some(list.split(',').map(value).collect::<Option<Vec<i64>>>()?),
+            Some(list) => Some(list.split(',').enumerate().map(value).collect::<Option<Vec<First>>>()?),
             None => None,
         };
         let init_fits = init.as_ref().is_none_or(|list| list.len() as u64 <= LONGEST);
@@ -117,15 +172,77 @@ impl Binding {
             None => (place, None),
         };
         let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
-        let (name, ty) = place.split_once(':').map_or((place, None), |(name, ty)| (name, Some(ty.trim())));
+        let name = place.split_once(':').map_or(place, |(name, _)| name).trim().to_owned();
         // A floating-point number is its bits.
-        let ty = ty.map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned());
-        let name = name.trim().to_owned();
-        if !init_fits || !is_identifier(&name) || (address && (ty.is_some() || init.is_some())) {
+        let fields: Vec<String> =
+            fields.into_iter().map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned()).collect();
+        let laid = Laid::new(&fields);
+        let fits = laid.as_ref().is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
+        if !init_fits || !fits || (structure.is_some() && laid.is_none()) || !is_identifier(&name) {
+            return None;
+        }
+        if address && (place.contains(':') || init.is_some()) {
             return None;
         }
         let (index, elements) = if address { (count, None) } else { (None, count) };
-        Some(Binding::Buffer { name, index, made: Made { ty, elements, init } })
+        Some(Binding::Buffer { name, index, made: Made { fields, elements, init } })
+    }
+}
+
+/// `buffer` or `buffer[2]`: its name, and which element.
+fn pointed(place: &str) -> Option<(String, u64)> {
+    let (name, index) = match place.trim().strip_suffix(']').and_then(|rest| rest.split_once('[')) {
+        Some((name, index)) => (name, index.trim().parse().ok().filter(|n| *n <= LONGEST)?),
+        None => (place, 0),
+    };
+    let name = name.trim().to_owned();
+    is_identifier(&name).then_some((name, index))
+}
+
+impl First {
+    /// As it is written in a test.
+    fn text(&self, memory: &BTreeMap<String, Made>) -> String {
+        let (name, index) = match self {
+            First::Bits(value) => return value.to_string(),
+            First::Address(name, index) => (name, index),
+        };
+        let cells = memory.get(name).and_then(|made| Laid::new(&made.fields)).map_or(1, |laid| laid.cells());
+        match index.saturating_mul(cells) {
+            0 => quote(&format!("&{name}")),
+            index => quote(&format!("&{name}[{index}]")),
+        }
+    }
+}
+
+impl Made {
+    /// What it begins with, how many elements there are and of which type.
+    fn object(&self, memory: &BTreeMap<String, Made>) -> (Vec<String>, u64, Option<String>) {
+        let init = self.init.as_deref().unwrap_or_default();
+        let points = init.iter().any(|first| matches!(first, First::Address(..)));
+        let fields = if points && self.fields.is_empty() { vec!["u64".to_owned()] } else { self.fields.clone() };
+        let Some(laid) = Laid::new(&fields).filter(|_| fields.len() > 1) else {
+            let values: Vec<String> = init.iter().map(|first| first.text(memory)).collect();
+            let elements = self.elements.unwrap_or(1).max(values.len() as u64);
+            return (values, elements, fields.first().cloned());
+        };
+        let size = u64::from(laid.element.bytes());
+        let structures = self.elements.unwrap_or(1).max(init.len().div_ceil(fields.len()) as u64);
+        let mut values =
+            vec!["0".to_owned(); if init.is_empty() { 0 } else { (structures * laid.cells()) as usize }];
+        for (n, first) in init.iter().enumerate() {
+            let (at, bytes) = laid.fields[n % fields.len()];
+            let at = ((n / fields.len()) as u64 * laid.bytes + at) / size;
+            match first {
+                First::Address(..) => values[at as usize] = first.text(memory),
+                First::Bits(value) => {
+                    for k in 0..bytes / size {
+                        let piece = laid.element.wrap(value >> (8 * size * k));
+                        values[(at + k) as usize] = piece.to_string();
+                    }
+                }
+            }
+        }
+        (values, structures * laid.cells(), Some(type_word(laid.element)))
     }
 }
 
@@ -289,11 +406,7 @@ impl Source {
         let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
         for variable in self.module.variables.iter().filter(used).chain(inner.iter().copied()) {
             let made = match given.remove(&variable.name) {
-                Some(Binding::Buffer { name, index: None, made: Made { elements, init, .. } })
-                    if type_named(&name).is_some() =>
-                {
-                    Made { ty: Some(name), elements, init }
-                }
+                Some(binding) if let Some(made) = of_type(&binding) => made,
                 Some(_) => {
                     errors.push(
                         Diagnostic::plain(
@@ -315,10 +428,27 @@ impl Source {
                 ),
             }
         }
+        // Buffers that no parameter is bound to, and to which others point.
+        let is_variable = |name: &str| {
+            self.module.variables.iter().chain(inner.iter().copied()).any(|variable| variable.name == name)
+        };
+        let mut at = 0;
+        while let Some(made) = order.get(at).and_then(|name| memory.get(name)) {
+            for first in made.init.clone().unwrap_or_default() {
+                let First::Address(name, _) = first else { continue };
+                if !memory.contains_key(&name) && !is_variable(&name) {
+                    let made = given.get(&name).and_then(of_type);
+                    given.retain(|other, _| made.is_none() || *other != name);
+                    memory.insert(name.clone(), made.unwrap_or_default());
+                    order.push(name);
+                }
+            }
+            at += 1;
+        }
         // What is left are special registers: inputs such as timers.
         for (name, binding) in given {
             match binding {
-                Binding::Scalar(value) if name.starts_with('%') => regs.push((name, value.to_string())),
+                Binding::Scalar(value) if name.starts_with('%') => regs.push((name, First::Bits(value))),
                 // The lower half of a pointer.
                 binding @ Binding::Buffer { .. } if name.starts_with("%envreg") => {
                     let value = bind(binding, "u32", &mut memory, &mut order);
@@ -349,10 +479,8 @@ impl Source {
         }
         out.push_str("\n[memory]\n");
         for name in &order {
-            let made = &memory[name];
-            let values = made.init.clone().unwrap_or_default();
-            let elements = made.elements.unwrap_or(1).max(values.len() as u64);
-            let _ = writeln!(out, "{name} = {}", object(&values, elements, made.ty.as_deref(), "global"));
+            let (values, elements, ty) = memory[name].object(&memory);
+            let _ = writeln!(out, "{name} = {}", object(&values, elements, ty.as_deref(), "global"));
         }
         out.push_str(&variables);
         let list = |sizes: &[u32]| match sizes {
@@ -374,7 +502,7 @@ impl Source {
         }
         if !regs.is_empty() {
             let regs: Vec<String> =
-                regs.iter().map(|(name, value)| format!("{} = {value}", toml_key(name))).collect();
+                regs.iter().map(|(name, first)| format!("{} = {}", toml_key(name), first.text(&memory))).collect();
             let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
         }
         // A line end behind the opening quotes is no part of a string.
@@ -456,26 +584,36 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
     found.into_iter().map(|(at, ty)| (name(at), ty)).collect()
 }
 
-/// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`, in TOML.
+/// What a binding says of a variable or of a buffer that has a name already: `u32[4]=1,2`.
+fn of_type(binding: &Binding) -> Option<Made> {
+    let Binding::Buffer { name, index: None, made } = binding else { return None };
+    let ty = type_named(name)?;
+    let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
+    (made.fields.is_empty() && (ty.bits == 64 || !points))
+        .then(|| Made { fields: vec![name.clone()], ..made.clone() })
+}
+
+/// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`.
 fn bind(
     binding: Binding,
     ty: &str,
     memory: &mut BTreeMap<String, Made>,
     order: &mut Vec<String>,
-) -> Option<String> {
+) -> Option<First> {
     Some(match binding {
-        Binding::Float(value) => float(ty)?.0(value).to_string(),
-        Binding::Scalar(value) => float(ty).map_or(value, |(bits, _)| bits(value as f64)).to_string(),
+        Binding::Float(value) => First::Bits(float(ty)?.0(value)),
+        Binding::Scalar(value) => First::Bits(float(ty).map_or(value, |(bits, _)| bits(value as f64))),
         Binding::Buffer { name, index, made } => {
             if !memory.contains_key(&name) {
                 order.push(name.clone());
             }
             let known = memory.entry(name.clone()).or_default();
-            known.ty = made.ty.or(known.ty.take());
+            if !made.fields.is_empty() {
+                known.fields = made.fields;
+            }
             known.elements = made.elements.or(known.elements);
             known.init = made.init.or(known.init.take());
-            let index = index.filter(|i| *i > 0).map(|i| format!("[{i}]")).unwrap_or_default();
-            quote(&format!("&{name}{index}"))
+            First::Address(name, index.unwrap_or(0))
         }
     })
 }
@@ -492,7 +630,7 @@ fn declared(
     // Bytes that are no whole number of these elements are not accessed as such.
     let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
     let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
-    let ty = match &made.ty {
+    let ty = match made.fields.first() {
         Some(word) => type_named(word).unwrap_or(v.ty),
         None => accessed(v, inner, code).filter(narrower).filter(whole).unwrap_or(v.ty),
     };
@@ -502,7 +640,10 @@ fn declared(
         (None, Some(bytes)) if bytes % size == 0 => bytes / size,
         _ => return Err((format!("the size of `{}` is not known", v.name), help())),
     };
-    let init = made.init.unwrap_or_else(|| regrouped(&v.init, v.ty, ty));
+    let init = match made.init {
+        Some(init) => init.iter().map(|first| first.text(&BTreeMap::new())).collect(),
+        None => regrouped(&v.init, v.ty, ty).iter().map(i64::to_string).collect::<Vec<_>>(),
+    };
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let name = if v.name.chars().all(bare) { v.name.clone() } else { quote(&v.name) };
     Ok(format!("{name} = {}\n", object(&init, elements.max(1), Some(&type_word(ty)), v.space)))
@@ -517,13 +658,13 @@ fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
 }
 
 /// What stands behind the name of an object. One without a type has that of its accesses.
-fn object(init: &[i64], elements: u64, ty: Option<&str>, space: &str) -> String {
+fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> String {
     let mut keys = match init {
-        [] | [0] if elements > 1 => vec![format!("size = {elements}")],
+        _ if elements > 1 && init.iter().all(|value| value == "0") => vec![format!("size = {elements}")],
         [] => vec!["init = 0".to_owned()],
         [one] if elements == 1 => vec![format!("init = {one}")],
         _ => {
-            let mut values: Vec<String> = init.iter().map(i64::to_string).collect();
+            let mut values = init.to_vec();
             values.resize(values.len().max(elements as usize), "0".to_owned());
             vec![format!("init = [{}]", values.join(", "))]
         }
