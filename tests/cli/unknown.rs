@@ -153,6 +153,36 @@ fn the_executor_runs_what_does_not_depend_on_them() {
     assert!(said.out.contains("not worked out"), "{} {}", said.out, said.err);
 }
 
+/// Attention over tiles that two threads copy asynchronously while they work on others, in two stages: whatever the approximated
+/// exponentials are, it races if a wait for copies or a barrier is missing, but for the last barrier, behind which nothing is copied.
+#[test]
+fn a_pipeline_of_tiles_needs_each_wait_and_each_barrier() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/flash.sm_90.ptx");
+    let module = std::fs::read_to_string(module).expect("a module");
+    let asked = |text: &str| {
+        std::fs::write(folder.path().join("k.ptx"), text).expect("writable");
+        let buffers = ["0=q:f32[2]=1,2", "1=k:f32[10]=1,2,3", "2=v:f32[10]=4,5,6", "3=out:f32[2]", "4=5"];
+        let launch = ["import", "k.ptx", "--block", "2", "-o", "k.toml", "--force"];
+        let arguments: Vec<&str> =
+            launch.into_iter().chain(buffers.into_iter().flat_map(|buffer| ["--arg", buffer])).collect();
+        let said = fencepost(folder.path(), &arguments);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let said = fencepost(folder.path(), &["check", "k.toml", "--property", "race", "--format", "jsonl"]);
+        let line: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}{}", said.out, said.err));
+        line["verdict"].as_str().expect("a word").to_owned()
+    };
+    assert_eq!(asked(&module), "race-free");
+    let of = |word: &str| module.match_indices(word).map(|(at, _)| at).collect::<Vec<_>>();
+    let (waits, barriers) = (of("cp.async.wait_group"), of("bar.sync"));
+    assert_eq!((waits.len(), barriers.len()), (3, 6));
+    for at in waits.iter().chain(&barriers) {
+        let without = format!("{}//{}", &module[..*at], &module[*at..]);
+        let expected = if Some(at) == barriers.last() { "race-free" } else { "racy" };
+        assert_eq!(asked(&without), expected, "{}", &module[*at..at + 20]);
+    }
+}
+
 /// A softmax of four numbers as a compiler prints it: its values are too many to be listed, and each barrier is needed.
 #[test]
 fn a_kernel_whose_values_are_too_many_races_or_not() {
