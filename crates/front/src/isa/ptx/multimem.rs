@@ -5,12 +5,12 @@
 //!   *Multimem Addresses*: an operation on one is a vector of scalar operations, one for each location.
 //!
 //! # Where we differ
-//! - What comes of floating-point numbers is not worked out; vectors over devices are refused.
-//! - A multimem location is an alias of an array that has an element for each device (`multimem = true` in a test): the elements of
-//!   the array have the addresses of the single devices.
+//! - What comes of floating-point numbers is not worked out; there are no numbers of 8 bits.
+//! - A multimem location is an alias of an array that has an element for each device (`multimem = true` in a test), or as many as
+//!   the instruction's vector: the elements of the array have the addresses of the single devices.
 
 use super::atomics::{HALF, numbers};
-use super::lower::{Call, Emit};
+use super::lower::{Arg, Call, Emit};
 use super::memory::{LOAD_SEM, STORE_SEM, access};
 use super::operands::plus;
 use super::table::{Group, GroupKind, NUMBERS, Role, Row, SCOPES};
@@ -20,39 +20,33 @@ const RED_SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "releas
 const GLOBAL: Group = Group { kind: GroupKind::Space, words: &["global"] };
 /// With which precision sums of numbers of 16 bits are made.
 const PRECISION: Group = Group { kind: GroupKind::Ignored, words: &["acc::f32", "acc::f16"] };
+const WIDTHS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8"] };
 const OPS: Group = Group { kind: GroupKind::Op, words: &["add", "min", "max", "and", "or", "xor"] };
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "multimem",
-        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}.type d, [a]`",
+        "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}{.vec}.type d, [a]`",
         "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, `or`, `xor`)",
-        &[LOAD_SEM, SCOPES, GLOBAL, OPS, PRECISION, NUMBERS],
+        &[LOAD_SEM, SCOPES, GLOBAL, OPS, PRECISION, WIDTHS, NUMBERS],
         &[Role::Dst, Role::Addr],
         load_reduce,
     )
     .keyed(&["ld_reduce"]),
     Row::new(
         "multimem",
-        "`multimem.st{.weak|.relaxed.scope|.release.scope}{.global}.type [a], b`",
+        "`multimem.st{.weak|.relaxed.scope|.release.scope}{.global}{.vec}.type [a], b`",
         "stores on every device",
-        &[STORE_SEM, SCOPES, GLOBAL, NUMBERS],
+        &[STORE_SEM, SCOPES, GLOBAL, WIDTHS, NUMBERS],
         &[Role::Addr, Role::Val],
-        |e, c| {
-            let (Some(all), Some(access)) = (replicas(e, c, 0), access(e, c, Proxy::Generic)) else { return };
-            let value = numbers(c, &e.fit(c.expr(1), c.ty));
-            let access = Access { ty: number(c), ..access };
-            let store =
-                |(k, addr): (usize, Expr)| Op::Store { addr, value: value[k].clone(), access: access.clone() };
-            e.push_elements(of_numbers(c, all).map(store).collect());
-        },
+        store,
     )
     .keyed(&["st"]),
     Row::new(
         "multimem",
-        "`multimem.red{.relaxed|.release}{.scope}{.global}.op.type [a], b`",
+        "`multimem.red{.relaxed|.release}{.scope}{.global}.op{.vec}.type [a], b`",
         "a reduction on every device, of system scope unless it says otherwise",
-        &[RED_SEM, SCOPES, GLOBAL, OPS, NUMBERS],
+        &[RED_SEM, SCOPES, GLOBAL, OPS, WIDTHS, NUMBERS],
         &[Role::Addr, Role::Val],
         reduce,
     )
@@ -61,6 +55,7 @@ pub(super) const ROWS: &[Row] = &[
 
 /// The location of every device.
 fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
+    let width = has_vectors(e, c)?;
     let Expr::Address(loc) = c.expr(at) else {
         e.error(
             "unsupported-address",
@@ -80,20 +75,37 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
         });
         return None;
     }
-    let devices = e.symbols.object(loc).1.init.len() as i64 / i64::from(c.quals.packed());
+    let devices = e.symbols.object(loc).1.init.len() as i64 / (i64::from(c.quals.packed()) * width);
     if !(2..=8).contains(&devices) || e.symbols.ty(loc).bits != number(c).bits {
         e.error(
             "wrong-operand",
             c.opcode.clone(),
             format!("`{name}` is of no 2 to 8 devices with that type"),
             |d| {
-                d.label("expected an array with an element of the instruction's type for each device, two of a packed type")
+                d.label("expected an array with an element of the instruction's type for each device, two of a packed type, and as many of a vector as it has")
                     .also(place, "declared here")
             },
         );
         return None;
     }
-    Some((0..devices).map(|k| plus(c.expr(at), k, c.ty)).collect())
+    Some((0..devices * width).map(|k| plus(c.expr(at), k, c.ty)).collect())
+}
+
+/// How many elements a vector has, reporting those that there are not.
+fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
+    let (width, ty) = (c.quals.width(), c.quals.get(GroupKind::Type));
+    let fits = width * c.ty.bytes() as usize <= 16;
+    let alone = !matches!(ty, Some("f16" | "bf16"));
+    if if width > 1 { fits && (c.quals.is_half() || ty == Some("f32")) } else { alone } {
+        return Some(width as i64);
+    }
+    let message =
+        if width > 1 { "there is no such vector here" } else { "numbers of 16 bits are in pairs or vectors here" };
+    e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
+        d.label("expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, and of the shorter ones a vector")
+            .note("PTX ISA 9.4, multimem.ld_reduce, multimem.st, multimem.red")
+    });
+    None
 }
 
 /// The type of the numbers that a value is made of.
@@ -101,10 +113,20 @@ fn number(c: &Call) -> Ty {
     if c.quals.packed() > 1 { HALF } else { c.ty }
 }
 
-/// The addresses of the numbers in locations, each with how many of its location come before it.
+/// The addresses of the numbers in locations, each with the place that it has in the vector of every device.
 fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Expr)> {
-    let (of, ty) = (usize::from(c.quals.packed()), number(c));
-    locations.into_iter().flat_map(move |addr| (0..of).map(move |k| (k, plus(addr.clone(), k as i64, ty))))
+    let (of, width, ty) = (usize::from(c.quals.packed()), c.quals.width(), number(c));
+    let numbers = move |(at, addr): (usize, Expr)| {
+        (0..of).map(move |k| (at % width * of + k, plus(addr.clone(), k as i64, ty)))
+    };
+    locations.into_iter().enumerate().flat_map(numbers)
+}
+
+/// The numbers that operand `at` is made of, over all elements of a vector.
+fn values(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Vec<Expr> {
+    let value = |arg: &Arg| if let Arg::Expr(value) = arg { value.clone() } else { Expr::Const(0) };
+    let all: Vec<Expr> = c.elements(at).iter().map(value).collect();
+    all.into_iter().flat_map(|value| numbers(c, &e.fit(value, c.ty))).collect()
 }
 
 /// The operation of a reduction. What comes of floating-point numbers depends on the order of devices.
@@ -120,12 +142,9 @@ fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
     let floats = c.quals.is_half() || c.quals.is_float();
     let exact = !matches!(c.quals.get(GroupKind::Op), Some("add")) && !c.quals.is_half();
     let bits = matches!(c.quals.get(GroupKind::Op), Some("and" | "or" | "xor"));
-    if floats && (exact || bits) || matches!(c.quals.get(GroupKind::Type), Some("f16" | "bf16")) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such reduction of one value", |d| {
-            d.label(
-                "expected `.add` of `.f32`, `.f64`, `.f16x2` or `.bf16x2`, or `.min` or `.max` of the last two",
-            )
-            .note("vectors over devices are not supported (PTX ISA, multimem)")
+    if floats && (exact || bits) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such reduction", |d| {
+            d.label("expected `.add` of floating-point numbers, or `.min` or `.max` of such of 16 bits")
         });
         return None;
     }
@@ -139,30 +158,38 @@ fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
     found
 }
 
+fn store(e: &mut Emit<'_, '_>, c: &Call) {
+    let (Some(all), Some(access)) = (replicas(e, c, 0), access(e, c, Proxy::Generic)) else { return };
+    let value = values(e, c, 1);
+    let access = Access { ty: number(c), ..access };
+    let store = |(k, addr): (usize, Expr)| Op::Store { addr, value: value[k].clone(), access: access.clone() };
+    e.push_elements(of_numbers(c, all).map(store).collect());
+}
+
 fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let (Some(all), Some(access)) = (replicas(e, c, 1), access(e, c, Proxy::Generic)) else { return };
     let Some(op) = operation(e, c) else { return };
     let mut loads = Vec::new();
-    let mut value: Option<Expr> = None;
+    // What each element of the result is made of.
+    let mut read = vec![Vec::new(); c.quals.width()];
     let access = Access { ty: number(c), ..access };
-    for (k, (_, addr)) in of_numbers(c, all).enumerate() {
-        let Some(dst) = e.temporary(c, &format!("device {k}"), access.ty) else { return };
+    for (n, (k, addr)) in of_numbers(c, all).enumerate() {
+        let Some(dst) = e.temporary(c, &format!("device {n}"), access.ty) else { return };
         loads.push(Op::Load { dst, addr, access: access.clone() });
-        let read = Expr::Reg(dst);
-        value = Some(match value {
-            None => read,
-            Some(value) => Expr::Bin(op, c.ty, value.into(), read.into()),
-        });
+        read[k / usize::from(c.quals.packed())].push(Expr::Reg(dst));
     }
     e.push_elements(loads);
-    if let (Some(dst), Some(value)) = (c.dst(0), value) {
-        e.push(Op::Assign { dst, value });
+    for (dst, read) in c.elements(0).iter().zip(read) {
+        let value = read.into_iter().reduce(|value, read| Expr::Bin(op, c.ty, value.into(), read.into()));
+        if let (Arg::Dst(Some(dst)), Some(value)) = (dst, value) {
+            e.push(Op::Assign { dst: *dst, value });
+        }
     }
 }
 
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let (Some(all), Some(op)) = (replicas(e, c, 0), operation(e, c)) else { return };
-    let operand = numbers(c, &e.fit(c.expr(1), c.ty));
+    let operand = values(e, c, 1);
     let scope = Some(c.quals.scope().unwrap_or(Scope::Sys));
     let order = if c.quals.get(GroupKind::Sem) == Some("release") { "REL" } else { "RLX" };
     let half = |order| Access { tags: Tags::of(&["GEN", "A", "RMW", "RED", order]), scope, ty: number(c) };

@@ -546,7 +546,9 @@ fn mistakes_have_names() {
             "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [gg], [ss], 64",
             "conflicting-qualifiers",
         ),
-        ("multimem.red.add.f16 [words], q", "wrong-operand"),
+        ("multimem.red.add.f16 [words], q", "conflicting-qualifiers"),
+        ("multimem.st.v2.u32 [words], {q, r}", "conflicting-qualifiers"),
+        ("multimem.ld_reduce.add.v2.f64 {q, r}, [gg]", "conflicting-qualifiers"),
         (
             "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [ss], [ss], 16, [b]",
             "conflicting-qualifiers",
