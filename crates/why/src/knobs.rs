@@ -298,7 +298,8 @@ impl Knob {
             let word =
                 Splice { span: new.span, text: test.file.text[new.span.range()].replacen(&before, &after, 1) };
             if !text.contains(&before) || respelled(test, &[word]).is_none() {
-                (before, after) = (text.clone(), new.text);
+                let new: Vec<&str> = new.text.split_whitespace().collect();
+                (before, after) = (text.clone(), new.join(" "));
             }
         }
         let place = match self.change(instead) {
@@ -336,22 +337,54 @@ fn threads(program: &Program, spots: Vec<Spot>) -> String {
 /// as it is in the file.
 pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Option<Splice> {
     let old = instr(&test.program, spot);
-    let there = test.file.text.get(old.span.range())?.split_whitespace().collect::<Vec<_>>().join(" ");
+    let there = test.file.text.get(old.span.range())?;
+    if there.split_whitespace().collect::<Vec<_>>().join(" ") != old.text {
+        return None;
+    }
     let edits: Vec<Edit> = changes.iter().map(|change| (Site::Instr(spot.0, spot.1), *change)).collect();
     let changed = edited(&test.program, &edits);
-    let thread = changed.thread(spot.0);
-    let elements = thread.code[spot.1].element.siblings(spot.1);
-    let alone = Thread { code: thread.code[elements].to_vec(), ..thread.clone() };
-    let text = match printed(&alone, &changed)? {
-        // Its predicate has become a branch around it, which is not printed.
-        Ok(text) => match there.split_once(' ') {
-            Some((predicate, _)) if predicate.starts_with('@') => format!("{predicate} {}", text.trim()),
-            _ => text.trim().to_owned(),
-        },
+    let alone = |program: &Program| {
+        let thread = program.thread(spot.0);
+        let elements = thread.code[spot.1].element.siblings(spot.1);
+        let alone = Thread { code: thread.code[elements].to_vec(), ..thread.clone() };
+        Some(printed(&alone, program)?.map(|text| text.trim().to_owned()))
+    };
+    let own = alone(&test.program)?;
+    let text = match alone(&changed)? {
+        Ok(new) => own.ok().and_then(|own| respelt(there, &own, &new)).unwrap_or_else(|| {
+            // Its predicate has become a branch around it, which is not printed.
+            match there.split_once(char::is_whitespace) {
+                Some((predicate, _)) if predicate.starts_with('@') => format!("{predicate} {new}"),
+                _ => new,
+            }
+        }),
         // Refused where it stands.
         Err(_) => "?".to_owned(),
     };
-    (there == old.text).then_some(Splice { span: old.span, text })
+    Some(Splice { span: old.span, text })
+}
+
+/// An instruction as it is written, with other words in its name where the name that is printed has others: a compiler's names of
+/// registers and types stay. `None` where more is different.
+fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
+    let parts = |text: &str| {
+        let (name, operands) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+        (name.split('.').map(str::to_owned).collect::<Vec<_>>(), operands.to_owned())
+    };
+    let predicate = if there.starts_with('@') { there.find(char::is_whitespace)? } else { 0 };
+    let start = predicate + there[predicate..].find(|c: char| !c.is_whitespace())?;
+    let (mut words, operands) = parts(&there[start..]);
+    let ((own, of_own), (new, of_new)) = (parts(own), parts(new));
+    if of_own != of_new || words[0] != own[0] || own[0] != new[0] {
+        return None;
+    }
+    // What is not written is what goes without saying.
+    let gone = |word: &String| own.contains(word) && !new.contains(word);
+    let at = words.iter().position(gone).unwrap_or(1);
+    words.retain(|word| !gone(word));
+    let added: Vec<String> = new.iter().filter(|word| !own.contains(word)).cloned().collect();
+    words.splice(at..at, added);
+    Some(format!("{}{}{operands}", &there[..start], words.join(".")))
 }
 
 /// A line of a test's file, with what the code on it says of where it came from.
@@ -774,5 +807,39 @@ impl Changes {
         let earlier = |at: usize| before[..at].iter().filter(|s| s.0 == before[at].0).count();
         let spots = (0..before.len()).map(|at| (before[at].0, before[at].1 + earlier(at))).collect();
         Added { spots, spans }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::respelt;
+
+    #[test]
+    fn what_is_not_changed_of_an_instruction_stays_as_it_is_written() {
+        for (there, own, new, respelled) in [
+            (
+                "ld.acquire.sys.b32 %r2,[%rd3]",
+                "ld.acquire.sys.u32 r2, [rd3]",
+                "ld.relaxed.gpu.u32 r2, [rd3]",
+                Some("ld.relaxed.gpu.b32 %r2,[%rd3]"),
+            ),
+            // What goes without saying.
+            (
+                "@%p1 ld.global.u32 \t%r2, [%rd3]",
+                "ld.weak.u32 r2, [rd3]",
+                "ld.acquire.gpu.u32 r2, [rd3]",
+                Some("@%p1 ld.acquire.gpu.global.u32 \t%r2, [%rd3]"),
+            ),
+            (
+                "atom.exch.acquire.gpu.b32 %r2,[%rd2],%r3",
+                "atom.acquire.gpu.exch.u32 r2, [rd2], r3",
+                "atom.acquire.cta.exch.u32 r2, [rd2], r3",
+                Some("atom.exch.acquire.cta.b32 %r2,[%rd2],%r3"),
+            ),
+            // Another instruction.
+            ("membar.gl", "fence.sc.gpu", "fence.acq_rel.gpu", None),
+        ] {
+            assert_eq!(respelt(there, own, new).as_deref(), respelled);
+        }
     }
 }
