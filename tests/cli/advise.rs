@@ -75,6 +75,23 @@ fn a_wrong_program_is_repaired_and_not_met() {
 }
 
 #[test]
+fn what_nothing_makes_right_is_beyond_repair() {
+    let (lines, said) = advise(&MP.replace("P1:r0 == 1 /\\ P1:r1 == 0", "P1:r0 == 1"), &[]);
+    assert_eq!((said.code, &lines[0]["verdict"]), (Some(1), &"beyond-repair".into()), "{}", said.err);
+    assert_eq!((&lines[0]["program"], &lines[0]["cheapest"]), (&Value::Null, &Value::Null));
+}
+
+/// What is undecided inside the search counts as failing, and the answer says how often that was.
+#[test]
+fn what_is_undecided_on_the_way_is_counted() {
+    let arguments = ["advise", "litmus/compiled/hazard-pointer.toml", "--filter", "name = hazard-pointer"];
+    let said = fencepost(Path::new("."), &arguments);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("of them undecided and counted as failing)"), "{}", said.out);
+}
+
+#[test]
 fn several_models_and_tests_are_kept_at_once() {
     // In one CTA the narrow scope would do, in two it does not.
     let two = MP.replace("name = \"MP\"", "name = \"${name}\"").replace("cta = 1", "cta = \"${cta}\"")
