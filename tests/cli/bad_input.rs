@@ -792,6 +792,54 @@ fn index_spaces_that_there_are_not() {
 }
 
 #[test]
+fn every_misuse_of_asynchronous_operations_has_its_own_words() {
+    let test = |first: &str| {
+        format!(
+            "name = \"Bad\"\ncondition = 'g[0] == 7'\n[memory]\ng = [7, 8]\nh = [7, 8]\nw = 0\n\
+             s = {{ init = [0, 0], space = \"shared\" }}\nu = {{ type = \"mbarrier\", space = \"shared\" }}\n\
+             b = {{ type = \"mbarrier\", init = 1, space = \"shared\" }}\n\
+             [[thread]]\ncta = 0\ncluster = 0\ncode = '''\n{first}\n'''\n\
+             [[thread]]\ncta = 1\ncluster = 0\ncode = 'nanosleep.u32 1'\n[expect]\nptx = {{ undefined = \"defined\" }}\n"
+        )
+    };
+    let load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
+    let multicast = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster";
+    let store = "cp.async.bulk.global.shared::cta.bulk_group";
+    let expect = "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [b]";
+    let refused = [
+        (format!("{load} [g], [h], 16, [b]"), "this writes shared memory, and `g` lives elsewhere"),
+        (format!("{store} [g], [h], 16"), "this reads shared memory, and `h` lives elsewhere"),
+        (format!("{store} [g+8], [s], 16"), "16 bytes at byte 8 of `g`, whose elements have 8 bytes"),
+        (format!("{store} [g], [s], 8"), "a bulk operation has a multiple of 16 bytes"),
+        (format!("{expect}, 1048576"), "an mbarrier object cannot count 1048576 bytes"),
+        ("ld.shared.u64 r0, [b]".to_owned(), "an ordinary access to an mbarrier object is undefined"),
+        ("mbarrier.arrive.shared.b64 _, [w]".to_owned(), "`w` is no mbarrier object"),
+        ("mbarrier.wait [b], 2".to_owned(), "a phase has no parity 2"),
+        (format!("{multicast} [s], [g], 16, [b], 8"), "the cluster has no CTA of rank 3"),
+        (format!("{multicast} [s], [g], 16, [b], 0"), "0 names no CTAs"),
+        ("mapa.shared::cluster.u64 r1, b, 2".to_owned(), "the cluster has no CTA of rank 2"),
+    ];
+    for (code, words) in refused {
+        Folder::new(&[("bad.toml", &test(&code))]).refused(&["bad.toml"], &[words, "bad.toml:14:1"]);
+    }
+    // What only an execution shows is undefined in it.
+    let remote = "mapa.shared::cluster.u64 r1, b, 1";
+    let undefined = [
+        ("mbarrier.arrive.shared.b64 _, [u]".to_owned(), "it finds in `P0:u`: no mbarrier object"),
+        (
+            format!("{expect}, 1048575\n{expect}, 1048575"),
+            "it finds in `P0:b`: phase 0, pending 1 of 1, tx 1048575",
+        ),
+        (format!("{remote}\n{load} [s], [g], 16, [r1]"), "is not in the memory of the CTA to which the copy of"),
+    ];
+    for (code, words) in undefined {
+        let folder = Folder::new(&[("bad.toml", &test(&code))]);
+        let said = folder.run(&["ask", "bad.toml", "--model", "ptx"]);
+        assert!(said.out.contains("the program is undefined") && said.out.contains(words), "{}", said.out);
+    }
+}
+
+#[test]
 fn objects_of_the_library_that_are_no_mbarrier_objects_have_no_counterpart_in_ptx() {
     for (memory, code) in [
         (

@@ -22,7 +22,7 @@ use fencepost::verdict::{Answer, Verdict};
 use testkit::suite::{files, is_long};
 
 /// Larger tests are asked about no clause: what they show, smaller ones do.
-const LARGEST: usize = 16;
+const LARGEST: usize = 44;
 
 /// What is known of a model's clauses.
 #[derive(Default, PartialEq)]

@@ -7,6 +7,7 @@
 //! - Reads the values that replay computed, and nothing that an engine claims.
 //! - No name of a model occurs in here.
 
+use super::eval::Eval;
 use super::execution::Execution;
 use super::replay::Replayed;
 use super::task::Task;
@@ -71,17 +72,17 @@ pub fn describe(
     };
     let object = place.map(|c| task.sk.program.location(task.sk.memory.cell(c).location.0).name.clone());
     let place = place.map(|c| task.sk.memory.cell(c).name.clone());
-    let mut why = reasons(task, node, &events, place.as_deref());
+    let clause = name.as_ref().filter(|_| !races.contains(&node)).and_then(|name| words(model).remove(name));
+    let mut why: Vec<String> = clause.into_iter().map(|clause| said(task, &events, &clause)).collect();
+    why.extend(met(task, execution, &events));
+    // Of what the model itself has words for, two events that access no one place need no more.
+    if why.is_empty() || place.is_some() && events.len() > 1 {
+        why.extend(reasons(task, node, &events, place.as_deref()));
+    }
     if let (true, [i, j], Some(host)) = (races.contains(&node), events.as_slice(), task.sk.program.host.as_deref())
         && let [Some(a), Some(b)] = [i, j].map(|&e| task.sk.events[e].thread)
     {
         why.extend(host.apart(&task.sk.program, a, b));
-    }
-    if let (true, Some(clause)) = (why.is_empty(), name.as_ref().and_then(|name| words(model).remove(name))) {
-        let called =
-            |e: &usize| format!("{}'s {}", owner(task, &task.sk.events[*e]), noun(task, &task.sk.events[*e]));
-        let ends = [events.first(), events.last()].map(|e| e.map_or(String::new(), called));
-        why.push(clause.replace("{a}", &ends[0]).replace("{b}", &ends[1]));
     }
     let events = events
         .iter()
@@ -104,6 +105,29 @@ pub fn describe(
     })
 }
 
+/// What the model says of a relation of events, as a clause.
+fn said(task: &Task<'_>, events: &[usize], clause: &str) -> String {
+    let called = |e: &usize| format!("{}'s {}", owner(task, &task.sk.events[*e]), noun(task, &task.sk.events[*e]));
+    let ends = [events.first(), events.last()].map(|e| e.map_or(String::new(), called));
+    clause.replace("{a}", &ends[0]).replace("{b}", &ends[1])
+}
+
+/// What an operation on an mbarrier object finds that must not be done to it.
+fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<String> {
+    let (sk, &[misuse]) = (&task.sk, events) else { return None };
+    let at = |e: usize| {
+        Some((sk.events[e].thread?, sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr].span))
+    };
+    let of_object = |&e: &usize| {
+        let read = &sk.events[e];
+        read.is_read() && read.tags.has("MB") && execution.executed.has(e) && at(e) == at(misuse)
+    };
+    let read = (0..misuse).rev().filter(|_| sk.events[misuse].tags.has("MISUSE")).find(of_object)?;
+    let cell = witness::cell(task, execution, read)?;
+    let value = Eval::new(sk, &execution.known()).value(read)?;
+    Some(format!("it finds in `{}`: {}", sk.memory.cell(cell).name, sk.memory.show_in(&sk.program, cell, value)))
+}
+
 /// The members of a union, in order, and what each is called: one without a name, as the union is that it is a member of. A node that is
 /// no union is its own only member.
 fn parts(model: &Model, node: NodeId) -> Vec<(NodeId, Option<String>)> {
@@ -121,6 +145,7 @@ fn name(model: &Model, node: NodeId) -> Option<String> {
         (None, NodeOp::Base(id)) => Some(model.base(*id).name.to_owned()),
         // In either direction it is the same relation.
         (None, NodeOp::Inverse(of)) => name_of_operand(model, *of),
+        (None, NodeOp::IdentityOn(set)) => name_of_operand(model, *set),
         (None, NodeOp::Free(free)) => model.free.get(free.0 as usize).map(|f| f.name.clone()),
         _ => None,
     }
