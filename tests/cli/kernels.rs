@@ -277,6 +277,61 @@ fn buffers_are_of_structures_and_of_pointers() {
     }
 }
 
+/// A warp writes words of two elements of 16 bits, element e being e; loads two matrices of these as they are and transposed, transposes
+/// one in registers, and stores the transposed ones transposed again: each lane has what it wrote. Without the barrier, it races.
+#[test]
+fn matrices_are_distributed_over_a_warp() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{\n.reg .b64 %rd<5>;\n.reg .b32 %r<40>;\n\
+                  .reg .pred %p<4>;\n.shared .align 16 .b8 s[256];\n.shared .align 16 .b8 u[256];\nld.param.u64 %rd1, [k_0];\n\
+                  mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 1;\nadd.u32 %r3, %r2, 1;\nshl.b32 %r3, %r3, 16;\nor.b32 %r4, %r2, %r3;\n\
+                  add.u32 %r5, %r4, 4194368;\nmov.u32 %r6, s;\nmov.u32 %r7, u;\nshl.b32 %r8, %r1, 2;\nadd.u32 %r9, %r6, %r8;\n\
+                  st.shared.u32 [%r9], %r4;\nst.shared.u32 [%r9+128], %r5;\nbar.warp.sync -1;\n\
+                  and.b32 %r10, %r1, 15;\nshl.b32 %r10, %r10, 4;\nadd.u32 %r11, %r6, %r10;\nadd.u32 %r12, %r7, %r10;\n\
+                  ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r13, %r14}, [%r11];\n\
+                  ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r15, %r16}, [%r11];\n\
+                  movmatrix.sync.aligned.m8n8.trans.b16 %r17, %r16;\n\
+                  stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r12], {%r15, %r16};\nbar.warp.sync -1;\n\
+                  add.u32 %r18, %r7, %r8;\nld.shared.u32 %r19, [%r18];\nld.shared.u32 %r20, [%r18+128];\n\
+                  and.b32 %r21, %r1, 3;\nshl.b32 %r21, %r21, 4;\nshr.u32 %r22, %r1, 2;\nadd.u32 %r23, %r21, %r22;\n\
+                  add.u32 %r24, %r23, 8;\nshl.b32 %r24, %r24, 16;\nor.b32 %r25, %r23, %r24;\n\
+                  xor.b32 %r26, %r13, %r4;\nxor.b32 %r27, %r14, %r5;\nxor.b32 %r28, %r15, %r25;\nxor.b32 %r29, %r17, %r5;\n\
+                  xor.b32 %r30, %r19, %r4;\nxor.b32 %r31, %r20, %r5;\nor.b32 %r26, %r26, %r27;\nor.b32 %r28, %r28, %r29;\n\
+                  or.b32 %r30, %r30, %r31;\nor.b32 %r26, %r26, %r28;\nor.b32 %r26, %r26, %r30;\n\
+                  mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r26;\nret;\n}\n";
+    let wrong: Vec<String> = (0..32).map(|lane| format!("out[{lane}] != 0")).collect();
+    let import = |text: &str, block: &str| {
+        fs::write(folder.path().join("k.ptx"), text).expect("writable");
+        let arguments = ["import", "k.ptx", "--block", block, "--arg", "0=out:u32[32]", "-o", "k.toml", "--force"];
+        fencepost(folder.path(), &[&arguments[..], &["--ask", &wrong.join(" \\/ ")]].concat())
+    };
+    let asked = |text: &str| -> Vec<Value> {
+        let said = import(text, "32");
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        let properties =
+            ["check", "k.toml", "--property", "reachability", "--property", "race", "--format", "jsonl"];
+        let said = fencepost(folder.path(), &properties);
+        said.out.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+    };
+    let right = asked(module);
+    assert_eq!(
+        (&right[0]["verdict"], &right[1]["verdict"]),
+        (&"forbidden".into(), &"race-free".into()),
+        "{right:?}"
+    );
+    for (at, _) in module.match_indices("bar.warp.sync") {
+        let answers = asked(&format!("{}//{}", &module[..at], &module[at..]));
+        assert_eq!(answers[1]["verdict"], "racy", "{answers:?}");
+        let accesses = answers[1]["race"]["accesses"].to_string();
+        assert!(accesses.contains("matrix.sync") && accesses.contains("k.ptx"), "{accesses}");
+    }
+    // A row that is not aligned, and a warp that is not whole.
+    let said = asked(&module.replace("shl.b32 %r10, %r10, 4;", "shl.b32 %r10, %r10, 3;"));
+    assert_eq!(said[0]["verdict"], "undecided", "{said:?}");
+    let said = import(module, "16");
+    assert!(said.code == Some(2) && said.err.contains("32 lanes"), "{}", said.err);
+}
+
 #[test]
 fn functions_come_with_the_kernel_that_calls_them() {
     let module = ".version 8.0\n.target sm_90\n.address_size 64\n.func put(.param .b64 p)\n{\n.reg .b64 %rd<2>;\n\

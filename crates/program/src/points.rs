@@ -2,15 +2,21 @@
 //!
 //! # Invariants
 //! - What may hold the address of an object holds it, in whatever order threads run and whatever they read; narrow accesses hold
-//!   none. What threads hand each other ([`Op::Give`]) is not followed.
+//!   none.
+//! - What threads hand each other ([`Op::Give`]) is followed where an instruction accesses memory with it: then it is an address, and each
+//!   may have taken it that does so by an instruction of the same name (PTX ISA, *ldmatrix*: all use the same qualifiers). Elsewhere it is a
+//!   number.
 //! - Arithmetic on an address stays inside of its object. An access that leads out of it is none of this module's: the engines
 //!   find it, by its address.
 
 use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::{Expr, Init, LocId, LocationKind, Op, Program, RegId, Ty, is_of_word};
+use diag::Span;
+
+use crate::{Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Ty, is_of_word};
 
 /// Objects by index.
 pub type Targets = BTreeSet<LocId>;
@@ -25,6 +31,8 @@ pub fn access_of(op: &Op) -> Option<(&Expr, Ty)> {
 enum Holder {
     Reg(usize, RegId),
     Object(LocId),
+    /// What threads hand each other by an instruction of that name, hashed.
+    Given(u64),
 }
 
 /// What registers and memory can hold.
@@ -32,14 +40,22 @@ pub struct Points {
     /// Of each location, its object.
     objects: Vec<LocId>,
     held: FxHashMap<Holder, Targets>,
+    /// By thread, instructions that access memory with what others hand them.
+    handing: FxHashSet<(usize, Span)>,
 }
 
 impl Points {
     /// Analyses a program.
     pub fn compute(program: &Program) -> Points {
         let all = || (0..program.locations.len() as u16).map(LocId);
-        let mut points =
-            Points { objects: all().map(|l| program.object(l)).collect(), held: FxHashMap::default() };
+        let of = |is: fn(&Op) -> bool| -> FxHashSet<(usize, Span)> {
+            let found = program.instrs().filter(|(_, _, instr)| is(&instr.op));
+            found.map(|(t, _, instr)| (usize::from(t.0), instr.span)).collect()
+        };
+        let handing = of(|op| matches!(op, Op::Take { .. }));
+        let handing = &handing & &of(|op| access_of(op).is_some());
+        let objects = all().map(|l| program.object(l)).collect();
+        let mut points = Points { objects, held: FxHashMap::default(), handing };
         for (loc, location) in all().zip(&program.locations) {
             if let LocationKind::Object { init, .. } = &location.kind {
                 init.iter().for_each(|v| points.start(Holder::Object(loc), v));
@@ -58,7 +74,7 @@ impl Points {
                 .filter(move |(i, _)| !is_of_word(&program.threads[t].code, *i))
         };
         let code = || (0..program.threads.len()).flat_map(|t| of(t).map(move |(_, instr)| (t, instr)));
-        while code().fold(false, |grown, (t, instr)| points.step(t, &instr.op) || grown) {}
+        while code().fold(false, |grown, (t, instr)| points.step(t, instr) || grown) {}
         points
     }
 
@@ -91,7 +107,14 @@ impl Points {
     }
 
     /// Follows what an instruction copies; whether that was new.
-    fn step(&mut self, t: usize, op: &Op) -> bool {
+    fn step(&mut self, t: usize, instr: &Instr) -> bool {
+        let op = &instr.op;
+        let given = || {
+            let accesses = self.handing.contains(&(t, instr.span));
+            let mut hash = FxHasher::default();
+            instr.text.split_whitespace().find(|word| !word.starts_with('@')).hash(&mut hash);
+            accesses.then(|| Holder::Given(hash.finish()))
+        };
         // Narrow accesses cannot hold an address.
         let places = match access_of(op) {
             Some((addr, ty)) if ty.bits == 64 => self.of(t, addr),
@@ -99,8 +122,12 @@ impl Points {
         };
         let read = match op {
             Op::Assign { value, .. } => self.of(t, value),
+            Op::Take { .. } => given().and_then(|holder| self.held.get(&holder)).cloned().unwrap_or_default(),
             _ => places.iter().filter_map(|o| self.held.get(&Holder::Object(*o))).flatten().copied().collect(),
         };
+        if let Op::Give { value, .. } = op {
+            return given().is_some_and(|holder| self.add(holder, self.of(t, value)));
+        }
         let mut grown = op.defines().is_some_and(|dst| self.add(Holder::Reg(t, dst), read));
         // The last operand is what is written.
         let written =

@@ -721,6 +721,10 @@ fn element(opcode: &str) -> Option<Ty> {
     let mut quals = opcode.split('.');
     match quals.next()? {
         "mbarrier" => Some(Ty::U64),
+        // What it has of a row: two elements of 16 bits, or one of each of two rows.
+        "ldmatrix" | "stmatrix" => {
+            Some(Ty { bits: if opcode.contains(".trans") { 16 } else { 32 }, signed: false })
+        }
         "ld" | "st" | "atom" | "red" => quals.filter_map(bits_named).next_back(),
         _ => None,
     }

@@ -434,7 +434,7 @@ pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr,
 }
 
 /// Takes what a lane brought into a register that the code cannot name.
-fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
+pub(super) fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
     let dst = e.temporary(c, &format!("lane {lane}"), ty)?;
     e.push(Op::Take { dst, lane: lane as u8 });
     Some(dst)

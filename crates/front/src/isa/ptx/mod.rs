@@ -37,6 +37,7 @@ mod known;
 mod lanes;
 mod lex;
 mod lower;
+mod matrices;
 mod mbarrier;
 mod memory;
 pub mod module;

@@ -8,7 +8,7 @@
 
 /// Instructions without a row: what they are, and their names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
-    ("matrix instructions", &["wmma", "ldmatrix", "stmatrix", "movmatrix"]),
+    ("matrix instructions", &["wmma"]),
     ("tensor memory, whose instructions have an order of their own beside causality order", &["tcgen05"]),
     ("texture fetches as compilers print them; write `tld.weak r, x`", &["tex", "tld4"]),
     ("queries of textures and surfaces", &["txq", "suq", "istypep"]),

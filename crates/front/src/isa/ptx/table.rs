@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
 use super::{
-    arith, asynchronous, atomics, barriers, bits, clusters, control, copies, fences, lanes, mbarrier, memory,
-    multimem, outside, tensormap, unknown,
+    arith, asynchronous, atomics, barriers, bits, clusters, control, copies, fences, lanes, matrices, mbarrier,
+    memory, multimem, outside, tensormap, unknown,
 };
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
@@ -270,7 +270,7 @@ pub(super) const HINT: Group = Group { kind: GroupKind::Cache, words: &[POLICY] 
 
 /// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
 /// their rows. What is no event is worked out before.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 15] = [
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 16] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
@@ -281,6 +281,7 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 15] = [
     ("asynchronous stores, reductions and matrix instructions", true, asynchronous::ROWS),
     ("requests to the scheduler of clusters", true, clusters::ROWS),
     ("multimem addresses", true, multimem::ROWS),
+    ("matrices in shared memory", true, matrices::ROWS),
     ("lanes of a warp", false, lanes::ROWS),
     ("control", false, control::ROWS),
     ("arithmetic and moves", false, arith::ROWS),

@@ -1,0 +1,177 @@
+//! Matrices of 8 × 8 elements of 16 bits that a warp loads from shared memory, stores there, or transposes: each lane names a row
+//! for others, and has a fragment of two elements.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *ldmatrix*, *stmatrix*, *movmatrix*: lane 8m + r names row r of matrix m; a group of four lanes loads or stores a row,
+//!   each of them a fragment, the first lanes the first row. Transposed, a lane has two elements of one column. Rows are aligned to 16 bytes.
+//! - Memory Consistency Model: these accesses are weak. The lane whose fragment it is makes them, at an address that another one gave.
+//!
+//! # Where we differ
+//! - Other shapes and types are refused, and warps of fewer than 32 lanes, in which the page leaves open what is loaded.
+
+use super::copies::aligned;
+use super::lanes::{Lanes, taken};
+use super::lower::{Arg, Call, Emit};
+use super::operands::plus;
+use super::table::{Group, GroupKind, ResultTy, Role, Row};
+use program::{Access, BinOp, Expr, Op, RegId, Scope, Space, Tags, Ty};
+
+const COUNT: Group = Group { kind: GroupKind::Op, words: &["x1", "x2", "x4"] };
+const TRANSPOSED: Group = Group { kind: GroupKind::Flag, words: &["trans"] };
+const SHARED: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta"] };
+const REST: Group = Group { kind: GroupKind::Ignored, words: &["aligned"] };
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "ldmatrix",
+        "`ldmatrix.sync.aligned.m8n8.{x1|x2|x4}{.trans}{.shared{::cta}}.b16 {d, …}, [a]`",
+        "weak loads of fragments of matrices, at addresses of rows that other lanes give",
+        &[COUNT, TRANSPOSED, SHARED, REST],
+        &[Role::Dsts, Role::Addr],
+        load,
+    )
+    .keyed(&["sync", "m8n8", "b16"])
+    .result(ResultTy::U32),
+    Row::new(
+        "stmatrix",
+        "`stmatrix.sync.aligned.m8n8.{x1|x2|x4}{.trans}{.shared{::cta}}.b16 [a], {b, …}`",
+        "weak stores of fragments of matrices, at addresses of rows that other lanes give",
+        &[COUNT, TRANSPOSED, SHARED, REST],
+        &[Role::Addr, Role::Vals],
+        store,
+    )
+    .keyed(&["sync", "m8n8", "b16"]),
+    Row::new(
+        "movmatrix",
+        "`movmatrix.sync.aligned.m8n8.trans.b16 d, a`",
+        "a matrix in the registers of a warp, transposed; orders no accesses",
+        &[REST],
+        &[Role::Dst, Role::Loose],
+        transpose,
+    )
+    .keyed(&["sync", "m8n8", "trans", "b16"])
+    .result(ResultTy::U32),
+];
+
+/// The lanes of a matrix instruction; `None` with a diagnostic if the warp is not whole.
+fn whole(e: &mut Emit<'_, '_>, c: &Call) -> Option<Lanes> {
+    let of = e.env.warp.of;
+    if of != 32 {
+        e.error("unsupported-mask", c.opcode.clone(), "a matrix is distributed over a warp of 32 lanes", |d| {
+            d.label(format!("this one has {of}"))
+        });
+        return None;
+    }
+    Some(Lanes::new(Scope::Warp, e.env.warp, Expr::Const(-1)))
+}
+
+/// Where the fragments of this lane are: of each matrix, addresses of its pieces, and the type of these.
+fn pieces(e: &mut Emit<'_, '_>, c: &Call, address: usize, registers: usize) -> Option<(Vec<Vec<Expr>>, Ty)> {
+    // The pieces have types of their own.
+    e.through_register = false;
+    let count = match c.quals.get(GroupKind::Op) {
+        Some("x1") => 1,
+        Some("x2") => 2,
+        Some("x4") => 4,
+        _ => 0,
+    };
+    if count != registers {
+        e.error("wrong-operand", c.opcode.clone(), "a register is needed for each matrix", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return None;
+    }
+    if let Some(loc) = c.loc
+        && e.symbols.object(loc).1.space != Space::Shared
+    {
+        e.error("wrong-space", c.opcode.clone(), "the rows of a matrix are not in shared memory", |d| {
+            d.label("expected a location that is declared with `space = \"shared\"`")
+        });
+        return None;
+    }
+    let lanes = whole(e, c)?;
+    let lane = lanes.seat.rank;
+    // The rows that this lane has elements of, what of them, in elements, and how much.
+    let (rows, column, ty) = match c.quals.get(GroupKind::Flag) {
+        None => (vec![lane / 4], i64::from(lane % 4), Ty::U32),
+        Some(_) => (vec![lane % 4 * 2, lane % 4 * 2 + 1], i64::from(lane / 4), HALF),
+    };
+    e.push(lanes.meet(aligned(c.expr(address), 16), Expr::Const(1)));
+    let mut all = Vec::new();
+    for matrix in 0..count as u32 {
+        let mut own = Vec::new();
+        for row in &rows {
+            let lane = 8 * matrix + row;
+            // No register of values that lanes hand each other, which would hold addresses with it.
+            let dst = e.temporary(c, &format!("row {lane}"), Ty::U64)?;
+            e.push(Op::Take { dst, lane: lane as u8 });
+            own.push(plus(Expr::Reg(dst), column, ty));
+        }
+        all.push(own);
+    }
+    Some((all, ty))
+}
+
+/// An element.
+const HALF: Ty = Ty { bits: 16, signed: false };
+
+fn weak(ty: Ty) -> Access {
+    Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty }
+}
+
+fn bin(op: BinOp, a: Expr, b: i64) -> Expr {
+    Expr::Bin(op, Ty::U32, a.into(), Expr::Const(b).into())
+}
+
+fn load(e: &mut Emit<'_, '_>, c: &Call) {
+    let registers: Vec<RegId> =
+        c.elements(0).iter().filter_map(|arg| if let Arg::Dst(dst) = arg { *dst } else { None }).collect();
+    let Some((matrices, ty)) = pieces(e, c, 1, registers.len()) else { return };
+    for (addresses, dst) in matrices.into_iter().zip(registers) {
+        let mut halves = Vec::new();
+        for (n, addr) in addresses.into_iter().enumerate() {
+            let Some(half) = e.temporary(c, &format!("element {n}"), ty) else { return };
+            e.push(Op::Load { dst: half, addr, access: weak(ty) });
+            halves.push(Expr::Reg(half));
+        }
+        let value = match halves.as_slice() {
+            [low, high] => {
+                let high = bin(BinOp::Shl, Expr::Cast(Ty::U32, high.clone().into()), 16);
+                Expr::Bin(BinOp::Or, Ty::U32, Box::new(Expr::Cast(Ty::U32, low.clone().into())), high.into())
+            }
+            all => all[0].clone(),
+        };
+        e.push(Op::Assign { dst, value });
+    }
+}
+
+fn store(e: &mut Emit<'_, '_>, c: &Call) {
+    let values: Vec<Expr> = c
+        .elements(1)
+        .iter()
+        .filter_map(|arg| if let Arg::Expr(value) = arg { Some(value.clone()) } else { None })
+        .collect();
+    let Some((matrices, ty)) = pieces(e, c, 0, values.len()) else { return };
+    for (addresses, value) in matrices.into_iter().zip(values) {
+        for (addr, k) in addresses.into_iter().zip([0, 16]) {
+            let value = e.fit(if k == 0 { value.clone() } else { bin(BinOp::Shr, value.clone(), k) }, ty);
+            e.push(Op::Store { addr, value, access: weak(ty) });
+        }
+    }
+}
+
+/// Element (i, j) of the result is element (j, i): of two rows, the elements in one column.
+fn transpose(e: &mut Emit<'_, '_>, c: &Call) {
+    let value = e.fit(c.expr(1), Ty::U32);
+    let (Some(dst), Some(lanes)) = (c.dst(0), whole(e, c)) else { return };
+    let (row, column) = (lanes.seat.rank % 4 * 2, lanes.seat.rank / 4);
+    e.push(lanes.meet(value, Expr::Const(1)));
+    let mut halves = Vec::new();
+    for row in [row, row + 1] {
+        let Some(pair) = taken(e, c, 4 * row + column / 2, Ty::U32) else { return };
+        let half = bin(BinOp::Shr, Expr::Reg(pair), i64::from(column % 2 * 16));
+        halves.push(bin(BinOp::And, half, 0xffff));
+    }
+    let high = bin(BinOp::Shl, halves[1].clone(), 16);
+    e.push(Op::Assign { dst, value: Expr::Bin(BinOp::Or, Ty::U32, halves[0].clone().into(), high.into()) });
+}
