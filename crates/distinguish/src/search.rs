@@ -155,6 +155,10 @@ struct Searcher<'a> {
     /// Models of the language itself, which may call a program undefined.
     defines: Vec<Judge>,
     compared: Compared,
+    /// Whether what the weakest letters do not allow to threads apart is never allowed.
+    bottom: bool,
+    /// Whether what the strongest letters do not forbid to threads together is never forbidden.
+    top: bool,
     deadline: Option<Instant>,
     /// Time ran out in the middle of a shape.
     late: bool,
@@ -182,14 +186,20 @@ impl<'a> Searcher<'a> {
             let all = |judges: &mut Vec<Judge>, up, says: Says| {
                 judges.iter_mut().all(|judge| tried(judge, alphabet, compared, up, says))
             };
-            all(&mut forbids, true, |judge, _, outcome| !judge.allows(outcome))
-                && all(&mut allows, false, |judge, _, outcome| judge.allows(outcome))
-                && all(&mut defines, true, |judge, program, outcome| judge.defines(program, outcome))
+            [
+                all(&mut forbids, true, |judge, _, outcome| !judge.allows(outcome)),
+                all(&mut allows, false, |judge, _, outcome| judge.allows(outcome)),
+                all(&mut defines, true, |judge, program, outcome| judge.defines(program, outcome)),
+            ]
         };
-        let compared = [Compared::All, Compared::OfOneScope].into_iter().find(|c| holds(*c));
-        let compared = compared.unwrap_or(Compared::None);
+        let [top, bottom, of_definedness] = holds(Compared::All);
+        let compared = match top && bottom && of_definedness {
+            true => Compared::All,
+            false if holds(Compared::OfOneScope) == [true; 3] => Compared::OfOneScope,
+            false => Compared::None,
+        };
         let (all, deadline) = (sought.all, sought.deadline);
-        Ok(Searcher { alphabet, allows, forbids, defines, compared, deadline, late: false, all })
+        Ok(Searcher { alphabet, allows, forbids, defines, compared, bottom, top, deadline, late: false, all })
     }
 
     /// Searches one tier of all shapes; how many of them were done.
@@ -245,13 +255,16 @@ impl<'a> Searcher<'a> {
         let open_of = |chosen: &[usize]| -> Vec<&[usize]> {
             choices.iter().zip(chosen).map(|(c, &i)| c[i].as_slice()).collect()
         };
-        if self.compared == Compared::All && choices.iter().all(|classes| classes.len() == 1) {
-            // What the weakest letters do not allow to threads apart is never allowed, what the strongest do not forbid to
-            // threads together is never forbidden.
-            let open = open_of(&vec![0; slots.len()]);
+        let of_all_scopes = classes(self.alphabet, shape, Compared::All);
+        if of_all_scopes.iter().all(|classes| classes.len() == 1) {
+            let open: Vec<&[usize]> = of_all_scopes.iter().map(|classes| classes[0].as_slice()).collect();
             let (apart, together) = (self.alphabet.apart(slots.len()), self.alphabet.together(slots.len()));
-            outcomes.retain(|o| says(&mut self.allows, (shape, &apart, &weakest(&open)), o, true));
-            outcomes.retain(|o| says(&mut self.forbids, (shape, &together, &strongest(&open)), o, false));
+            if self.bottom {
+                outcomes.retain(|o| says(&mut self.allows, (shape, &apart, &weakest(&open)), o, true));
+            }
+            if self.top {
+                outcomes.retain(|o| says(&mut self.forbids, (shape, &together, &strongest(&open)), o, false));
+            }
         }
         let mut found = Vec::new();
         for places in &placements {
