@@ -58,6 +58,7 @@ const FAMILIES: &[Family] = &[
     },
     Family { name: "SAMELOC", asked: Asked::Reach, sizes: &[16, 32, 64], make: same_location },
     Family { name: "LONG+fence.sc", asked: Asked::Reach, sizes: &[8, 16, 32, 64], make: long },
+    Family { name: "straight", asked: Asked::Reach, sizes: &[250, 500, 1000, 2000], make: straight },
     Family { name: "branches", asked: Asked::Reach, sizes: &[6, 12, 24], make: branches },
     Family { name: "barriers", asked: Asked::Reach, sizes: &[2, 4, 6, 12, 32], make: barriers },
     Family { name: "meeting", asked: Asked::Reach, sizes: &[16, 64, 256], make: meeting },
@@ -142,6 +143,21 @@ fn long(n: usize) -> String {
         one.repeat(n)
     };
     test(&["x", "y"], &[thread("x", "y"), thread("y", "x")], "P0:r0 == 0 && P1:r0 == 0")
+}
+
+/// One thread that reads and writes eight locations in turn.
+fn straight(n: usize) -> String {
+    let locations: Vec<String> = (0..8).map(|i| format!("x{i}")).collect();
+    let access = |i: usize| {
+        let place = &locations[(i * 3 + i / 2) % 8];
+        if i.is_multiple_of(2) {
+            format!("ld.weak.u32 r0, [{place}]; ")
+        } else {
+            format!("st.weak.u32 [{place}], {i}; ")
+        }
+    };
+    let names: Vec<&str> = locations.iter().map(String::as_str).collect();
+    test(&names, &[(0..n).map(access).collect()], "P0:r0 == 12345")
 }
 
 fn branches(n: usize) -> String {

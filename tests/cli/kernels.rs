@@ -463,7 +463,15 @@ fn buffers_hold_structures_with_pointers() {
 /// Kernels of the repository of which one order is weakened, each with the accesses that then race: two of these, one of them a store.
 const TWINS: [(&str, &str, &[&str]); 15] = [
     ("bounded-queue", "bounded-queue", &["st.global.u32 [%rd26+4], %r34;", "ld.global.u32 %r25, [%rd18+4];"]),
-    ("compaction", "compaction", &["st.global.u32 [%rd25], %r38;"]),
+    (
+        "compaction",
+        "compaction",
+        &[
+            "st.global.u32 [%rd25], %r38;",
+            "st.shared.u32 [_ZZ10compact_lbE8prefix_s], %r43;",
+            "ld.shared.u32 %r35, [_ZZ10compact_lbE8prefix_s];",
+        ],
+    ),
     ("reader-writer-lock", "reader-writer-lock", &["st.global.u32 [%rd1], %r17;", "ld.global.u32 %r9, [%rd1];"]),
     ("grid-sync", "grid-sync", &["st.global.u32 [%rd10], %r5;", "ld.global.u32 %r28, [%rd15];"]),
     (

@@ -107,7 +107,7 @@ fn multicast_with_remote_arrivals() {
         );
         line_of(CLUSTER, &text, false)
     };
-    let (near, far) = (line_of(CLUSTER, "ld.weak a, x", false), line_of(CLUSTER, "ld.weak a, x", true));
+    let far = line_of(CLUSTER, "ld.weak a, x", true);
     let in_flight = |from: &str| ["in flight (P0's agent".to_owned(), format!("{} with P3 {far})", copy(from))];
     points_at(
         CLUSTER,
@@ -116,10 +116,7 @@ fn multicast_with_remote_arrivals() {
             ("Pipeline.cluster+right", &["forbidden".into(), "race-free".into()]),
             ("Pipeline.cluster+full", &in_flight("g")),
             ("Pipeline.cluster+expect", &in_flight("g")),
-            (
-                "Pipeline.cluster+empty",
-                &["in flight (P0's agent".to_owned(), format!("{} with P2 {near})", copy("h"))],
-            ),
+            ("Pipeline.cluster+empty", &in_flight("g")),
             ("Pipeline.cluster+empty.cta", &in_flight("h")),
             (
                 "Pipeline.cluster+fence",

@@ -1,15 +1,16 @@
 //! Bounds of a model's leaves, for what is known of a task's open cells and free relations; and what they say before anything
 //! is chosen of who can read from whom.
 
+use std::rc::Rc;
 use std::time::Instant;
 
 use super::task::Task;
+use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
-use crate::skeleton::domain::self_dependent;
-use crate::skeleton::{Cond, Event};
-use cat::algebra::bounds::{Bound, Bounds, Truth};
-use cat::algebra::{Leaves, Value, interpret, needed};
-use cat::model::ir::{Axiom, FreeId, Kind, NodeId, Shape};
+use cat::algebra::bounds::{Bound, Bounds};
+use cat::algebra::implied::{Said, implied};
+use cat::algebra::{Leaves, Value, Values, empty, interpret, needed_unless};
+use cat::model::ir::{Axiom, FreeId, FreeRel, Kind, NodeId, NodeOp, Shape};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 
@@ -61,55 +62,138 @@ pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>
     Bound { must: must.and(&may), may }
 }
 
-/// Pairs asked about by [`never_read`]: each costs an evaluation of the model.
-const MAX_PAIRS: usize = 1_000;
+/// Bounds of every node, and of the free relations, before anything is chosen.
+///
+/// Axioms tell of pairs that are in a free relation, or are not, in every execution in which they hold ([`implied`]). Where they are known
+/// beforehand, as the writes of one thread to one location are in PTX's coherence order, or that what a barrier has made known
+/// is not read any more once it is overwritten, they cost neither inputs nor clauses. What starts from such bounds is of use where these
+/// axioms are asked for: [`TaskBounds::rests_on`].
+pub(crate) struct TaskBounds {
+    /// Events that surely and possibly execute.
+    pub(crate) algebra: Rc<Bounds>,
+    /// By node.
+    pub(crate) values: Rc<Values<Bounds>>,
+    /// By free relation.
+    pub(crate) free: Vec<Bound<Rel>>,
+    /// The axioms without which these bounds do not hold.
+    pub(crate) rests_on: Vec<usize>,
+}
 
-/// The pairs of a write and a read, among those by which values can depend on themselves, where an axiom fails in every execution
-/// in which the one is read by the other: a thread does not read what it writes later, nor behind a barrier that all have to
-/// come to. `None`: past the deadline.
-pub(super) fn never_read(task: &Task<'_>, deadline: Option<Instant>) -> Option<Rel> {
-    let (sk, model) = (&task.sk, task.model);
-    let n = sk.len();
-    let mut never = Rel::empty(n);
-    let is = |e: usize, kind: fn(&Event) -> bool| kind(&sk.events[e]);
-    let mut pairs = Vec::new();
-    for group in self_dependent(sk, &|_, _| true) {
-        for &w in group.iter().filter(|&&w| is(w, Event::is_write)) {
-            let reads = group.iter().filter(|&&r| is(r, Event::is_read) && task.domains.may_overlap(sk, r, w));
-            pairs.extend(reads.map(|&r| (w, r)));
-        }
-    }
-    pairs.truncate(MAX_PAIRS);
-    let free = model.free.iter().flat_map(|f| [Some(f.within), f.containing]).flatten();
-    let axioms = model.axioms.iter().map(|a| a.node);
-    let (of_free, of_axioms) = (needed(model, free), needed(model, axioms));
-    let open = vec![None; task.open.len()];
-    let may = EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE);
-    for (w, r) in pairs {
-        let must = EventSet::from_fn(n, |e| [w, r].contains(&e.index()) || sk.event(e).guard == Cond::TRUE);
-        let algebra = Bounds { must, may: may.clone() };
-        let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &[] };
-        let fixed = interpret(model, &algebra, &leaves, &of_free, (&[], &[]), deadline)?;
-        let bound = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
-        let free = model.free.iter().map(|f| match f.shape {
-            Shape::Order => declared_order(bound(f.within), f.containing.map(bound)),
-            Shape::Function => {
-                let mut may = bound(f.within).may.clone().restricted(&algebra.may);
-                (0..n).filter(|&other| other != w).for_each(|other| may.remove(other, r));
-                let must = Rel::from_fn(n, |a, b| (a, b) == (w, r));
-                Bound { must, may }
-            }
-        });
-        let free: Vec<Bound<Rel>> = free.collect();
-        let leaves = BoundLeaves { free: &free, ..leaves };
-        let values = interpret(model, &algebra, &leaves, &of_axioms, (&fixed, &[]), deadline)?;
-        let fails = |a: &Axiom| {
-            let value = values[a.node.index()].as_deref().expect("asked for");
-            algebra.holds(a.test, value) == if a.negated { Truth::Yes } else { Truth::No }
+/// With more events than these, only such axioms are read backwards as say that nothing of a relation lies outside a free order: one
+/// step, where others go through products of relations, which take time that grows with the third power.
+const MANY: usize = 2_048;
+
+/// How often bounds are made narrower at most, where axioms go on to tell of more.
+const MAX_ROUNDS: usize = 6;
+
+impl TaskBounds {
+    /// Computes them, for executions in which certain axioms hold. `None`: out of time.
+    pub(crate) fn new(task: &Task<'_>, axioms: &[bool], deadline: Option<Instant>) -> Option<TaskBounds> {
+        let sk = &task.sk;
+        let n = sk.len();
+        let model = task.model;
+        let algebra = Bounds {
+            must: EventSet::from_fn(n, |e| sk.event(e).guard == Cond::TRUE),
+            may: EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE),
         };
-        if model.axioms.iter().any(fails) {
-            never.insert(w, r);
+        let roots = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
+        let open = vec![None; task.open.len()];
+        let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &[] };
+        // What is empty in every execution is so under any bounds, and most of a large model is that.
+        let absent = |id: NodeId| task.absent[id.index()];
+        let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(&algebra, kind)));
+        let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
+            .map(|(node, &absent)| absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone()))
+            .collect();
+        let asked = needed_unless(model, roots, absent);
+        let mut fixed = interpret(model, &algebra, &leaves, &asked, (&nothing, &[]), deadline)?;
+        fixed.iter_mut().zip(&nothing).for_each(|(value, nothing)| *value = value.take().or(nothing.clone()));
+        let rel = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
+        let only_source = |bound: &mut Bound<Rel>| {
+            for r in (0..n).filter(|&r| sk.events[r].is_read() && !task.domains.may_fault[r]) {
+                let mut sources = (0..n).filter(|&w| bound.may.has(w, r) && algebra.may.has(w));
+                if let (Some(w), None) = (sources.next(), sources.next()) {
+                    bound.must.insert(w, r);
+                }
+            }
+        };
+        let declared = |f: &FreeRel| {
+            let within = rel(f.within);
+            match f.shape {
+                Shape::Function => {
+                    let may = Rel::from_fn(n, |w, r| {
+                        within.may.has(w, r)
+                            && sk.events[r].is_read()
+                            && sk.events[w].is_write()
+                            && task.domains.may_overlap(sk, r, w)
+                    });
+                    let mut bound = Bound { must: Rel::empty(n), may: may.restricted(&algebra.may) };
+                    only_source(&mut bound);
+                    bound
+                }
+                Shape::Order => declared_order(within, f.containing.map(rel)),
+            }
+        };
+        let mut free: Vec<Bound<Rel>> = model.free.iter().map(declared).collect();
+        let all = vec![true; model.nodes.len()];
+        let mut rests_on = Vec::new();
+        let mut values: Values<Bounds> = Vec::new();
+        for round in 0.. {
+            let leaves = BoundLeaves { free: &free, ..leaves };
+            values = interpret(model, &algebra, &leaves, &all, (&fixed, &values), deadline)?;
+            let mut news = false;
+            let direct = |axiom: &Axiom| match model.node(axiom.node).op {
+                NodeOp::Diff(_, order) => matches!(model.node(order).op, NodeOp::Free(_)),
+                _ => false,
+            };
+            let asked = |i: usize, axiom: &Axiom| {
+                axioms[i] && !axiom.negated && round < MAX_ROUNDS && (n <= MANY || direct(axiom))
+            };
+            for (i, axiom) in model.axioms.iter().enumerate().filter(|&(i, axiom)| asked(i, axiom)) {
+                for (f, said) in implied(model, &algebra, &values, (axiom.test, axiom.node)) {
+                    let decl = &model.free[f.0 as usize];
+                    let bound = &mut free[f.0 as usize];
+                    let mut said = said;
+                    if decl.shape == Shape::Order {
+                        // Of two that it orders, the one comes first if the other does not.
+                        let turned = |pairs: &Option<Rel>| pairs.as_ref().map(Rel::inverse);
+                        let covered = decl.covering.map(|c| rel(c).must.clone().or(&rel(c).must.inverse()));
+                        let total = turned(&said.never).zip(covered).map(|(pairs, covered)| pairs.and(&covered));
+                        let never = turned(&said.always);
+                        let both = |a: Option<Rel>, b: Option<Rel>| match (a, b) {
+                            (Some(a), Some(b)) => Some(a.or(&b)),
+                            (a, b) => a.or(b),
+                        };
+                        said = Said { never: both(said.never, never), always: both(said.always, total) };
+                    } else {
+                        said.always = None;
+                    }
+                    if bound.hear(&said) {
+                        news = true;
+                        rests_on.push(i);
+                        if decl.shape == Shape::Function {
+                            only_source(bound);
+                        }
+                    }
+                }
+                if stop::late(deadline) {
+                    return None;
+                }
+            }
+            if !news {
+                break;
+            }
         }
+        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, rests_on })
     }
-    Some(never)
+
+    /// The pairs of a write and a read that may access the same memory, where the one is never read by the other.
+    pub(crate) fn never_read(&self, task: &Task<'_>) -> Rel {
+        let sk = &task.sk;
+        let may = &self.free[task.model.values.0 as usize].may;
+        Rel::from_fn(sk.len(), |w, r| {
+            let [write, read] = [w, r].map(|e| &sk.events[e]);
+            write.is_write() && read.is_read() && task.domains.may_overlap(sk, r, w) && !may.has(w, r)
+        })
+    }
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use crate::bounds::never_read;
+use crate::bounds::TaskBounds;
 use crate::limits::Tried;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, Domains};
@@ -64,6 +64,8 @@ pub struct Task<'a> {
     pub detail: bool,
     /// Whether the domains leave out what the axioms exclude.
     pub narrowed: bool,
+    /// Why they have to: without the axioms, values could not be listed.
+    pub unlisted: Option<Reason>,
 }
 
 fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
@@ -109,32 +111,54 @@ impl<'a> Task<'a> {
         thin_air: bool,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
-        let task = Task::build_without(purpose, test, model, set, (bound, thin_air), None, deadline)?;
-        if !task.open_values {
-            return Ok(task);
-        }
-        let never = never_read(&task, deadline).ok_or(Reason::Time)?;
+        let build = |never: Option<&Rel>, rough: bool| {
+            Task::build_without(purpose, test, model, set, (bound, thin_air), (never, rough), deadline)
+        };
+        let first = build(None, false);
+        let made;
+        let rough = match &first {
+            Ok(task) if !task.open_values && task.needed.is_none() => return first,
+            Ok(task) => task,
+            Err(Reason::TooManyValues(_)) => match build(None, true) {
+                Ok(task) => {
+                    made = task;
+                    &made
+                }
+                Err(_) => return first,
+            },
+            Err(_) => return first,
+        };
+        // There are fewer values where a read has fewer sources.
+        let all = vec![true; model.axioms.len()];
+        let never = TaskBounds::new(rough, &all, deadline).ok_or(Reason::Time)?.never_read(rough);
         if never.is_empty() {
-            return Ok(task);
+            return first;
         }
-        let mut again = Task::build_without(purpose, test, model, set, (bound, thin_air), Some(&never), deadline)?;
-        if again.sk.len() != task.sk.len() {
-            return Ok(task);
+        match build(Some(&never), false) {
+            Ok(mut again) if again.sk.len() == rough.sk.len() && again.needed.is_none() => {
+                // That they are never read rests on the axioms.
+                again.domains.open = true;
+                again.narrowed = true;
+                again.unlisted = match &first {
+                    Ok(task) => task.needed.as_ref().map(|(_, why)| why.clone()),
+                    Err(why) => Some(why.clone()),
+                };
+                Ok(again)
+            }
+            Err(reason @ (Reason::Time | Reason::Interrupted)) => Err(reason),
+            _ => first,
         }
-        // That they are never read rests on the axioms.
-        again.domains.open = true;
-        again.narrowed = true;
-        Ok(again)
     }
 
-    /// As [`Task::build`], where nothing is read from writes that it is never read from, by write and read.
+    /// As [`Task::build`], where nothing is read from writes that it is never read from, by write and read; and, if it is done
+    /// `rough`ly, for nothing but the bounds of relations, with values that are not listed.
     fn build_without(
         purpose: Purpose,
         test: &'a LitmusTest,
         model: &'a Model,
         set: &[Setting],
         (bound, thin_air): (u32, bool),
-        never: Option<&Rel>,
+        (never, rough): (Option<&Rel>, bool),
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
         if let Some(f) = model
@@ -204,7 +228,7 @@ impl<'a> Task<'a> {
             let alone = |asked: Vec<Observable>| {
                 let mut sk = sk.clone();
                 let needed = Needed::alone(&mut sk, &asked);
-                let domains = Domains::compute(&sk, &[], never, Some(&needed), deadline).ok()?;
+                let domains = Domains::compute(&sk, &[], never, Some(&needed), false, deadline).ok()?;
                 needed.covers(&sk, &domains).then_some((sk, domains, needed))
             };
             asked.into_iter().find_map(alone)
@@ -212,7 +236,7 @@ impl<'a> Task<'a> {
         let unrolled = |fold: bool| {
             let sk = Skeleton::build_for(purpose, test, options, bound, fold, deadline)?;
             let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
-            match Domains::compute(&sk, &seeds, never, None, deadline) {
+            match Domains::compute(&sk, &seeds, never, None, rough, deadline) {
                 Ok(domains) => Ok((sk, domains, None)),
                 Err(why) => match fewer(&sk, &why) {
                     Some((sk, domains, needed)) => Ok((sk, domains, Some((needed, why)))),
@@ -307,6 +331,7 @@ impl<'a> Task<'a> {
             needed,
             detail: false,
             narrowed: false,
+            unlisted: None,
         })
     }
 

@@ -29,6 +29,7 @@ pub mod bounds;
 pub mod circuit;
 pub mod fingerprint;
 pub mod gates;
+pub mod implied;
 pub mod presence;
 
 /// The value of a node.

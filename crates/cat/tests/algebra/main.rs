@@ -2,10 +2,11 @@
 //! random executed sets and leaves.
 //!
 //! Each property runs on [`CASES`] random candidates per table; of partial knowledge, [`COMPLETIONS`] completions are
-//! sampled per case. In all 4 properties × (shipped models + [`TABLES`] random tables) × `CASES`: some 4,000 cases.
+//! sampled per case. In all 5 properties × (shipped models + [`TABLES`] random tables) × `CASES`: some 5,000 cases.
 
 mod naive;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ use cat::algebra::bits::Bits;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Gates, Lit};
+use cat::algebra::implied::implied;
 use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, needed};
 use cat::model::ir::{Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::{BaseId, Signature};
@@ -287,6 +289,41 @@ fn bounds_are_sound(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseErro
     Ok(())
 }
 
+/// What a test of a node says of free relations holds wherever the test succeeds. How often something was said is counted.
+fn what_is_implied_holds(model: &Model, rng: &mut TestRng, said_of: &Cell<usize>) -> Result<(), TestCaseError> {
+    let open = rng.next_u32() % 60;
+    let partial = Partial::random(model, rng, open);
+    let algebra = partial.bounds();
+    let bounds = run(model, &algebra, &partial);
+    let completions: Vec<_> = (0..4 * COMPLETIONS)
+        .map(|_| partial.decide(rng))
+        .map(|candidate| (textbook(model, &candidate), candidate))
+        .collect();
+    for (i, node) in model.nodes.iter().enumerate() {
+        for test in tests(node.kind) {
+            let all_said = implied(model, &algebra, &bounds, (test, NodeId(i as u32)));
+            for ((naive, exact), candidate) in &completions {
+                if !naive.holds(test, &get(exact, i)) {
+                    continue;
+                }
+                for (f, said) in &all_said {
+                    let pairs = candidate.pairs(&candidate.free[f.0 as usize]);
+                    let executed = |&(a, b): &(usize, usize)| candidate.executed[a] && candidate.executed[b];
+                    for pair in said.never.iter().flat_map(Rel::iter).filter(executed) {
+                        prop_assert!(!pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is never in {f:?}");
+                        said_of.update(|n| n + 1);
+                    }
+                    for pair in said.always.iter().flat_map(Rel::iter).filter(executed) {
+                        prop_assert!(pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is always in {f:?}");
+                        said_of.update(|n| n + 1);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 fn bounds_are_exact_when_all_is_known(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
     let partial = Partial::random(model, rng, 0);
     let algebra = partial.bounds();
@@ -532,6 +569,13 @@ fn bits() {
 #[test]
 fn bounds() {
     check(bounds_are_sound);
+}
+
+#[test]
+fn implications() {
+    let said_of = Cell::new(0);
+    check(|model, rng| what_is_implied_holds(model, rng, &said_of));
+    assert!(said_of.get() > 10_000, "{said_of:?}");
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub struct Domains {
 
 impl Domains {
     /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `never`: pairs of
-    /// a write and a read that never returns what it wrote; `needed`: which terms matter, if not all do.
+    /// a write and a read that never returns what it wrote; `needed`: which terms matter, if not all do; `rough`: nothing but
+    /// addresses has to be listed.
     ///
     /// # Errors
     /// If an address, or an operand of floating point, takes more than a thousand values, or `deadline` passes.
@@ -50,6 +51,7 @@ impl Domains {
         seeds: &[i64],
         never: Option<&Rel>,
         needed: Option<&Needed>,
+        rough: bool,
         deadline: Option<Instant>,
     ) -> Result<Domains, Reason> {
         let n = sk.len();
@@ -70,7 +72,7 @@ impl Domains {
         let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
         let mut d = Domains { images: Images::default(), cells, may_fault, open: false };
         let update = |images: &mut Images, of_read: &[Option<BTreeSet<i64>>], stale: &[bool]| {
-            let updated = images.update(&sk.pool, needs, of_read, |e| stale[e.index()], deadline);
+            let updated = images.update(&sk.pool, needs, of_read, |e| stale[e.index()], rough, deadline);
             updated.map_err(|why| stuck(sk, why))
         };
         let rounds = reads.len() + 1;

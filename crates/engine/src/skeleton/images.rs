@@ -69,13 +69,15 @@ impl Images {
     ///
     /// What is known of a term follows from what is known of its parts, and from how many values there are of the reads of which
     /// they are functions; a function has a value for each of them, so it is another one where they are more. So a term of which
-    /// no part changed is as it was. Nothing is known of terms that nobody `needs`.
+    /// no part changed is as it was. Nothing is known of terms that nobody `needs`, nor, if it is done `rough`ly, of those whose
+    /// operands would have to be listed and take too many values.
     pub(super) fn update(
         &mut self,
         pool: &Pool,
         needs: impl Fn(TermId) -> bool,
         of_read: &[Option<BTreeSet<i64>>],
         has_changed: impl Fn(EventId) -> bool,
+        rough: bool,
         deadline: Option<Instant>,
     ) -> Result<(), Stuck> {
         let sizes = |e: EventId| {
@@ -112,7 +114,10 @@ impl Images {
                     Some(values) => Image::Of(vec![e], values.iter().copied().collect()),
                     None => Image::Word,
                 },
-                term => image(pool, &sizes, &self.all, term).ok_or(Stuck::At(id))?,
+                term => match image(pool, &sizes, &self.all, term) {
+                    None if rough => Image::Word,
+                    image => image.ok_or(Stuck::At(id))?,
+                },
             };
             let sorted = |image: &Image| image.values().cloned().map(distinct);
             if first {

@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::bounds::TaskBounds;
 use super::leaves::{Cases, LeafGates, Value, collect, holds};
 use super::relations::exactly_one;
 use super::words::Word;
+use crate::bounds::TaskBounds;
 use crate::execution::Execution;
 use crate::skeleton::{Cond, TermId};
 use crate::task::Task;

@@ -7,7 +7,6 @@
 //! - Every execution found is decoded to plain data before anyone sees it.
 
 mod batsat;
-mod bounds;
 mod encode;
 mod leaves;
 mod relations;
@@ -20,9 +19,9 @@ mod z3;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::bounds::TaskBounds;
 use super::query::{Deadline, FinalState, Found, Query};
 use super::task::Task;
-use bounds::TaskBounds;
 use cat::algebra::gates::{Budget, Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
@@ -114,7 +113,7 @@ impl<'a> Symbolic<'a> {
     /// Encodes what holds in every execution of the task in which certain axioms hold, in a circuit of at most that size.
     /// `None`: out of time.
     pub(crate) fn new(task: &Rc<Task<'a>>, axioms: &[bool], size: usize, deadline: Deadline) -> Option<Self> {
-        let start = Rc::new(TaskBounds::new(task, axioms, deadline)?);
+        let start = Rc::new(TaskBounds::new(task, axioms, deadline.0)?);
         let encoding = with_encoding(task, start, Budget { size, deadline: deadline.0 });
         Some(Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None })
     }

@@ -42,7 +42,7 @@ impl Encoding<'_> {
     pub(super) fn sources(&mut self, f: usize) {
         let task = self.task.clone();
         let sk = &task.sk;
-        let within = self.bound(task.model.free[f].within).may;
+        let may = self.start.free[f].may.clone();
         for r in 0..sk.len() {
             if !sk.events[r].is_read() || !self.start.algebra.may.has(r) {
                 continue;
@@ -50,14 +50,8 @@ impl Encoding<'_> {
             if self.gates.tick(self.clauses.len()) {
                 return;
             }
-            let sources: Vec<usize> = (0..sk.len())
-                .filter(|&w| {
-                    sk.events[w].is_write()
-                        && self.start.algebra.may.has(w)
-                        && within.has(w, r)
-                        && task.domains.may_overlap(sk, r, w)
-                })
-                .collect();
+            let sources: Vec<usize> =
+                (0..sk.len()).filter(|&w| self.start.algebra.may.has(w) && may.has(w, r)).collect();
             let reads = self.executes(r);
             let astray = self.astray(r);
             let lits: Vec<Lit> = match sources.as_slice() {

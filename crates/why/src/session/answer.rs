@@ -14,7 +14,7 @@ use engine::query::{Deadline, Query};
 use engine::skeleton::{Cond, Purpose};
 use engine::task::Task;
 use engine::{fault, witness};
-use verdict::{Answer, Reason, Verdict};
+use verdict::{Answer, Explanation, Reason, Verdict};
 
 impl<'a> Session<'a> {
     pub(super) fn deadline(&self) -> Deadline {
@@ -148,6 +148,14 @@ impl<'a> Session<'a> {
             }
             Err(_) => &mut *self,
         };
+        let unlisted = asker.prepare(bound, deadline).ok().and_then(|prepared| prepared.task.unlisted.clone());
+        if unlisted.is_some() {
+            // What there is without one of them is not known.
+            if explanations {
+                answer.explanation = Some(Box::new(Explanation { given_up: unlisted, ..Explanation::default() }));
+            }
+            return;
+        }
         for i in 0..query.axioms.len() {
             query.axioms[i] = false;
             if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {

@@ -1,0 +1,171 @@
+//! What an axiom says of free relations, as far as bounds are known: read backwards, from what must not hold of the whole to what then
+//! must not, or has to, hold of its parts.
+//!
+//! Where `fr ; causality` must be irreflexive and a write surely comes before a read in causality order, no write that is overwritten
+//! by it is read there, whatever else is chosen. So much is known before any choice is made.
+//!
+//! # Invariants
+//! - Sound: in every completion of the bounds in which the axiom holds, a pair of [`Said::never`] is not in the relation and a pair of
+//!   [`Said::always`] is, given that both its events execute. An event that is neither end has to execute surely.
+//! - Nothing is said of recursive definitions.
+
+use super::Values;
+use super::bounds::{Bound, Bounds};
+use crate::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Test};
+use crate::rel::{EventSet, Rel};
+
+/// What is said of one relation.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    /// Pairs that are not in it.
+    pub never: Option<Rel>,
+    /// Pairs that are.
+    pub always: Option<Rel>,
+}
+
+/// What it says of the free relations that a test of a node succeeds, given bounds of all nodes that this one rests on.
+pub fn implied(
+    model: &Model,
+    algebra: &Bounds,
+    values: &Values<Bounds>,
+    (test, node): (Test, NodeId),
+) -> Vec<(FreeId, Said)> {
+    let top = node.index();
+    if model.nodes[top].kind == Kind::Set {
+        return Vec::new();
+    }
+    let free = rests_on_free(model);
+    let rel = |id: NodeId| values[id.index()].as_deref().expect("bounds were computed").rel();
+    let identity = || Rel::identity_on(&algebra.may);
+    let first = match test {
+        Test::Empty => rel(node).may.clone(),
+        Test::Irreflexive => identity(),
+        Test::Acyclic => rel(node).must.clone().plus(&algebra.must).inverse().or(&identity()),
+    };
+    let mut said: Vec<Said> = vec![Said::default(); top + 1];
+    said[top].never = Some(first);
+    let mut of_free = Vec::new();
+    for id in (0..=top).rev() {
+        let Said { never, always } = std::mem::take(&mut said[id]);
+        let node = NodeId(id as u32);
+        if (never.is_none() && always.is_none()) || !free[id] {
+            continue;
+        }
+        let bound = rel(node);
+        let news = |pairs: Option<Rel>| pairs.filter(|pairs| !pairs.is_empty());
+        // Of what is known nothing is news; where it contradicts the axiom, there is no execution.
+        let never = news(never.map(|never| never.restricted(&algebra.may).and(&bound.may).minus(&bound.must)));
+        let always = news(always.map(|always| always.restricted(&algebra.may).minus(&bound.must)));
+        let mut say = |id: NodeId, never: Option<Rel>, always: Option<Rel>| {
+            if free[id.index()] {
+                let Said { never: old_never, always: old_always } = &mut said[id.index()];
+                add(old_never, never);
+                add(old_always, always);
+            }
+        };
+        match model.node(node).op {
+            NodeOp::Free(f) => of_free.push((f, Said { never, always })),
+            NodeOp::Union(a, b) => {
+                let only = |other: NodeId| always.clone().map(|always| always.minus(&rel(other).may));
+                let (of_a, of_b) = (only(b), only(a));
+                say(a, never.clone(), of_a);
+                say(b, never, of_b);
+            }
+            NodeOp::Inter(a, b) => {
+                let without = |other: NodeId| never.clone().map(|never| never.and(&rel(other).must));
+                let (of_a, of_b) = (without(b), without(a));
+                say(a, of_a, always.clone());
+                say(b, of_b, always);
+            }
+            NodeOp::Diff(a, b) => {
+                let of_a = never.clone().map(|never| never.minus(&rel(b).may));
+                let of_b = never.map(|never| never.and(&rel(a).must));
+                say(a, of_a, always.clone());
+                say(b, always, of_b);
+            }
+            NodeOp::Inverse(a) => {
+                let back = |pairs: Option<Rel>| pairs.map(|pairs| pairs.inverse());
+                say(a, back(never), back(always));
+            }
+            NodeOp::Seq(a, b) => {
+                if let Some(never) = never {
+                    let of_a = free[a.index()].then(|| without_end(&never, &rel(b).must, &algebra.must));
+                    let of_b = free[b.index()].then(|| without_start(&never, &rel(a).must, &algebra.must));
+                    say(a, of_a, None);
+                    say(b, of_b, None);
+                }
+            }
+            NodeOp::Plus(a) => {
+                if let Some(never) = never {
+                    let later = without_start(&never, &bound.must, &algebra.must).or(&never);
+                    let inner = without_end(&later, &bound.must, &algebra.must).or(&later);
+                    say(a, Some(inner), None);
+                }
+            }
+            _ => {}
+        }
+    }
+    of_free
+}
+
+/// The pairs that, followed by one of `behind`, are one of `pairs`.
+fn without_end(pairs: &Rel, behind: &Rel, sure: &EventSet) -> Rel {
+    let back = behind.inverse();
+    let mut out = pairs.seq(&back, sure);
+    // Or the event that falls away is an end of what is left.
+    for (i, j) in pairs.iter() {
+        if i == j {
+            back.successors(i).for_each(|k| out.insert(i, k));
+        }
+        if behind.has(j, j) {
+            out.insert(i, j);
+        }
+    }
+    out
+}
+
+/// The pairs that, behind one of `before`, are one of `pairs`.
+fn without_start(pairs: &Rel, before: &Rel, sure: &EventSet) -> Rel {
+    let mut out = before.inverse().seq(pairs, sure);
+    for (i, j) in pairs.iter() {
+        if i == j {
+            before.successors(i).for_each(|k| out.insert(k, j));
+        }
+        if before.has(i, i) {
+            out.insert(i, j);
+        }
+    }
+    out
+}
+
+fn add(all: &mut Option<Rel>, more: Option<Rel>) {
+    if let Some(more) = more {
+        *all = Some(all.take().map_or_else(|| more.clone(), |all| all.or(&more)));
+    }
+}
+
+/// By node: whether it is a relation that depends on a free one, and no part of a recursive definition.
+fn rests_on_free(model: &Model) -> Vec<bool> {
+    let mut rests = vec![false; model.nodes.len()];
+    for (id, node) in model.nodes.iter().enumerate() {
+        let of_operands = node.op.operands().any(|a| rests[a.index()]);
+        let recursive = model.groups.iter().any(|g| g.range.contains(&(id as u32)));
+        rests[id] = node.kind == Kind::Rel && !recursive && (matches!(node.op, NodeOp::Free(_)) || of_operands);
+    }
+    rests
+}
+
+impl Bound<Rel> {
+    /// Takes what is said of a relation into account. Whether that is news.
+    pub fn hear(&mut self, said: &Said) -> bool {
+        let before = (self.must.len(), self.may.len());
+        if let Some(never) = &said.never {
+            self.may = self.may.clone().minus(never);
+        }
+        if let Some(always) = &said.always {
+            self.must = self.must.clone().or(always);
+        }
+        self.must = self.must.clone().and(&self.may);
+        (self.must.len(), self.may.len()) != before
+    }
+}
