@@ -759,3 +759,26 @@ fn structures_strings_and_floats_are_taken_as_they_are_printed() {
     let said = fencepost(folder.path(), &["import", "k.ptx"]);
     assert!(said.out.contains("k(.u64 k_0, .b8 k_1[12])") && !said.out.contains("refused"), "{}", said.out);
 }
+
+/// What has less bits than an address is a number, whichever number it is.
+#[test]
+fn small_numbers_are_not_taken_for_addresses() {
+    let stores: String = (0..40).map(|i| format!("st.u32 [%rd1+{}], {}\n", 4 * i, 64 * i)).collect();
+    let asked: Vec<String> = (0..40).map(|i| format!("x[{i}] == 1")).collect();
+    let text = format!(
+        "name = \"numbers\"\ncondition = '{}'\n[memory]\nx = {{ type = \"u32\", size = 40 }}\n\
+         [[thread]]\nregs = {{ \"%rd1\" = \"&x\" }}\ncode = '''\n{stores}'''\n",
+        asked.join(" && ")
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("numbers.toml"), text).expect("writable");
+    for command in ["outcomes", "run"] {
+        let said = fencepost(folder.path(), &[command, "numbers.toml", "--format", "jsonl"]);
+        assert!(
+            said.out.contains("\"x[4]\":\"256\"") && !said.out.contains('&'),
+            "{command}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+}

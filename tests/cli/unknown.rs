@@ -216,3 +216,24 @@ fn a_kernel_whose_values_are_too_many_races_or_not() {
         assert!(texts.iter().any(|text| text.starts_with("st")) && line.to_string().contains(" = ?"), "{line}");
     }
 }
+
+/// What is made in floating point of many values has no bits that a circuit could have, so it has to be listed.
+#[test]
+fn a_number_of_too_many_values_is_undecided() {
+    let stores = |place: &str| (0..40).map(|i| format!("st.relaxed.gpu.u32 {place}, {i}\n")).collect::<String>();
+    let text = format!(
+        "name = \"sums\"\ncondition = 'P2:h == 3'\n[memory]\nx = 0\ny = 0\n\
+         [[thread]]\ncta = 0\ncode = '''\n{}'''\n[[thread]]\ncta = 1\ncode = '''\n{}'''\n\
+         [[thread]]\ncta = 2\ncode = '''\nld.relaxed.gpu.u32 a, x\nld.relaxed.gpu.u32 b, y\ncvt.rn.f32.u32 f, a\n\
+         mul.lo.u32 c, b, 100\ncvt.rn.f32.u32 g, c\nadd.f32 h, f, g\n'''\n",
+        stores("x"),
+        stores("y")
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("sums.toml"), text).expect("writable");
+    let said =
+        fencepost(folder.path(), &["check", "sums.toml", "--property", "reachability", "--format", "jsonl"]);
+    let line: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}{}", said.out, said.err));
+    let reason = line["reason"].as_str().unwrap_or_default();
+    assert!(line["verdict"] == "undecided" && reason.starts_with("too many values"), "{line}");
+}

@@ -404,7 +404,8 @@ impl<'a> Task<'a> {
         if self.unknowns.shown(&self.test.program, o).is_some() || self.given_up(o).is_some() {
             return "?".to_owned();
         }
-        self.show(self.observable_ty(o).wrap(v))
+        let ty = self.observable_ty(o);
+        self.sk.memory.show_as(&self.sk.program, ty, ty.wrap(v))
     }
 
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.

@@ -165,8 +165,8 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> 
     let observables = test.observables();
     let named = |seen: &Seen| -> State {
         let value = |(o, &v): (&Observable, &i64)| {
-            let v = observable_ty(&test.program, &memory, *o).wrap(v);
-            (memory.observable_name(&test.program, *o), memory.show(&test.program, v))
+            let ty = observable_ty(&test.program, &memory, *o);
+            (memory.observable_name(&test.program, *o), memory.show_as(&test.program, ty, ty.wrap(v)))
         };
         observables.iter().zip(&seen.state).map(value).collect()
     };

@@ -271,9 +271,13 @@ impl Memory {
         }
     }
 
-    /// A value of a cell: the state of an mbarrier object in words, anything else as [`Memory::show`] has it.
+    /// A value of a cell: the state of an mbarrier object in words, anything else as [`Memory::show_as`] has it.
     pub fn show_in(&self, program: &Program, cell: CellId, v: i64) -> String {
-        if self.is_mbarrier(program, cell) { State::of(v).text() } else { self.show(program, v) }
+        if self.is_mbarrier(program, cell) {
+            State::of(v).text()
+        } else {
+            self.show_as(program, self.cell(cell).ty, v)
+        }
     }
 
     fn is_mbarrier(&self, program: &Program, cell: CellId) -> bool {
@@ -288,6 +292,11 @@ impl Memory {
             return format!("the next phase of {name} ({})", State::of(seen).text());
         }
         wanted.text(name, &|v| self.show(program, v))
+    }
+
+    /// A value of a type, as [`Memory::show`] has it: what has less bits than an address is a number.
+    pub fn show_as(&self, program: &Program, ty: Ty, v: i64) -> String {
+        if ty.bits < Ty::WORD.bits { v.to_string() } else { self.show(program, v) }
     }
 
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.

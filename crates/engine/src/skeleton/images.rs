@@ -144,7 +144,7 @@ fn distinct(mut values: Values) -> Values {
     values
 }
 
-/// `None`: its operands have to be listed, and take too many values.
+/// `None`: it or its operands have to be listed, and take too many values.
 fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term: Term) -> Option<Image> {
     let get = |t: TermId| &images[Pool::term_index(t)];
     Some(match term {
@@ -161,7 +161,11 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
             Some((reads, values)) => Image::Of(reads, values),
             None => match (get(a).values(), get(b).values()) {
                 (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
-                    Image::any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))))
+                    match Image::any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y)))) {
+                        // There are no bits of what is made of others in floating point.
+                        Image::Word if matches!(op, BinOp::Float(_)) => return None,
+                        image => image,
+                    }
                 }
                 _ if matches!(op, BinOp::Float(_)) => return None,
                 (values, others) => narrowed(op, ty, values, others),
