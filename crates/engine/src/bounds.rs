@@ -8,7 +8,7 @@ use super::task::Task;
 use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use cat::algebra::bounds::{Bound, Bounds};
-use cat::algebra::implied::{Said, implied};
+use cat::algebra::implied::{Said, implied, rests_on_free};
 use cat::algebra::{Leaves, Value, Values, empty, interpret, needed_unless};
 use cat::model::ir::{Axiom, FreeId, FreeRel, Kind, NodeId, NodeOp, Shape};
 use cat::model::signature::BaseId;
@@ -136,6 +136,7 @@ impl TaskBounds {
         };
         let mut free: Vec<Bound<Rel>> = model.free.iter().map(declared).collect();
         let all = vec![true; model.nodes.len()];
+        let on_free = rests_on_free(model);
         let mut rests_on = Vec::new();
         let mut values: Values<Bounds> = Vec::new();
         for round in 0.. {
@@ -150,25 +151,20 @@ impl TaskBounds {
                 axioms[i] && !axiom.negated && round < MAX_ROUNDS && (n <= MANY || direct(axiom))
             };
             for (i, axiom) in model.axioms.iter().enumerate().filter(|&(i, axiom)| asked(i, axiom)) {
-                for (f, said) in implied(model, &algebra, &values, (axiom.test, axiom.node)) {
+                for (f, mut said) in implied(model, &on_free, &algebra, &values, (axiom.test, axiom.node)) {
                     let decl = &model.free[f.0 as usize];
                     let bound = &mut free[f.0 as usize];
-                    let mut said = said;
+                    let mut heard = false;
                     if decl.shape == Shape::Order {
                         // Of two that it orders, the one comes first if the other does not.
                         let turned = |pairs: &Option<Rel>| pairs.as_ref().map(Rel::inverse);
                         let covered = decl.covering.map(|c| rel(c).must.clone().or(&rel(c).must.inverse()));
                         let total = turned(&said.never).zip(covered).map(|(pairs, covered)| pairs.and(&covered));
-                        let never = turned(&said.always);
-                        let both = |a: Option<Rel>, b: Option<Rel>| match (a, b) {
-                            (Some(a), Some(b)) => Some(a.or(&b)),
-                            (a, b) => a.or(b),
-                        };
-                        said = Said { never: both(said.never, never), always: both(said.always, total) };
+                        heard = bound.hear(&Said { never: turned(&said.always), always: total });
                     } else {
                         said.always = None;
                     }
-                    if bound.hear(&said) {
+                    if bound.hear(&said) || heard {
                         news = true;
                         rests_on.push(i);
                         if decl.shape == Shape::Function {

@@ -23,9 +23,11 @@ pub struct Said {
     pub always: Option<Rel>,
 }
 
-/// What it says of the free relations that a test of a node succeeds, given bounds of all nodes that this one rests on.
+/// What it says of the free relations that a test of a node succeeds, given bounds of all nodes that this one rests on. `free`: as
+/// [`rests_on_free`] has it.
 pub fn implied(
     model: &Model,
+    free: &[bool],
     algebra: &Bounds,
     values: &Values<Bounds>,
     (test, node): (Test, NodeId),
@@ -34,7 +36,6 @@ pub fn implied(
     if model.nodes[top].kind == Kind::Set {
         return Vec::new();
     }
-    let free = rests_on_free(model);
     let rel = |id: NodeId| values[id.index()].as_deref().expect("bounds were computed").rel();
     let identity = || Rel::identity_on(&algebra.may);
     let first = match test {
@@ -110,29 +111,23 @@ pub fn implied(
 
 /// The pairs that, followed by one of `behind`, are one of `pairs`.
 fn without_end(pairs: &Rel, behind: &Rel, sure: &EventSet) -> Rel {
-    let back = behind.inverse();
-    let mut out = pairs.seq(&back, sure);
-    // Or the event that falls away is an end of what is left.
-    for (i, j) in pairs.iter() {
-        if i == j {
-            back.successors(i).for_each(|k| out.insert(i, k));
-        }
-        if behind.has(j, j) {
-            out.insert(i, j);
-        }
-    }
-    out
+    composed(pairs, &behind.inverse(), sure)
 }
 
 /// The pairs that, behind one of `before`, are one of `pairs`.
 fn without_start(pairs: &Rel, before: &Rel, sure: &EventSet) -> Rel {
-    let mut out = before.inverse().seq(pairs, sure);
-    for (i, j) in pairs.iter() {
-        if i == j {
-            before.successors(i).for_each(|k| out.insert(k, j));
+    composed(&before.inverse(), pairs, sure)
+}
+
+/// `a ; b`, where the event that falls away surely executes or is an end of what is left.
+fn composed(a: &Rel, b: &Rel, sure: &EventSet) -> Rel {
+    let mut out = a.seq(b, sure);
+    for e in 0..a.universe_len() {
+        if a.has(e, e) {
+            b.successors(e).for_each(|k| out.insert(e, k));
         }
-        if before.has(i, i) {
-            out.insert(i, j);
+        if b.has(e, e) {
+            (0..a.universe_len()).filter(|&i| a.has(i, e)).for_each(|i| out.insert(i, e));
         }
     }
     out
@@ -145,7 +140,7 @@ fn add(all: &mut Option<Rel>, more: Option<Rel>) {
 }
 
 /// By node: whether it is a relation that depends on a free one, and no part of a recursive definition.
-fn rests_on_free(model: &Model) -> Vec<bool> {
+pub fn rests_on_free(model: &Model) -> Vec<bool> {
     let mut rests = vec![false; model.nodes.len()];
     for (id, node) in model.nodes.iter().enumerate() {
         let of_operands = node.op.operands().any(|a| rests[a.index()]);

@@ -17,7 +17,7 @@ use cat::algebra::bits::Bits;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Gates, Lit};
-use cat::algebra::implied::implied;
+use cat::algebra::implied::{implied, rests_on_free};
 use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, needed};
 use cat::model::ir::{Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::{BaseId, Signature};
@@ -301,7 +301,7 @@ fn what_is_implied_holds(model: &Model, rng: &mut TestRng, said_of: &Cell<usize>
         .collect();
     for (i, node) in model.nodes.iter().enumerate() {
         for test in tests(node.kind) {
-            let all_said = implied(model, &algebra, &bounds, (test, NodeId(i as u32)));
+            let all_said = implied(model, &rests_on_free(model), &algebra, &bounds, (test, NodeId(i as u32)));
             for ((naive, exact), candidate) in &completions {
                 if !naive.holds(test, &get(exact, i)) {
                     continue;

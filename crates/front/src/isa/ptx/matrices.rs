@@ -123,6 +123,11 @@ fn bin(op: BinOp, a: Expr, b: i64) -> Expr {
     Expr::Bin(op, Ty::U32, a.into(), Expr::Const(b).into())
 }
 
+/// Two elements in a register.
+fn pair(low: Expr, high: Expr) -> Expr {
+    Expr::Bin(BinOp::Or, Ty::U32, low.into(), bin(BinOp::Shl, high, 16).into())
+}
+
 fn load(e: &mut Emit<'_, '_>, c: &Call) {
     let registers: Vec<RegId> =
         c.elements(0).iter().filter_map(|arg| if let Arg::Dst(dst) = arg { *dst } else { None }).collect();
@@ -135,10 +140,7 @@ fn load(e: &mut Emit<'_, '_>, c: &Call) {
             halves.push(Expr::Reg(half));
         }
         let value = match halves.as_slice() {
-            [low, high] => {
-                let high = bin(BinOp::Shl, Expr::Cast(Ty::U32, high.clone().into()), 16);
-                Expr::Bin(BinOp::Or, Ty::U32, Box::new(Expr::Cast(Ty::U32, low.clone().into())), high.into())
-            }
+            [low, high] => pair(Expr::Cast(Ty::U32, low.clone().into()), Expr::Cast(Ty::U32, high.clone().into())),
             all => all[0].clone(),
         };
         e.push(Op::Assign { dst, value });
@@ -172,6 +174,5 @@ fn transpose(e: &mut Emit<'_, '_>, c: &Call) {
         let half = bin(BinOp::Shr, Expr::Reg(pair), i64::from(column % 2 * 16));
         halves.push(bin(BinOp::And, half, 0xffff));
     }
-    let high = bin(BinOp::Shl, halves[1].clone(), 16);
-    e.push(Op::Assign { dst, value: Expr::Bin(BinOp::Or, Ty::U32, halves[0].clone().into(), high.into()) });
+    e.push(Op::Assign { dst, value: pair(halves[0].clone(), halves[1].clone()) });
 }
