@@ -1,15 +1,16 @@
 //! How the time of a question grows: families of programs, each of one shape at several sizes, asked of every engine.
 //!
 //! Each question has its limit; a family ends for an engine at the first size that meets it. Times are the processor's, of
-//! this thread, on average over several runs of a quick question; the growth is the exponent that the two largest sizes answered give.
+//! this thread, on average over several runs of a quick question. The growth is `n^k` or `b^n`, whichever of the two comes closer to all
+//! sizes answered (least squares of logarithms). Beside `auto` stands how many times as long as the best other engine it takes.
 //!
-//! `cargo bench --bench families -- [WORD…] [--engine=NAME…]` measures the families whose names contain one of the words. With
-//! `FENCEPOST_BASELINE=FILE` it compares with the figures in the file, by their ratio to the middle of all ratios, so that
-//! another machine does not matter; where there is no such file it writes it.
+//! `cargo bench --bench families -- [WORD…] [--engine=NAME…]` measures the families whose names contain one of the words, and
+//! compares with the figures in `benches/families.tsv`, by their ratio to the middle of all ratios, so that another machine does not
+//! matter. `BLESS=1` writes that file instead; `FENCEPOST_BASELINE=FILE` names another one, say for a comparison of two commits on one machine.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fencepost::check::{Engine, Limits, Session};
@@ -271,6 +272,24 @@ fn measure(asked: Asked, test: &LitmusTest, model: &Model, engine: Engine) -> (S
     }
 }
 
+/// How times grow with sizes: as a power of them, or exponentially.
+fn growth(curve: &[(usize, f64)]) -> String {
+    if curve.len() < 2 {
+        return "-".to_owned();
+    }
+    // The slope of a line through the points, and how far they are from it.
+    let fit = |x: fn(f64) -> f64| {
+        let points: Vec<(f64, f64)> = curve.iter().map(|&(n, ms)| (x(n as f64), ms.ln())).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+        let along: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+        let slope = along / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>();
+        (points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum::<f64>(), slope)
+    };
+    let (power, exponential) = (fit(f64::ln), fit(|n| n));
+    if power.0 <= exponential.0 { format!("n^{:.1}", power.1) } else { format!("{:.2}^n", exponential.1.exp()) }
+}
+
 /// Milliseconds by family, size and engine.
 type Figures = BTreeMap<String, f64>;
 
@@ -328,23 +347,29 @@ fn main() {
                 }
                 write!(row, "{:>12}", ms.map_or("-".to_owned(), |ms| format!("{ms:.2}"))).expect("text grows");
             }
+            let auto =
+                engines.iter().zip(&curves).find(|(engine, _)| **engine == Engine::Auto).map(|(_, curve)| curve);
+            let alone =
+                engines.iter().zip(&curves).filter(|(engine, _)| **engine != Engine::Auto).map(|(_, curve)| curve);
+            let best = alone.filter_map(|curve| curve.get(rank)).map(|point| point.1).reduce(f64::min);
+            if let (Some(&(_, auto)), Some(best)) = (auto.and_then(|curve| curve.get(rank)), best) {
+                write!(row, "{:>8.2}", auto / best).expect("text grows");
+            }
             println!("{:26}{n:>4}{answer:>12}{row}", family.name);
         }
-        let growth = |curve: &Vec<(usize, f64)>| match curve.as_slice() {
-            [.., (n, a), (m, b)] => format!("n^{:.1}", (b / a).ln() / (*m as f64 / *n as f64).ln()),
-            _ => "-".to_owned(),
-        };
         let row: String = curves.iter().map(|curve| format!("{:>12}", growth(curve))).collect();
         println!("{:26}{:>16}{row}", "", "growth");
     }
-    if let Some(path) = std::env::var_os("FENCEPOST_BASELINE") {
-        match read(Path::new(&path)) {
-            Some(then) => compare(&figures, &then),
-            None => {
-                let text: String = figures.iter().map(|(what, ms)| format!("{what}\t{ms:.3}\n")).collect();
-                std::fs::write(&path, text).expect("the baseline can be written");
-            }
-        }
+    let stored = || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/families.tsv");
+    let path = std::env::var_os("FENCEPOST_BASELINE").map_or_else(stored, PathBuf::from);
+    let then = read(&path);
+    if std::env::var_os("BLESS").is_some() {
+        // What was not measured now stays as it was.
+        let all: Figures = then.into_iter().flatten().chain(figures).collect();
+        let text: String = all.iter().map(|(what, ms)| format!("{what}\t{ms:.3}\n")).collect();
+        std::fs::write(&path, text).expect("the baseline can be written");
+    } else if let Some(then) = then {
+        compare(&figures, &then);
     }
 }
 

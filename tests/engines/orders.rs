@@ -1,5 +1,5 @@
-//! Random programs with many writes to one location, some ordered by the model and some not: where the circuit leaves out what
-//! follows from the coherence order alone, all engines answer alike.
+//! Random programs with many writes to one location, some ordered by the model and some not, or with many fences: where the circuit leaves
+//! out what follows from an order alone, all engines answer alike.
 
 use std::time::Duration;
 
@@ -53,6 +53,11 @@ fn generate(seed: u64) -> String {
 
 #[test]
 fn detours_along_an_order_take_no_gates() {
+    compare(generate);
+}
+
+/// All engines on programs of one kind.
+fn compare(generate: fn(u64) -> String) {
     let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
     let limits = Limits { timeout: Some(Duration::from_millis(500)), ..Limits::default() };
     let (count, first) = (programs(300), number("FENCEPOST_SEED", 1));
@@ -80,4 +85,49 @@ fn detours_along_an_order_take_no_gates() {
         reached > count / 10 && not > count / 10 && late < count / 2,
         "{reached} reached, {not} not, {late} times no answer"
     );
+}
+
+/// Two or three threads with fences between their accesses, most of them sequentially consistent, some in a branch, some of a scope of their own.
+fn fences(seed: u64) -> String {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let rng = &mut rng;
+    let threads = rng.random_range(2..=3);
+    let (apart, wide) = (rng.random_bool(0.7), rng.random_range(0.5..1.0));
+    let mut text = String::new();
+    let mut condition = Vec::new();
+    for t in 0..threads {
+        let mut code = String::new();
+        let mut loads = 0;
+        for i in 0..11 - 2 * threads {
+            let place = ["x", "y"].choose(rng).expect("there are some");
+            let fence = match rng.random_bool(wide) {
+                true => "fence.sc.gpu",
+                false => {
+                    *["fence.sc.cta", "fence.acq_rel.gpu", "fence.sc.sys"].choose(rng).expect("there are some")
+                }
+            };
+            code += &match rng.random_range(0..10) {
+                0..3 => format!("st.relaxed.gpu.u32 [{place}], {}; ", rng.random_range(1..=2)),
+                3 => format!("st.release.gpu.u32 [{place}], {}; ", rng.random_range(1..=2)),
+                4..7 if loads < 3 => {
+                    loads += 1;
+                    condition.push(format!("P{t}:r{} == {}", loads - 1, rng.random_range(0..=2)));
+                    let order = if rng.random_bool(0.7) { "relaxed" } else { "acquire" };
+                    format!("ld.{order}.gpu.u32 r{}, [{place}]; ", loads - 1)
+                }
+                7 if loads > 0 => format!("setp.eq.u32 p, r{}, 0; @p bra L{i}; {fence}; L{i}: ", loads - 1),
+                _ => format!("{fence}; "),
+            };
+        }
+        let cta = if apart { t } else { 0 };
+        text += &format!("[[thread]]\ncta = {cta}\ncode = '''{code}'''\n");
+    }
+    condition.truncate(rng.random_range(2..=4));
+    let condition = if condition.is_empty() { "x == 1".to_owned() } else { condition.join(" && ") };
+    format!("name = \"seed-{seed}\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n{text}")
+}
+
+#[test]
+fn among_fences_causality_is_their_order() {
+    compare(fences);
 }

@@ -8,6 +8,7 @@ use super::task::Task;
 use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use cat::algebra::bounds::{Bound, Bounds};
+use cat::algebra::circuit::Agreed;
 use cat::algebra::implied::{Said, implied, rests_on_free};
 use cat::algebra::{Leaves, Value, Values, empty, interpret, needed_unless};
 use cat::model::ir::{Axiom, FreeId, FreeRel, Kind, NodeId, NodeOp, Shape};
@@ -75,7 +76,9 @@ pub(crate) struct TaskBounds {
     pub(crate) values: Rc<Values<Bounds>>,
     /// By free relation.
     pub(crate) free: Vec<Bound<Rel>>,
-    /// The axioms without which these bounds do not hold.
+    /// By axiom: the closures that it makes agree with an order.
+    pub(crate) agreed: Vec<(usize, Agreed)>,
+    /// The axioms without which these bounds do not hold, or what is agreed.
     pub(crate) rests_on: Vec<usize>,
 }
 
@@ -180,7 +183,14 @@ impl TaskBounds {
                 break;
             }
         }
-        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, rests_on })
+        let mut agreed: Vec<(usize, Agreed)> = Vec::new();
+        for (i, axiom) in model.axioms.iter().enumerate().filter(|&(i, axiom)| axioms[i] && !axiom.negated) {
+            let one = Agreed::new(model, &algebra, &values, axiom.test, axiom.node);
+            agreed
+                .extend(one.filter(|one| agreed.iter().all(|(_, other)| !one.of_same(other))).map(|one| (i, one)));
+        }
+        rests_on.extend(agreed.iter().map(|&(i, _)| i));
+        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, agreed, rests_on })
     }
 
     /// The pairs of a write and a read that may access the same memory, where the one is never read by the other.

@@ -6,11 +6,13 @@
 //! # Invariants
 //! - Exact: under any assignment of the inputs that respects the bounds of the leaves, a cell's gate has the value that
 //!   the plain evaluator computes, whenever both its events execute.
-//! - Closures go through the ends of open edges only: between them, edges that are certain are closed beforehand.
 //!
 //! # Sources
 //! - Matrices of gates: Kodkod (Torlak, Jackson, TACAS 2007).
-//! - Acyclicity by vertex elimination: Rankooh, Rintanen, AAAI 2022.
+
+mod closure;
+mod common;
+mod cycles;
 
 use std::rc::Rc;
 
@@ -19,9 +21,12 @@ use rustc_hash::FxHashMap;
 use super::bounds::{Bound, Bounds};
 use super::gates::{Gates, Lit};
 use super::{Value, Values};
-use crate::model::ir::{FixGroup, FreeId, Model, NodeId, NodeOp, Shape, Test};
+use crate::model::ir::{FixGroup, FreeId, Model, NodeId, NodeOp, Test};
 use crate::model::signature::BaseId;
-use crate::rel::{EventSet, Rel, first_common};
+use crate::rel::{EventSet, Rel};
+pub use closure::Agreed;
+use closure::Closure;
+use common::Common;
 
 /// Rounds after which a recursive definition that is not a closure is given up.
 const MAX_ROUNDS: usize = 256;
@@ -51,21 +56,12 @@ pub struct Circuit<'a, L> {
     cells: Vec<FxHashMap<(u32, u32), Lit>>,
     members: Vec<FxHashMap<u32, Lit>>,
     closures: FxHashMap<NodeId, Closure>,
+    agreed: Vec<Agreed>,
+    common: Common,
     transposed: FxHashMap<NodeId, Rel>,
     fixed: FxHashMap<NodeId, FxHashMap<(u32, u32), Lit>>,
     /// Set once a recursive definition was given up: no answer that depends on it may be used.
     pub failed: bool,
-}
-
-/// A transitive closure: middle events by number, and what is reachable through the first of them.
-struct Closure {
-    hubs: Vec<usize>,
-    may: Vec<Rel>,
-    memo: FxHashMap<(u32, u32, u32), Lit>,
-    /// By event from which only certain edges lead, to events that surely execute: the nearest of these.
-    after: Vec<Option<Vec<usize>>>,
-    /// The same of edges that lead to it.
-    before: Vec<Option<Vec<usize>>>,
 }
 
 impl<'a, L: CircuitLeaves> Circuit<'a, L> {
@@ -79,6 +75,8 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             cells: vec![FxHashMap::default(); model.nodes.len()],
             members: vec![FxHashMap::default(); model.nodes.len()],
             closures: FxHashMap::default(),
+            agreed: Vec::new(),
+            common: Common::default(),
             transposed: FxHashMap::default(),
             fixed: FxHashMap::default(),
             failed: false,
@@ -199,136 +197,14 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 let (x, y) = (self.cell(gates, *a, i, j), self.cell(gates, *b, i, j));
                 gates.and(x, !y)
             }
-            NodeOp::Seq(a, b) => {
-                let (from, to) = (self.value(*a), self.value(*b));
-                let from: Vec<usize> = from.rel().may.successors(i).collect();
-                let may_b = &to.rel().may;
-                let mut any = Vec::new();
-                for k in from {
-                    if !may_b.has(k, j) {
-                        continue;
-                    }
-                    let x = self.cell(gates, *a, i, k);
-                    let y = self.cell(gates, *b, k, j);
-                    let there = self.executes(gates, k);
-                    any.push(gates.all([x, there, y]));
-                }
-                gates.any(any)
-            }
+            NodeOp::Seq(a, b) => self.sequence(gates, id, (*a, *b), i, j),
             NodeOp::Inverse(a) => self.cell(gates, *a, j, i),
-            NodeOp::Plus(a) => {
-                if !self.closures.contains_key(&id) {
-                    let closure = self.closure(gates, id, *a);
-                    self.closures.insert(id, closure);
-                }
-                let closure = &self.closures[&id];
-                let (i, j) = (on(&closure.after, i), on(&closure.before, j));
-                let nearer: Vec<(usize, usize)> = match (&closure.after[i], &closure.before[j]) {
-                    (Some(nearest), _) => nearest.iter().map(|&k| (k, j)).collect(),
-                    (None, Some(nearest)) => nearest.iter().map(|&k| (i, k)).collect(),
-                    (None, None) => {
-                        let level = closure.hubs.len();
-                        return self.reach(gates, id, *a, level, i, j);
-                    }
-                };
-                let any: Vec<Lit> = nearer.into_iter().map(|(i, j)| self.cell(gates, id, i, j)).collect();
-                gates.any(any)
-            }
+            NodeOp::Plus(a) => self.closed(gates, id, *a, i, j),
             NodeOp::Empty | NodeOp::Universe | NodeOp::Domain(_) | NodeOp::Range(_) => {
                 unreachable!("models are typed: a relation was expected")
             }
         };
         self.cells[id.index()].insert(key, lit);
-        lit
-    }
-
-    /// The middle events that matter, and what may be reached through the first so many of them.
-    fn closure(&self, gates: &mut Gates, plus: NodeId, a: NodeId) -> Closure {
-        let (inner, outer) = (self.value(a), self.value(plus));
-        let (inner, outer) = (inner.rel(), outer.rel());
-        let n = self.algebra.may.universe_len();
-        let mut hub = EventSet::empty(n);
-        for (i, j) in inner.may.iter() {
-            if !outer.must.has(i, j) {
-                hub.insert(i);
-                hub.insert(j);
-            }
-        }
-        for k in self.algebra.may.iter().filter(|&k| !self.algebra.must.has(k)) {
-            hub.insert(k);
-        }
-        let mut reach = inner.may.clone().or(&outer.must);
-        let mut may = vec![reach.clone()];
-        let hubs: Vec<usize> = hub.and(&self.algebra.may).iter().collect();
-        for &k in &hubs {
-            if gates.tick(may.len() * n * n.div_ceil(64) / 16) {
-                break;
-            }
-            let mut one = EventSet::empty(n);
-            one.insert(k);
-            reach = reach.plus(&one);
-            may.push(reach.clone());
-        }
-        let after = self.nearest(&inner.must, &inner.may, &outer.must);
-        let before = self.nearest(&inner.must.inverse(), &inner.may.inverse(), &outer.must.inverse());
-        Closure { hubs, may, memo: FxHashMap::default(), after, before }
-    }
-
-    /// For each event whose edges are all certain, and lead to events that surely execute: those of them to which it comes through no other.
-    /// What it reaches, beyond what it surely does, is what these reach.
-    fn nearest(&self, must: &Rel, may: &Rel, closed: &Rel) -> Vec<Option<Vec<usize>>> {
-        let one = |i: usize| {
-            // Of events in a circle none is the nearest.
-            let straight = |k: usize| !closed.has(k, i) && !closed.has(k, k);
-            let certain = may.successors(i).all(|k| must.has(i, k) && self.algebra.must.has(k) && straight(k));
-            certain.then(|| {
-                // What others of them lead to.
-                let mut beyond = vec![0; must.row(i).len()];
-                let leads = |beyond: &[u64], k: usize| beyond[k / 64] >> (k % 64) & 1 == 1;
-                for k in may.successors(i) {
-                    if !leads(&beyond, k) {
-                        beyond.iter_mut().zip(closed.row(k)).for_each(|(all, more)| *all |= more);
-                    }
-                }
-                may.successors(i).filter(|&k| !leads(&beyond, k)).collect()
-            })
-        };
-        (0..self.algebra.may.universe_len()).map(one).collect()
-    }
-
-    /// Whether `j` is reachable from `i` through the first `level` hubs.
-    fn reach(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, level: usize, i: usize, j: usize) -> Lit {
-        if self.value(plus).rel().must.has(i, j) {
-            return Lit::TRUE;
-        }
-        if gates.exhausted().is_some() {
-            return Lit::FALSE;
-        }
-        let closure = &self.closures[&plus];
-        if !closure.may[level].has(i, j) {
-            return Lit::FALSE;
-        }
-        if level == 0 {
-            return self.cell(gates, a, i, j);
-        }
-        let key = (level as u32, i as u32, j as u32);
-        if let Some(&l) = closure.memo.get(&key) {
-            return l;
-        }
-        let k = closure.hubs[level - 1];
-        let before = &closure.may[level - 1];
-        let through = before.has(i, k) && before.has(k, j) && k != i && k != j;
-        let direct = self.reach(gates, plus, a, level - 1, i, j);
-        let lit = if through && direct != Lit::TRUE {
-            let x = self.reach(gates, plus, a, level - 1, i, k);
-            let y = if x == Lit::FALSE { x } else { self.reach(gates, plus, a, level - 1, k, j) };
-            let there = self.executes(gates, k);
-            let detour = gates.all([x, there, y]);
-            gates.or(direct, detour)
-        } else {
-            direct
-        };
-        self.closures.get_mut(&plus).expect("made by the caller").memo.insert(key, lit);
         lit
     }
 
@@ -433,27 +309,14 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 }
                 gates.all(all)
             }
-            (Test::Acyclic, v) => {
-                let may = v.rel().may.clone().restricted(&self.algebra.may);
-                self.acyclic(gates, may, |c, gates, i, j| c.cell(gates, id, i, j))
+            (Test::Acyclic, _) => {
+                let steps = self.steps(id);
+                let none = Rel::empty(self.algebra.may.universe_len());
+                let may = steps.iter().fold(none, |all, &(part, _)| all.or(&self.value(part).rel().may));
+                let may = may.restricted(&self.algebra.may);
+                self.acyclic(gates, may, |c, gates, i, j| c.step(gates, &steps, i, j))
             }
         }
-    }
-
-    /// The free orders that have something to say of a component of a graph.
-    fn orders(&mut self, gates: &mut Gates, graph: &Rel, component: &[usize]) -> Vec<Along> {
-        let n = self.algebra.may.universe_len();
-        let mut here = EventSet::empty(n);
-        component.iter().for_each(|&i| here.insert(i));
-        let free = self.model.free.iter().enumerate().filter(|(_, free)| free.shape == Shape::Order);
-        let along = free.map(|(f, free)| {
-            let id = FreeId(f as u32);
-            let inside = self.value(free.within).rel().must.clone().restricted(&here);
-            let in_graph =
-                |&(i, j): &(usize, usize)| graph.has(i, j) || self.leaves.free(gates, id, i, j) == Lit::FALSE;
-            Along { id, alone: Rel::empty(n), led: Rel::from_pairs(n, inside.iter().filter(in_graph)) }
-        });
-        along.filter(|order| !order.led.is_empty()).collect()
     }
 
     /// A cell together with the execution of both ends.
@@ -462,152 +325,4 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         let x = self.cell(gates, id, i, j);
         gates.all([a, x, b])
     }
-
-    /// Whether the graph of the given cells has no cycle of executed events: eliminates vertices one by one, those with
-    /// the fewest detours first. A detour along a free order leads where that order leads without it, and takes no gate.
-    pub fn acyclic(
-        &mut self,
-        gates: &mut Gates,
-        may: Rel,
-        mut cell: impl FnMut(&mut Self, &mut Gates, usize, usize) -> Lit,
-    ) -> Lit {
-        let n = may.universe_len();
-        let mut all = Vec::new();
-        for component in components(&may) {
-            let mut left = EventSet::empty(n);
-            component.iter().for_each(|&i| left.insert(i));
-            let mut edges: FxHashMap<(usize, usize), Lit> = FxHashMap::default();
-            // Where there is an edge, by both ends.
-            let (mut out, mut into) = (Rel::empty(n), Rel::empty(n));
-            let mut orders =
-                if component.len() < ALONG { Vec::new() } else { self.orders(gates, &may, &component) };
-            for &i in &component {
-                for j in may.successors(i).filter(|&j| left.has(j)) {
-                    let there = self.executes(gates, j);
-                    let c = cell(self, gates, i, j);
-                    for order in &mut orders {
-                        order.note(i, j, c, self.leaves.free(gates, order.id, i, j));
-                    }
-                    let lit = gates.and(c, there);
-                    if lit != Lit::FALSE {
-                        edges.insert((i, j), lit);
-                        out.insert(i, j);
-                        into.insert(j, i);
-                    }
-                }
-            }
-            while !left.is_empty() && !gates.tick(0) {
-                let cost = |v: usize| {
-                    let of = |edges: &Rel| common(edges.row(v), left.words()) - usize::from(edges.has(v, v));
-                    of(&into) * of(&out)
-                };
-                let v = left.iter().min_by_key(|&v| (cost(v), v)).expect("not empty");
-                left.remove(v);
-                let there = self.executes(gates, v);
-                if let Some(&l) = edges.get(&(v, v)) {
-                    all.push(!gates.and(l, there));
-                }
-                let among = |edges: &Rel| edges.successors(v).filter(|&u| left.has(u)).collect::<Vec<usize>>();
-                let (before, behind) = (among(&into), among(&out));
-                for &u in &before {
-                    for &w in &behind {
-                        if orders.iter().any(|order| order.leads(u, v, w)) {
-                            continue;
-                        }
-                        let detour = gates.and(edges[&(u, v)], edges[&(v, w)]);
-                        if detour == Lit::FALSE {
-                            continue;
-                        }
-                        let old = edges.get(&(u, w)).copied().unwrap_or(Lit::FALSE);
-                        edges.insert((u, w), gates.or(old, detour));
-                        orders.iter_mut().for_each(|order| order.alone.remove(u, w));
-                        out.insert(u, w);
-                        into.insert(w, u);
-                    }
-                }
-            }
-        }
-        gates.all(all)
-    }
-}
-
-/// In smaller graphs, detours are not looked at for whether they are along an order.
-const ALONG: usize = 16;
-
-/// A free order in a graph whose cycles are looked for.
-struct Along {
-    id: FreeId,
-    /// Edges that are in the graph if and only if they are in the order.
-    alone: Rel,
-    /// Pairs that are in the graph if they are in the order, and are in it if a third event lies between them there: what the
-    /// order's transitivity says, given that all three execute.
-    led: Rel,
-}
-
-impl Along {
-    /// Notes an edge of the graph, and when it is one of the order.
-    fn note(&mut self, i: usize, j: usize, edge: Lit, ordered: Lit) {
-        if edge == ordered {
-            self.alone.insert(i, j);
-        } else if edge != Lit::TRUE && ordered != Lit::FALSE {
-            self.led.remove(i, j);
-        }
-    }
-
-    /// Whether the way from `u` over `v` to `w` is one of the order, and there is another one then.
-    fn leads(&self, u: usize, v: usize, w: usize) -> bool {
-        self.alone.has(u, v) && self.alone.has(v, w) && self.led.has(u, w)
-    }
-}
-
-/// Goes from an event to its nearest ones as long as there is one.
-fn on(nearest: &[Option<Vec<usize>>], mut event: usize) -> usize {
-    while let Some([next]) = nearest[event].as_deref() {
-        event = *next;
-    }
-    event
-}
-
-/// Strongly connected components that can hold a cycle, in order of their first event (Kosaraju: what comes last in the one
-/// direction comes first in the other).
-fn components(may: &Rel) -> Vec<Vec<usize>> {
-    let all = EventSet::full(may.universe_len());
-    let mut finished = Vec::new();
-    let mut left = all.clone();
-    all.iter().for_each(|root| walk(may, root, &mut left, &mut finished));
-    let (back, mut left) = (may.inverse(), all);
-    let mut found: Vec<Vec<usize>> = Vec::new();
-    for &root in finished.iter().rev() {
-        let mut one = Vec::new();
-        walk(&back, root, &mut left, &mut one);
-        if one.len() > 1 || one.first().is_some_and(|&i| may.has(i, i)) {
-            one.sort_unstable();
-            found.push(one);
-        }
-    }
-    found.sort_unstable();
-    found
-}
-
-/// Goes from an event to those left that it reaches, depth first, and puts down each when all behind it have been.
-fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>) {
-    if !left.has(root) {
-        return;
-    }
-    left.remove(root);
-    let mut path = vec![root];
-    while let Some(&i) = path.last() {
-        match first_common(edges.row(i), left.words()) {
-            Some(next) => {
-                left.remove(next);
-                path.push(next);
-            }
-            None => finished.extend(path.pop()),
-        }
-    }
-}
-
-/// How many events two rows have in common.
-fn common(a: &[u64], b: &[u64]) -> usize {
-    a.iter().zip(b).map(|(a, b)| (a & b).count_ones() as usize).sum()
 }

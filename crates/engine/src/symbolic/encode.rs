@@ -84,6 +84,9 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budg
         axioms: vec![None; task.model.axioms.len()],
         flags: vec![None; task.model.flags.len()],
     };
+    for (_, agreed) in &e.start.agreed {
+        e.inner.agree(agreed.clone());
+    }
     for &c in &sk.constraints {
         let l = e.cond(c);
         e.clauses.push(vec![l]);
@@ -141,7 +144,12 @@ impl Encoding<'_> {
             return l;
         }
         let model = self.task.model;
-        let l = self.test(&model.axioms[i]);
+        let mut l = self.test(&model.axioms[i]);
+        let start = self.start.clone();
+        for (_, agreed) in start.agreed.iter().filter(|&&(axiom, _)| axiom == i) {
+            let agreement = self.inner.agreement(&mut self.gates, agreed);
+            l = self.gates.and(l, agreement);
+        }
         self.axioms[i] = Some(l);
         l
     }

@@ -1,0 +1,335 @@
+//! Transitive closures, through the ends of open edges only, one after the other (Warshall): between them, edges that are certain are
+//! closed beforehand.
+//!
+//! Where an axiom has it that what a closure relates is related by a free order, too, and the order is part of what is closed, the one is the
+//! other among these events: there are no ways to look for between them. So it is with PTX's Fence-SC order and base causality among fences.
+
+use rustc_hash::FxHashMap;
+
+use super::{Circuit, CircuitLeaves, NodeOp};
+use crate::algebra::Values;
+use crate::algebra::bounds::Bounds;
+use crate::algebra::gates::{Gates, Lit};
+use crate::model::ir::{FreeId, Model, NodeId, Shape, Test};
+use crate::rel::{EventSet, Rel};
+
+/// A transitive closure: middle events by number, and what is reachable through the first of them.
+pub(super) struct Closure {
+    hubs: Vec<usize>,
+    may: Vec<Rel>,
+    memo: FxHashMap<(u32, u32, u32), Lit>,
+    /// By event from which only certain edges lead, to events that surely execute: the nearest of these.
+    after: Vec<Option<Vec<usize>>>,
+    /// The same of edges that lead to it.
+    before: Vec<Option<Vec<usize>>>,
+}
+
+/// Events among which a closure is a free order in every execution in which an axiom holds.
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    plus: NodeId,
+    order: FreeId,
+    among: EventSet,
+}
+
+impl Agreed {
+    /// What an axiom says of that kind, given bounds of all nodes: that pairs of a closure, within what is certain, are pairs of an order
+    /// which is a part of what is closed. There, the order has to be transitive, so events are left out one of which is outside with another.
+    pub fn new(
+        model: &Model,
+        algebra: &Bounds,
+        values: &Values<Bounds>,
+        test: Test,
+        node: NodeId,
+    ) -> Option<Self> {
+        let rel = |id: NodeId| values[id.index()].as_deref().expect("bounds were computed").rel();
+        let (Test::Empty, &NodeOp::Diff(mut whole, order)) = (test, &model.node(node).op) else { return None };
+        let &NodeOp::Free(order) = &model.node(order).op else { return None };
+        let declared = model.free.get(order.0 as usize).filter(|free| free.shape == Shape::Order)?;
+        let mut pairs = rel(declared.within).must.clone();
+        let (plus, closed) = loop {
+            match model.node(whole).op {
+                NodeOp::Plus(closed) => break (whole, closed),
+                NodeOp::Inter(a, b) => {
+                    let core = if holds_closure(model, a) { a } else { b };
+                    pairs = pairs.and(&rel(if core == a { b } else { a }).must);
+                    whole = core;
+                }
+                _ => return None,
+            }
+        };
+        let recursive = model.groups.iter().any(|group| group.range.contains(&plus.0));
+        if recursive || !parts(model, closed).contains(&NodeOp::Free(order)) {
+            return None;
+        }
+        let mut among = EventSet::empty(algebra.may.universe_len());
+        for i in algebra.may.iter() {
+            if pairs.successors(i).next().is_some() && among.iter().all(|k| pairs.has(i, k) && pairs.has(k, i)) {
+                among.insert(i);
+            }
+        }
+        (among.len() > 1).then_some(Agreed { plus, order, among })
+    }
+
+    /// Whether another one is about the same closure.
+    pub fn of_same(&self, other: &Agreed) -> bool {
+        self.plus == other.plus
+    }
+
+    /// Whether it is about a pair of a closure.
+    fn settles(&self, i: usize, j: usize) -> bool {
+        i != j && self.among.has(i) && self.among.has(j)
+    }
+}
+
+/// Whether what is intersected at a node is a closure.
+fn holds_closure(model: &Model, id: NodeId) -> bool {
+    match model.node(id).op {
+        NodeOp::Plus(_) => true,
+        NodeOp::Inter(a, b) => holds_closure(model, a) || holds_closure(model, b),
+        _ => false,
+    }
+}
+
+/// What is united at a node.
+fn parts(model: &Model, id: NodeId) -> Vec<NodeOp> {
+    match &model.node(id).op {
+        NodeOp::Union(a, b) => [parts(model, *a), parts(model, *b)].concat(),
+        op => vec![*op],
+    }
+}
+
+impl<L: CircuitLeaves> Circuit<'_, L> {
+    /// Takes for granted that a closure is an order, as an axiom has it that [`Circuit::agreement`] is to stand for.
+    pub fn agree(&mut self, agreed: Agreed) {
+        self.agreed.push(agreed);
+    }
+
+    /// That it is: no way outside the events in question leads from one of them to another but along the order. As this is
+    /// transitive, no way inside does.
+    pub fn agreement(&mut self, gates: &mut Gates, agreed: &Agreed) -> Lit {
+        let &NodeOp::Plus(a) = &self.model.node(agreed.plus).op else { unreachable!("it is about a closure") };
+        self.prepare(gates, agreed.plus, a);
+        let level = self.closures[&agreed.plus].hubs.len();
+        let mut all = Vec::new();
+        for i in agreed.among.iter() {
+            for j in agreed.among.iter().filter(|&j| j != i) {
+                if gates.tick(0) {
+                    return Lit::FALSE;
+                }
+                let ordered = self.leaves.free(gates, agreed.order, i, j);
+                if ordered != Lit::TRUE {
+                    let way = self.reach(gates, agreed.plus, a, level, i, j);
+                    let there = [self.executes(gates, i), self.executes(gates, j)];
+                    all.push(!gates.all([way, there[0], there[1], !ordered]));
+                }
+            }
+        }
+        gates.all(all)
+    }
+
+    /// A cell of a closure that is open.
+    pub(super) fn closed(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, j: usize) -> Lit {
+        self.prepare(gates, plus, a);
+        let closure = &self.closures[&plus];
+        let (i, j) = (on(&closure.after, i), on(&closure.before, j));
+        let nearer: Vec<(usize, usize)> = match (&closure.after[i], &closure.before[j]) {
+            (Some(nearest), _) => nearest.iter().map(|&k| (k, j)).collect(),
+            (None, Some(nearest)) => nearest.iter().map(|&k| (i, k)).collect(),
+            (None, None) => return self.through(gates, plus, a, i, j),
+        };
+        let any: Vec<Lit> = nearer.into_iter().map(|(i, j)| self.cell(gates, plus, i, j)).collect();
+        gates.any(any)
+    }
+
+    fn agreed(&self, plus: NodeId) -> Option<&Agreed> {
+        self.agreed.iter().find(|agreed| agreed.plus == plus)
+    }
+
+    /// Whether `j` is reachable from `i`: not through events among which the closure is an order, or through the first and the last of them.
+    fn through(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, j: usize) -> Lit {
+        let level = self.closures[&plus].hubs.len();
+        let Some(Agreed { order, among, .. }) = self.agreed(plus).cloned() else {
+            return self.reach(gates, plus, a, level, i, j);
+        };
+        if among.has(i) && among.has(j) {
+            return match i == j {
+                true => self.reach(gates, plus, a, level, i, j),
+                false => self.leaves.free(gates, order, i, j),
+            };
+        }
+        let (from, to) = (among.has(i), among.has(j));
+        let mut any = if to || from { Vec::new() } else { vec![self.reach(gates, plus, a, level, i, j)] };
+        for k in among.iter() {
+            // Behind the last of them, or else before the first.
+            let (x, y) = if to {
+                let ordered = if k == j { Lit::TRUE } else { self.leaves.free(gates, order, k, j) };
+                (self.reach(gates, plus, a, level, i, k), ordered)
+            } else {
+                let outside = self.reach(gates, plus, a, level, k, j);
+                let before = match (outside, from) {
+                    (Lit::FALSE, _) => Lit::FALSE,
+                    (_, true) if k == i => Lit::TRUE,
+                    (_, true) => self.leaves.free(gates, order, i, k),
+                    (_, false) => self.cell(gates, plus, i, k),
+                };
+                (before, outside)
+            };
+            let there = self.executes(gates, k);
+            any.push(gates.all([x, there, y]));
+        }
+        gates.any(any)
+    }
+
+    fn prepare(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId) {
+        if !self.closures.contains_key(&plus) {
+            let closure = self.closure(gates, plus, a);
+            self.closures.insert(plus, closure);
+        }
+    }
+
+    /// What a relation is a union of, as far as its cycles are concerned: in place of a closure, what is closed, and which order this is among
+    /// certain events.
+    pub(super) fn steps(&self, id: NodeId) -> Vec<(NodeId, Option<Agreed>)> {
+        let mut found = Vec::new();
+        let mut left = vec![(id, None)];
+        while let Some((id, agreed)) = left.pop() {
+            match self.model.node(id).op {
+                NodeOp::Union(a, b) if agreed.is_some() || self.has_closure(id) => {
+                    left.extend([(a, agreed.clone()), (b, agreed)]);
+                }
+                NodeOp::Plus(a) if agreed.is_none() => left.push((a, self.agreed(id).cloned())),
+                _ => found.push((id, agreed)),
+            }
+        }
+        found
+    }
+
+    /// Whether there is an edge from one event to another in one of these.
+    pub(super) fn step(
+        &mut self,
+        gates: &mut Gates,
+        steps: &[(NodeId, Option<Agreed>)],
+        i: usize,
+        j: usize,
+    ) -> Lit {
+        let mut any = Vec::new();
+        for (part, agreed) in steps {
+            let settled = agreed.as_ref().filter(|agreed| agreed.settles(i, j));
+            if settled.is_none_or(|agreed| self.model.node(*part).op == NodeOp::Free(agreed.order)) {
+                any.push(self.cell(gates, *part, i, j));
+            }
+        }
+        gates.any(any)
+    }
+
+    fn has_closure(&self, id: NodeId) -> bool {
+        match self.model.node(id).op {
+            NodeOp::Plus(_) => true,
+            NodeOp::Union(a, b) => self.has_closure(a) || self.has_closure(b),
+            _ => false,
+        }
+    }
+
+    /// The middle events that matter, and what may be reached through the first so many of them.
+    fn closure(&self, gates: &mut Gates, plus: NodeId, a: NodeId) -> Closure {
+        let (inner, outer) = (self.value(a), self.value(plus));
+        let (inner, outer) = (inner.rel(), outer.rel());
+        let n = self.algebra.may.universe_len();
+        let mut hub = EventSet::empty(n);
+        for (i, j) in inner.may.iter() {
+            if !outer.must.has(i, j) {
+                hub.insert(i);
+                hub.insert(j);
+            }
+        }
+        for k in self.algebra.may.iter().filter(|&k| !self.algebra.must.has(k)) {
+            hub.insert(k);
+        }
+        let mut reach = inner.may.clone().or(&outer.must);
+        let mut may = vec![reach.clone()];
+        let mut hubs = hub.and(&self.algebra.may);
+        if let Some(agreed) = self.agreed(plus) {
+            hubs = hubs.minus(&agreed.among);
+        }
+        let hubs: Vec<usize> = hubs.iter().collect();
+        for &k in &hubs {
+            if gates.tick(may.len() * n * n.div_ceil(64) / 16) {
+                break;
+            }
+            let mut one = EventSet::empty(n);
+            one.insert(k);
+            reach = reach.plus(&one);
+            may.push(reach.clone());
+        }
+        let after = self.nearest(&inner.must, &inner.may, &outer.must);
+        let before = self.nearest(&inner.must.inverse(), &inner.may.inverse(), &outer.must.inverse());
+        Closure { hubs, may, memo: FxHashMap::default(), after, before }
+    }
+
+    /// For each event whose edges are all certain, and lead to events that surely execute: those of them to which it comes through no other.
+    /// What it reaches, beyond what it surely does, is what these reach.
+    fn nearest(&self, must: &Rel, may: &Rel, closed: &Rel) -> Vec<Option<Vec<usize>>> {
+        let one = |i: usize| {
+            // Of events in a circle none is the nearest.
+            let straight = |k: usize| !closed.has(k, i) && !closed.has(k, k);
+            let certain = may.successors(i).all(|k| must.has(i, k) && self.algebra.must.has(k) && straight(k));
+            certain.then(|| {
+                // What others of them lead to.
+                let mut beyond = vec![0; must.row(i).len()];
+                let leads = |beyond: &[u64], k: usize| beyond[k / 64] >> (k % 64) & 1 == 1;
+                for k in may.successors(i) {
+                    if !leads(&beyond, k) {
+                        beyond.iter_mut().zip(closed.row(k)).for_each(|(all, more)| *all |= more);
+                    }
+                }
+                may.successors(i).filter(|&k| !leads(&beyond, k)).collect()
+            })
+        };
+        (0..self.algebra.may.universe_len()).map(one).collect()
+    }
+
+    /// Whether `j` is reachable from `i` through the first `level` hubs.
+    fn reach(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, level: usize, i: usize, j: usize) -> Lit {
+        if self.value(plus).rel().must.has(i, j) {
+            return Lit::TRUE;
+        }
+        if gates.exhausted().is_some() {
+            return Lit::FALSE;
+        }
+        let closure = &self.closures[&plus];
+        if !closure.may[level].has(i, j) {
+            return Lit::FALSE;
+        }
+        if level == 0 {
+            return self.cell(gates, a, i, j);
+        }
+        let key = (level as u32, i as u32, j as u32);
+        if let Some(&l) = closure.memo.get(&key) {
+            return l;
+        }
+        let k = closure.hubs[level - 1];
+        let before = &closure.may[level - 1];
+        let through = before.has(i, k) && before.has(k, j) && k != i && k != j;
+        let direct = self.reach(gates, plus, a, level - 1, i, j);
+        let lit = if through && direct != Lit::TRUE {
+            let x = self.reach(gates, plus, a, level - 1, i, k);
+            let y = if x == Lit::FALSE { x } else { self.reach(gates, plus, a, level - 1, k, j) };
+            let there = self.executes(gates, k);
+            let detour = gates.all([x, there, y]);
+            gates.or(direct, detour)
+        } else {
+            direct
+        };
+        self.closures.get_mut(&plus).expect("made by the caller").memo.insert(key, lit);
+        lit
+    }
+}
+
+/// Goes from an event to its nearest ones as long as there is one.
+fn on(nearest: &[Option<Vec<usize>>], mut event: usize) -> usize {
+    while let Some([next]) = nearest[event].as_deref() {
+        event = *next;
+    }
+    event
+}
