@@ -128,6 +128,8 @@ fn models_that_have_nothing_in_common_are_refused() {
         (&["ptx", "c11"][..], "`ptx` judges PTX assembly, `c11` judges C11 atomics, and no mapping"),
         (&["ptx", "cuda", "--mapping", "opencl-ptx"], "mapping `opencl-ptx` does not speak of CUDA C++"),
         (&["ptx", "rc12"], "there is no model `rc12`"),
+        (&["none.cat", "ptx"], "cannot read `none.cat`"),
+        (&["ptx", "sc", "--size", "0"], "0 is not in 1..=6"),
         (&["ptx", "sc", "--model", "ptx"], "the models are said without `--model`"),
         (&["ptx", "sc", "--size", "7"], "7 is not in 1..=6"),
         (&["ptx", "sc", "--mapping", "ptx-ptx"], "there is no mapping `ptx-ptx`"),

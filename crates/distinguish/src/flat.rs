@@ -228,6 +228,47 @@ impl Flat {
         }
     }
 
+    /// Whether a node's value is empty whatever is chosen after that stage. If `false`, it may be so for all that is known.
+    pub fn stays_empty(&self, id: NodeId, stage: usize) -> bool {
+        self.most(id, stage).is_some_and(|rows| rows[..self.n].iter().all(|&row| row == 0))
+    }
+
+    /// What holds a node's value whatever is chosen after that stage; `None`: it may be anything.
+    fn most(&self, id: NodeId, stage: usize) -> Option<Rows> {
+        let node = self.model.node(id);
+        let known = |id: NodeId| (self.stage(id) <= stage).then(|| self.value(id));
+        if let Some(rows) = known(id) {
+            let mut rows = *rows;
+            // Of a set, the first row is its value; nothing is behind the last event.
+            rows[if node.kind == Kind::Set { 1 } else { self.n }..].fill(0);
+            return Some(rows);
+        }
+        let with = |mut a: Rows, b: &Rows, f: fn(u32, u32) -> u32| {
+            a.iter_mut().zip(b).for_each(|(a, &b)| *a = f(*a, b));
+            a
+        };
+        match node.op {
+            NodeOp::Union(a, b) => Some(with(self.most(a, stage)?, &self.most(b, stage)?, |a, b| a | b)),
+            NodeOp::Inter(a, b) => match (self.most(a, stage), self.most(b, stage)) {
+                (Some(a), Some(b)) => Some(with(a, &b, |a, b| a & b)),
+                (some, other) => some.or(other),
+            },
+            NodeOp::Diff(a, b) => {
+                let from = self.most(a, stage)?;
+                Some(known(b).map_or(from, |b| with(from, b, |a, b| a & !b)))
+            }
+            NodeOp::IdentityOn(a)
+            | NodeOp::Domain(a)
+            | NodeOp::Range(a)
+            | NodeOp::Inverse(a)
+            | NodeOp::Plus(a) => self.stays_empty(a, stage).then_some([0; MOST_EVENTS]),
+            NodeOp::Seq(a, b) | NodeOp::Product(a, b) => {
+                (self.stays_empty(a, stage) || self.stays_empty(b, stage)).then_some([0; MOST_EVENTS])
+            }
+            _ => None,
+        }
+    }
+
     fn group(&mut self, group: usize) {
         let model = Arc::clone(&self.model);
         let group = &model.groups[group];

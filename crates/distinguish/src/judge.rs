@@ -70,7 +70,7 @@ enum Relation {
     Halves,
     /// What is written depends on what is read: by an addition, or where it is tied to what the thread has read.
     Data,
-    /// What executes depends on what is read.
+    /// What executes depends on what is read: behind a branch, or in a compare-exchange.
     Control,
     /// Arrival and wait of one barrier.
     Meeting,
@@ -124,6 +124,8 @@ struct Event {
     aliased: bool,
     /// Of an addition: what it writes depends on what it reads.
     adds: bool,
+    /// Of a compare-exchange: whether it writes depends on what it reads.
+    compares: bool,
     /// A read whose value the thread has in a register.
     tells: bool,
     /// What it writes depends on all of these; or whether the thread goes on depends on what it reads.
@@ -141,6 +143,8 @@ pub struct Learnt {
     options: Vec<OptionValue>,
     /// By letter: its events.
     becomes: Vec<Vec<Event>>,
+    /// By letter: what is left of it where it finds something else than it expects, if it expects something.
+    failing: Vec<Option<usize>>,
     pairs: Pairs,
     /// How two threads can be placed: which groups they share.
     apart: Vec<Vec<bool>>,
@@ -211,6 +215,17 @@ impl Learnt {
                 Some(_) => {}
             }
         }
+        // Whether the halves of an instruction stand so, if the model asks for that relation.
+        let halves = |name: &str, read: usize, write: usize| {
+            let of = |node: &cat::model::ir::Node| match node.op {
+                NodeOp::Base(id) if row(id).name == name => Some(id),
+                _ => None,
+            };
+            match model.nodes.iter().find_map(of).map(|id| task.base(id)) {
+                Some(Base::Rel(rel)) => rel.fixed.has(read, write),
+                _ => false,
+            }
+        };
         // By type: an event of the sample that has it, and its letter.
         let (atomic, plain) = initial.first().zip(initial.last()).ok_or("no initial write")?;
         let mut types: Vec<(usize, Option<usize>)> = vec![(*atomic, None), (*plain, None)];
@@ -218,7 +233,12 @@ impl Learnt {
         let first = test.program.threads[0].code.first().map_or(0, |i| i.line.number);
         let mut becomes = vec![Vec::new(); alphabet.letters.len()];
         for (l, letter) in alphabet.letters.iter().enumerate() {
-            for e in by_line.remove(&(first + l as u32)).unwrap_or_default() {
+            let events = by_line.remove(&(first + l as u32)).unwrap_or_default();
+            let read = events.iter().copied().find(|&e| task.sk.events[e].is_read());
+            let write = events.iter().copied().find(|&e| task.sk.events[e].is_write());
+            let related = |name| read.zip(write).is_some_and(|(read, write)| halves(name, read, write));
+            let (adds, compares) = (related("data"), related("ctrl"));
+            for e in events {
                 let event = &task.sk.events[e];
                 becomes[l].push(Event {
                     ty: types.len() as u16,
@@ -229,7 +249,8 @@ impl Learnt {
                     slot: 0,
                     location: None,
                     aliased: letter.name == Name::Alias,
-                    adds: letter.kind == Kind::Reduce,
+                    adds,
+                    compares,
                     tells: event.is_read() && letter.kind.tells(),
                     tied: letter.tied && (event.is_read() || event.is_write() && !letter.kind.reads()),
                     arrives: event.kind == EventKind::Arrive,
@@ -298,7 +319,8 @@ impl Learnt {
         }
         task.open.clear();
         let options = model.options.clone();
-        Ok(Learnt { test, options, becomes, pairs, apart, bases })
+        let failing = (0..alphabet.letters.len()).map(|l| alphabet.failing(l)).collect();
+        Ok(Learnt { test, options, becomes, failing, pairs, apart, bases })
     }
 }
 
@@ -396,6 +418,7 @@ impl Event {
             location: None,
             aliased: false,
             adds: false,
+            compares: false,
             tells: false,
             tied: false,
             arrives: false,
@@ -595,8 +618,14 @@ impl Judge {
             self.outcomes.clear();
         }
         let branches = |slot: usize| self.learnt.becomes[letters[slot]].iter().any(|e| e.tied && e.reads);
-        cuts(shape, branches).iter().all(|cut| {
-            let letters: Vec<usize> = cut.kept.iter().map(|&slot| letters[slot]).collect();
+        let learnt = Arc::clone(&self.learnt);
+        let failing = |slot: usize| learnt.failing[letters[slot]];
+        cuts(shape, branches, |slot| failing(slot).is_some()).iter().all(|cut| {
+            let letter = |(at, &slot): (usize, &usize)| match failing(slot) {
+                Some(failing) if cut.branches.contains(&(at, false)) => failing,
+                _ => letters[slot],
+            };
+            let letters: Vec<usize> = cut.kept.iter().enumerate().map(letter).collect();
             if !self.load(&cut.shape, places, &letters) {
                 return false;
             }
@@ -616,6 +645,17 @@ impl Judge {
         })
     }
 
+    /// Whether a flag is raised, or may be by what is chosen after that stage.
+    fn may_be_raised(&self, stage: usize) -> bool {
+        self.flags.iter().map(|&flag| &self.model.flags[flag]).any(|flag| {
+            if self.flat.stage(flag.node) <= stage {
+                return self.flat.holds(flag.test, flag.node) != flag.negated;
+            }
+            let is_of_some = flag.test == Test::Empty && flag.negated;
+            !is_of_some || !self.flat.stays_empty(flag.node, stage)
+        })
+    }
+
     /// Computes a stage; whether it is not rejected, and, with `flagged`, a flag is not known to stay down.
     fn passes(&mut self, stage: usize, flagged: bool) -> bool {
         // Where an order is the least that its axioms ask for, they are no reason to reject yet.
@@ -623,14 +663,13 @@ impl Judge {
         if self.flat.run(stage, asked).is_err() {
             return false;
         }
-        let raised = |f: &usize| {
-            let flag = &self.model.flags[*f];
-            self.flat.holds(flag.test, flag.node) != flag.negated
-        };
-        !flagged || stage != self.flagged || self.flags.iter().any(raised)
+        !flagged || stage > self.flagged || self.may_be_raised(stage)
     }
 
     fn some(&mut self, outcome: &Outcome, flagged: bool) -> bool {
+        if !self.possible || flagged && !self.may_be_raised(0) {
+            return false;
+        }
         let mut rf = [0; MOST_EVENTS];
         for (i, reading) in self.reading.iter().enumerate() {
             let Some(read) = *reading else { continue };
@@ -650,7 +689,7 @@ impl Judge {
                 last |= 1 << e;
             }
         }
-        self.possible && self.passes(1, flagged) && self.complete(0, last, flagged)
+        self.passes(1, flagged) && self.complete(0, last, flagged)
     }
 
     fn complete(&mut self, next: usize, last: u32, flagged: bool) -> bool {
@@ -747,17 +786,17 @@ impl Judge {
     }
 }
 
-/// What is executed of a program if some of its branches end their threads.
+/// What is executed of a program if some of its branches end their threads, and some of its compare-exchanges fail.
 struct Cut {
     shape: Shape,
     /// Its instructions, as those of the whole.
     kept: Vec<usize>,
-    /// Of its instructions those that branch, and whether the thread goes on.
+    /// Of its instructions those that ask for what they read, and whether they find it: a thread goes on, an exchange writes.
     branches: Vec<(usize, bool)>,
 }
 
 impl Cut {
-    /// Whether branches go as they do here if this is read, where the outcome of the whole is what they ask for. Every write has
+    /// Whether all goes as it does here if this is read, where the outcome of the whole is what they ask for. Every write has
     /// a value of its own.
     fn shows(&self, read: &Outcome, asked: &Outcome) -> bool {
         self.branches.iter().all(|&(at, goes_on)| {
@@ -767,8 +806,8 @@ impl Cut {
     }
 }
 
-/// The whole, and what is left of it by branches.
-fn cuts(shape: &Shape, branches: impl Fn(usize) -> bool) -> Vec<Cut> {
+/// The whole, and what is left of it by branches and by compare-exchanges.
+fn cuts(shape: &Shape, branches: impl Fn(usize) -> bool, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
     let mut all = vec![Cut { shape: Shape { threads: Vec::new() }, kept: Vec::new(), branches: Vec::new() }];
     let mut first = 0;
     for slots in &shape.threads {
@@ -789,6 +828,36 @@ fn cuts(shape: &Shape, branches: impl Fn(usize) -> bool) -> Vec<Cut> {
             })
             .collect();
         first += slots.len();
+    }
+    all.into_iter().flat_map(|cut| fail(cut, &compares)).collect()
+}
+
+/// What is executed if some of its compare-exchanges fail: they read.
+fn fail(cut: Cut, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
+    let comparing: Vec<usize> = (0..cut.kept.len()).filter(|&at| compares(cut.kept[at])).collect();
+    let mut all = vec![cut];
+    for at in comparing {
+        let with = |cut: Cut, found: bool| {
+            let Cut { mut shape, kept, mut branches } = cut;
+            if !branches.contains(&(at, found)) {
+                branches.push((at, found));
+            }
+            if !found {
+                let slots = shape.threads.iter_mut().flatten();
+                slots.skip(at).take(1).for_each(|slot| slot.kind = Kind::Read);
+            }
+            Cut { shape, kept, branches }
+        };
+        let ways = |cut: Cut| {
+            // If a thread goes on or ends with it, that is known.
+            let known = cut.branches.iter().find(|branch| branch.0 == at).map(|branch| branch.1);
+            let fits = move |found: &bool| known.is_none_or(|known| known == *found);
+            let Cut { shape, kept, branches } = cut;
+            [true, false].into_iter().filter(fits).map(move |found| {
+                with(Cut { shape: shape.clone(), kept: kept.clone(), branches: branches.clone() }, found)
+            })
+        };
+        all = all.into_iter().flat_map(ways).collect();
     }
     all
 }
@@ -861,6 +930,9 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
         Relation::OneAddress => a.location.is_some() && a.location == b.location && a.aliased == b.aliased,
         Relation::Data if a.slot == b.slot => a.adds && is_related(Relation::Halves, (i, a), (j, b), places),
         Relation::Data => is_before() && a.tells && b.writes && b.tied,
+        Relation::Control if a.slot == b.slot => {
+            a.compares && is_related(Relation::Halves, (i, a), (j, b), places)
+        }
         Relation::Control => is_before() && a.slot != b.slot && a.reads && a.tied,
         Relation::Meeting => {
             let once = a.thread != b.thread || a.slot == b.slot;

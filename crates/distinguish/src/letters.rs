@@ -254,6 +254,22 @@ impl Alphabet {
         all
     }
 
+    /// Whether what a program does besides what its outcome says depends on the outcome.
+    pub fn asks(&self) -> bool {
+        self.branches || self.compares
+    }
+
+    /// What is left of a compare-exchange that finds something else than it expects: a load, with the order that is written for
+    /// it, of the same scope.
+    pub fn failing(&self, letter: usize) -> Option<usize> {
+        let Letter { kind, order, scope, .. } = self.letters[letter];
+        let fits = |l: &usize| {
+            let load = &self.letters[*l];
+            (load.name, load.order, load.scope, load.tied) == (Name::Own, order.map(on_failure), scope, false)
+        };
+        (self.compares && kind == Kind::Update).then(|| self.of(Kind::Read).find(fits))?
+    }
+
     /// Whether it has letters of a kind.
     pub fn has(&self, kind: Kind) -> bool {
         self.of(kind).next().is_some()
@@ -408,17 +424,17 @@ impl Alphabet {
         text.join("; ")
     }
 
-    /// An instruction as it is written: with the word that declares its register, if it needs one, and what it reads, if it
-    /// is one that expects something.
+    /// An instruction as it is written, in one line: with the word that declares its register, if it needs one, and what it
+    /// reads, if it is one that expects something.
     fn write(
         &self,
         letter: &Letter,
         location: &str,
         (declared, register): (&str, &str),
         value: &str,
-        read: Option<usize>,
+        read: usize,
     ) -> String {
-        let read = read.filter(|_| self.compares && letter.kind == Kind::Update);
+        let read = Some(read).filter(|_| self.compares && letter.kind == Kind::Update);
         let row = self.dialect.row();
         let order = letter.order.map_or("", |o| row.order_word(o));
         let scope = letter.scope.map_or(String::new(), |s| row.scope_word(s));
@@ -450,18 +466,13 @@ impl Alphabet {
             Kind::PlainWrite => return format!("{place} = {value};"),
             Kind::PlainRead => return format!("{declared}{register} = {place};"),
         };
-        // What fails adds no order to what succeeds.
-        let failure = match letter.order {
-            Some(Order::AcqRel) => row.order_word(Order::Acquire),
-            Some(Order::Release) => row.order_word(Order::Relaxed),
-            _ => order,
-        };
+        let failure = letter.order.map_or(order, |o| row.order_word(on_failure(o)));
         let expected = read.map(|_| (register, failure));
         let access = Access { function, ty: "int", place: &place, expected, value, order, scope: &scope };
         let call = (writing.access)(&access);
         if let Some(read) = read {
             // Where it fails, the register is what was read, and that is something else.
-            return format!("{declared}{register} = {read};\n{call};");
+            return format!("{declared}{register} = {read}; {call};");
         }
         if letter.kind.tells() { format!("{declared}{register} = {call};") } else { format!("{call};") }
     }
@@ -485,7 +496,7 @@ impl Alphabet {
             let location = slot.location.map_or("", |l| LOCATIONS[usize::from(l)]);
             let register = format!("r{}", held.len());
             let letter = &self.letters[letters[at]];
-            let read = outcome.map(|outcome| outcome.sources[at].map_or(0, |w| values[usize::from(w)]));
+            let read = outcome.and_then(|o| o.sources[at]).map_or(0, |w| values[usize::from(w)]);
             let tied = letter.tied && outcome.is_some();
             let mut value = values[at].to_string();
             if tied && slot.kind.writes() && !slot.kind.reads() && !held.is_empty() {
@@ -506,10 +517,9 @@ impl Alphabet {
             let declared = if open == 0 { "int " } else { "" };
             let _ = writeln!(text, "{}", self.write(letter, location, (declared, &register), &value, read));
             if slot.kind.tells() {
-                held.push(read.unwrap_or(0));
+                held.push(read);
             }
             if tied && slot.kind.reads() {
-                let read = read.unwrap_or(0);
                 if is_assembly {
                     let _ = writeln!(text, "bne {register}, {read}, END");
                 } else {
@@ -586,6 +596,15 @@ fn meets(shape: &Shape, places: &[Place]) -> bool {
     let comes = |slots: &Vec<Slot>| slots.iter().any(|slot| slot.kind == Kind::Barrier);
     let threads = || shape.threads.iter().zip(places);
     threads().all(|(a, p)| threads().all(|(b, q)| !p.same(q, Scope::Cta) || comes(a) == comes(b)))
+}
+
+/// The order of a compare-exchange that fails: it adds none to what succeeds.
+fn on_failure(order: Order) -> Order {
+    match order {
+        Order::AcqRel => Order::Acquire,
+        Order::Release => Order::Relaxed,
+        order => order,
+    }
 }
 
 /// An order without what all words for orders begin with.

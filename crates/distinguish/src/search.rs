@@ -281,14 +281,14 @@ impl<'a> Searcher<'a> {
                         is_defined(&mut self.defines, (shape, places, &strong), o)
                     })
                 };
-                if self.compared != Compared::All && !self.alphabet.branches && !defined(&mut hunt, &outcomes[0]) {
+                if self.compared != Compared::All && !self.alphabet.asks() && !defined(&mut hunt, &outcomes[0]) {
                     left.clear();
                 }
                 left.retain(|&o| says(&mut self.forbids, (shape, places, &strong), &outcomes[o], false));
                 left.retain(|&o| says(&mut self.allows, (shape, places, &weak), &outcomes[o], true));
                 let mut hit = Vec::new();
                 for o in left {
-                    if self.alphabet.branches {
+                    if self.alphabet.asks() {
                         // What is executed besides depends on the outcome.
                         hunt.defined = Known::default();
                     }
@@ -369,7 +369,7 @@ struct Hunt<'s> {
 }
 
 /// What is known of letters, if it holds of whatever asks for more than what it holds of.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Known {
     holds: Vec<Vec<usize>>,
     fails: Vec<Vec<usize>>,
@@ -385,6 +385,11 @@ impl Known {
             return false;
         }
         let holds = ask();
+        // What says less goes.
+        match holds {
+            true => self.holds.retain(|known| !below(letters, known)),
+            false => self.fails.retain(|known| !below(known, letters)),
+        }
         if holds { &mut self.holds } else { &mut self.fails }.push(letters.to_vec());
         holds
     }

@@ -1,10 +1,10 @@
 //! The search held against a plain enumeration that shares no code with it: programs are written as text, line by line, and the
 //! engines that decide tests list their outcomes under both models.
 //!
-//! Up to two instructions every program is tried, of four as many as chance draws; with `FENCEPOST_LONG`, for more pairs of models.
-//! `FENCEPOST_SIZE=3` tries every program of three, which takes longer than all other tests.
+//! Up to two instructions every program is tried, of four as many as chance draws; with `FENCEPOST_LONG`, for more pairs of models,
+//! and for those of C every program of four. `FENCEPOST_PLAIN` tries a part of those of four, or all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cat::model::{Model, load_shipped};
 use distinguish::{Alphabet, Judged, Sought, Tier, search};
@@ -106,69 +106,107 @@ fn c(dialect: Dialect) -> Language {
 /// Threads of lines, and the group of each.
 type Program = (Vec<Vec<String>>, Vec<usize>);
 
-/// Whether it is one of those that the search speaks of: no fence at an end of a thread or behind another one, and every location
-/// is written, and accessed twice.
-fn is_meant(threads: &[Vec<String>]) -> bool {
-    let fence = |line: &String| line.contains("fence");
-    let stands = |thread: &Vec<String>| {
-        !fence(&thread[0])
-            && !fence(&thread[thread.len() - 1])
-            && !thread.windows(2).any(|w| fence(&w[0]) && fence(&w[1]))
-    };
-    let lines = || threads.iter().flatten();
-    let shared = |location: &str| {
-        let here: Vec<&String> = lines().filter(|l| l.contains(location)).collect();
-        here.is_empty() || here.len() > 1 && here.iter().any(|l| l.contains("{v}"))
-    };
-    threads.iter().all(stands) && ["@x", "@y", "@z"].into_iter().all(shared)
+/// An instruction by number, and its location by number; a fence has the location 0.
+type Line = (usize, usize);
+
+const LOCATIONS: [&str; 3] = ["@x", "@y", "@z"];
+
+/// Instructions by what they do.
+struct Instructions {
+    /// Stores, loads and exchanges, then fences.
+    all: Vec<String>,
+    fences: usize,
 }
 
-/// Every instruction, at every location.
-fn instructions(language: &Language) -> Vec<String> {
-    let accesses = || language.writes.iter().chain(&language.reads).chain(&language.updates);
-    let at = |line: &String| ["@x", "@y", "@z"].map(|location| line.replace("{x}", location));
-    accesses().flat_map(at).chain(language.fences.iter().cloned()).collect()
-}
-
-/// Every program of that many instructions whose threads stand in the order of their lines.
-fn programs(language: &Language, size: usize) -> Vec<Program> {
-    let instructions = instructions(language);
-    let mut threads: BTreeMap<usize, Vec<Vec<String>>> = BTreeMap::from([(0, vec![Vec::new()])]);
-    for length in 1..=size {
-        let longer = |t: &Vec<String>| {
-            instructions.iter().map(|i| [t.as_slice(), std::slice::from_ref(i)].concat()).collect::<Vec<_>>()
-        };
-        let all = threads[&(length - 1)].iter().flat_map(longer).collect();
-        threads.insert(length, all);
+impl Instructions {
+    fn new(language: &Language) -> Instructions {
+        let accesses = language.writes.iter().chain(&language.reads).chain(&language.updates);
+        let all: Vec<String> = accesses.chain(&language.fences).cloned().collect();
+        Instructions { fences: all.len() - language.fences.len(), all }
     }
-    fn fill(
-        threads: &BTreeMap<usize, Vec<Vec<String>>>,
-        left: usize,
-        so_far: &mut Vec<Vec<String>>,
-        out: &mut Vec<Vec<Vec<String>>>,
-    ) {
-        if left == 0 {
-            if is_meant(so_far) {
-                out.push(so_far.clone());
-            }
-            return;
+
+    fn is_fence(&self, line: &Line) -> bool {
+        line.0 >= self.fences
+    }
+
+    /// Whether it is one of those that the search speaks of: no fence at an end of a thread or behind another one, and every
+    /// location is written, and accessed twice.
+    fn is_meant(&self, threads: &[Vec<Line>]) -> bool {
+        let stands = |thread: &Vec<Line>| {
+            !self.is_fence(&thread[0])
+                && !self.is_fence(&thread[thread.len() - 1])
+                && !thread.windows(2).any(|w| self.is_fence(&w[0]) && self.is_fence(&w[1]))
+        };
+        let accesses = || threads.iter().flatten().filter(|line| !self.is_fence(line));
+        let shared = |location: usize| {
+            let here: Vec<&Line> = accesses().filter(|line| line.1 == location).collect();
+            here.is_empty() || here.len() > 1 && here.iter().any(|line| self.all[line.0].contains("{v}"))
+        };
+        threads.iter().all(stands) && (0..LOCATIONS.len()).all(shared)
+    }
+
+    /// Whether it comes first among those that differ from it in the order of threads and the names of locations.
+    fn is_first(&self, threads: &[Vec<Line>]) -> bool {
+        let used = threads.iter().flatten().filter(|line| !self.is_fence(line)).map(|line| line.1 + 1).max();
+        let mut names: Vec<Vec<usize>> = vec![Vec::new()];
+        for l in 0..used.unwrap_or(0) {
+            let longer = |n: &Vec<usize>| {
+                (0..=n.len()).map(|at| [&n[..at], &[l], &n[at..]].concat()).collect::<Vec<Vec<usize>>>()
+            };
+            names = names.iter().flat_map(longer).collect();
         }
-        for length in 1..=left {
-            for thread in &threads[&length] {
-                if so_far.last().is_some_and(|last| last > thread) {
+        names.iter().all(|names| {
+            let renamed = |line: &Line| if self.is_fence(line) { *line } else { (line.0, names[line.1]) };
+            let mut other: Vec<Vec<Line>> = threads.iter().map(|t| t.iter().map(renamed).collect()).collect();
+            other.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+            threads <= other.as_slice()
+        })
+    }
+
+    fn text(&self, threads: &[Vec<Line>]) -> Vec<Vec<String>> {
+        let line = |line: &Line| self.all[line.0].replace("{x}", LOCATIONS[line.1]);
+        threads.iter().map(|lines| lines.iter().map(line).collect()).collect()
+    }
+
+    /// Goes through the programs of that many instructions, threads no longer than the one before, each under one choice of
+    /// names, until one is what is looked for.
+    fn programs(
+        &self,
+        left: usize,
+        threads: &mut Vec<Vec<Line>>,
+        each: &mut dyn FnMut(&[Vec<Line>]) -> bool,
+    ) -> bool {
+        if threads.windows(2).any(|w| w[0].len() < w[1].len()) {
+            return false;
+        }
+        if left == 0 {
+            return self.is_meant(threads) && self.is_first(threads) && each(threads);
+        }
+        let used = threads.iter().flatten().filter(|line| !self.is_fence(line)).map(|line| line.1 + 1).max();
+        let fresh = used.unwrap_or(0).min(LOCATIONS.len() - 1);
+        for new in [false, true].into_iter().skip(usize::from(threads.is_empty())) {
+            for line in (0..self.all.len()).flat_map(|i| (0..=fresh).map(move |l| (i, l))) {
+                if self.is_fence(&line) && line.1 > 0 {
                     continue;
                 }
-                so_far.push(thread.clone());
-                fill(threads, left - length, so_far, out);
-                so_far.pop();
+                if new {
+                    threads.push(vec![line]);
+                } else {
+                    threads.last_mut().expect("there is one").push(line);
+                }
+                let stop = self.programs(left - 1, threads, each);
+                if new {
+                    threads.pop();
+                } else {
+                    threads.last_mut().expect("there is one").pop();
+                }
+                if stop {
+                    return true;
+                }
             }
         }
+        false
     }
-    let mut all = Vec::new();
-    fill(&threads, size, &mut Vec::new(), &mut all);
-    let placed =
-        |threads: Vec<Vec<String>>| groups(language, threads.len()).into_iter().map(move |g| (threads.clone(), g));
-    all.into_iter().flat_map(placed).collect()
 }
 
 /// Every way to say in which group each thread is.
@@ -247,18 +285,96 @@ impl Numbers {
 }
 
 /// A program of four instructions, of those that are meant.
-fn drawn(language: &Language, instructions: &[String], numbers: &mut Numbers) -> Program {
+fn drawn(language: &Language, instructions: &Instructions, numbers: &mut Numbers) -> Program {
     loop {
         let lengths: &[usize] = [&[2, 2][..], &[2, 2], &[3, 1], &[2, 1, 1], &[1, 1, 1, 1], &[4]][numbers.below(6)];
-        let mut thread = |length: &usize| -> Vec<String> {
-            (0..*length).map(|_| instructions[numbers.below(instructions.len())].clone()).collect()
+        let mut thread = |length: &usize| -> Vec<Line> {
+            let mut line = || (numbers.below(instructions.all.len()), numbers.below(LOCATIONS.len()));
+            (0..*length).map(|_| line()).collect()
         };
-        let threads: Vec<Vec<String>> = lengths.iter().map(&mut thread).collect();
-        if is_meant(&threads) {
+        let threads: Vec<Vec<Line>> = lengths.iter().map(&mut thread).collect();
+        if instructions.is_meant(&threads) {
             let groups = groups(language, threads.len());
             let group = groups[numbers.below(groups.len())].clone();
-            return (threads, group);
+            return (instructions.text(&threads), group);
         }
+    }
+}
+
+fn model(name: &str) -> Model {
+    load_shipped(name, &signature()).expect("shipped").expect("valid")
+}
+
+/// A pair of models, and through which mapping the first one judges programs of the second one's language.
+struct Pair {
+    a: &'static str,
+    b: &'static str,
+    mapping: Option<&'static str>,
+    language: Language,
+    /// Up to so many instructions every program is tried if tests may take long.
+    whole: usize,
+}
+
+fn pairs() -> Vec<Pair> {
+    let pair = |a, b, mapping, language, whole| Pair { a, b, mapping, language, whole };
+    vec![
+        pair("ptx", "sc", None, ptx(), 2),
+        pair("sc", "ptx", None, ptx(), 2),
+        pair("c11", "rc11", None, c(Dialect::C), 4),
+        pair("rc11", "c11", None, c(Dialect::C), 4),
+        pair("cuda-17", "cuda", None, cuda(), 2),
+        pair("cuda", "cuda-17", None, cuda(), 2),
+        pair("opencl-3.1", "opencl", None, c(Dialect::OpenCl), 2),
+        pair("opencl", "opencl-simp", None, c(Dialect::OpenCl), 2),
+        pair("ptx", "cuda", Some("cuda-ptx"), cuda(), 2),
+        pair("ptx", "cuda", Some("cuda-ptx-erratum"), cuda(), 2),
+    ]
+}
+
+impl Pair {
+    /// Of the programs of that size, with their threads in every group, each `of`-th, by its remainder: the first on which the
+    /// models differ, and how many were asked about.
+    fn plain(&self, size: usize, (from, of): (usize, usize)) -> (Option<String>, usize) {
+        let (a, b) = (model(self.a), model(self.b));
+        let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
+        let sides = [Side { model: &a, mapping }, Side { model: &b, mapping: None }];
+        let instructions = Instructions::new(&self.language);
+        let (mut asked, mut number, mut found) = (0, 0, None);
+        instructions.programs(size, &mut Vec::new(), &mut |threads| {
+            for groups in groups(&self.language, threads.len()) {
+                number += 1;
+                if number % of != from {
+                    continue;
+                }
+                asked += 1;
+                let program = (instructions.text(threads), groups);
+                if differ(&self.language, &program, &sides) {
+                    found = Some(text(&self.language, &program));
+                    return true;
+                }
+            }
+            false
+        });
+        (found, asked)
+    }
+
+    /// The size of what the search finds.
+    fn found(&self, size: usize) -> Option<usize> {
+        let (a, b) = (model(self.a), model(self.b));
+        let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
+        let alphabet = Alphabet::new(self.language.dialect, &[]);
+        let sought = Sought {
+            allows: vec![Judged { model: &a, mapping, set: &[], learnt: None }],
+            forbids: vec![Judged { model: &b, mapping: None, set: &[], learnt: None }],
+            alphabet: &alphabet,
+            size,
+            tiers: &[Tier::Critical, Tier::Other],
+            all: false,
+            jobs: 2,
+            deadline: None,
+        };
+        let answer = search(&sought).expect("they judge such programs");
+        answer.found.first().map(|found| found.letters.len())
     }
 }
 
@@ -266,57 +382,47 @@ fn drawn(language: &Language, instructions: &[String], numbers: &mut Numbers) ->
 #[test]
 fn none_is_found_where_there_is_none() {
     let long = std::env::var_os("FENCEPOST_LONG").is_some();
-    let c11 = || c(Dialect::C);
-    let opencl = || c(Dialect::OpenCl);
-    let pairs: [(&str, &str, Option<&str>, Language); 10] = [
-        ("ptx", "sc", None, ptx()),
-        ("sc", "ptx", None, ptx()),
-        ("c11", "rc11", None, c11()),
-        ("rc11", "c11", None, c11()),
-        ("cuda-17", "cuda", None, cuda()),
-        ("cuda", "cuda-17", None, cuda()),
-        ("opencl-3.1", "opencl", None, opencl()),
-        ("opencl", "opencl-simp", None, opencl()),
-        ("ptx", "cuda", Some("cuda-ptx"), cuda()),
-        ("ptx", "cuda", Some("cuda-ptx-erratum"), cuda()),
-    ];
-    let model = |name| load_shipped(name, &signature()).expect("shipped").expect("valid");
-    for (a, b, mapping, language) in pairs.into_iter().take(if long { 10 } else { 3 }) {
-        let (a_model, b_model) = (model(a), model(b));
-        let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
-        let sides = [Side { model: &a_model, mapping }, Side { model: &b_model, mapping: None }];
-        let alphabet = Alphabet::new(language.dialect, &[]);
-        let found = |size| {
-            let sought = Sought {
-                allows: vec![Judged { model: &a_model, mapping, set: &[], learnt: None }],
-                forbids: vec![Judged { model: &b_model, mapping: None, set: &[], learnt: None }],
-                alphabet: &alphabet,
-                size,
-                tiers: &[Tier::Critical, Tier::Other],
-                all: false,
-                jobs: 2,
-                deadline: None,
-            };
-            let answer = search(&sought).expect("they judge such programs");
-            answer.found.first().map(|found| found.letters.len())
-        };
-        let size = std::env::var("FENCEPOST_SIZE").ok().and_then(|size| size.parse().ok());
-        let most = size.unwrap_or(2);
+    for pair in pairs().into_iter().take(if long { 10 } else { 3 }) {
+        let Pair { a, b, .. } = pair;
+        let most = if long { pair.whole } else { 2 };
         let mut asked = 0;
         let plain = (2..=most).find(|&size| {
-            programs(&language, size).iter().any(|program| {
-                asked += 1;
-                differ(&language, program, &sides)
-            })
+            let (found, of_size) = pair.plain(size, (0, 1));
+            asked += of_size;
+            found.is_some()
         });
-        assert_eq!(found(most), plain, "{a} and {b}");
+        assert_eq!(pair.found(most), plain, "{a} and {b}");
         // Of four instructions, one that differs is found whenever there is one; that there is one, chance may miss.
-        let (all, mut numbers) = (instructions(&language), Numbers(1));
+        let (instructions, mut numbers) = (Instructions::new(&pair.language), Numbers(1));
+        let (a_model, b_model) = (model(a), model(b));
+        let mapping = pair.mapping.map(|m| Mapping::named(m).expect("shipped"));
+        let sides = [Side { model: &a_model, mapping }, Side { model: &b_model, mapping: None }];
         let draws = if long { 1_000 } else { 200 };
-        let hit = (0..draws).map(|_| drawn(&language, &all, &mut numbers)).find(|p| differ(&language, p, &sides));
+        let hit = (0..draws)
+            .map(|_| drawn(&pair.language, &instructions, &mut numbers))
+            .find(|p| differ(&pair.language, p, &sides));
         if let Some(program) = hit {
-            assert!(found(4).is_some(), "{a} and {b}:\n{}", text(&language, &program));
+            assert!(pair.found(4).is_some(), "{a} and {b}:\n{}", text(&pair.language, &program));
         }
         println!("{a} and {b}: {asked} programs up to {most} instructions, {draws} of 4");
+    }
+}
+
+/// `FENCEPOST_PLAIN="sc ptx 4 0/16"`: of the programs of four instructions, of which there are millions, those of which the number
+/// leaves 0 when it is divided by 16. If one differs, the search finds one, too; if none of all does, it finds none.
+#[test]
+fn a_part_of_all_programs_is_asked_about() {
+    let asked = std::env::var("FENCEPOST_PLAIN").unwrap_or_else(|_| "rc11 c11 3 0/1".to_owned());
+    let words: Vec<&str> = asked.split_whitespace().collect();
+    let [a, b, size, part] = words[..] else { panic!("`FENCEPOST_PLAIN`: two models, a size, a part") };
+    let number = |word: &str| word.parse::<usize>().unwrap_or_else(|e| panic!("`{word}`: {e}"));
+    let (from, of) = part.split_once('/').expect("a part such as 0/16");
+    let pair = pairs().into_iter().find(|pair| (pair.a, pair.b) == (a, b)).expect("a pair of this test");
+    let (found, programs) = pair.plain(number(size), (number(from), number(of)));
+    println!("{asked}: {programs} programs, none that differs: {}", found.is_none());
+    if let Some(program) = found {
+        assert!(pair.found(number(size)).is_some(), "the search does not find\n{program}");
+    } else if (from, of) == ("0", "1") {
+        assert!(pair.found(number(size)).is_none_or(|found| found < number(size)));
     }
 }

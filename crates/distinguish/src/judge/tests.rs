@@ -10,6 +10,7 @@ use cat::model::{Library, Shipped, load_shipped};
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits};
 use program::Dialect;
+use program::words::Order;
 use verdict::{Reason, Verdict};
 use why::Session;
 
@@ -41,7 +42,7 @@ const MODELS: &[(&str, Option<&str>)] = &[
     ("ptx", Some("cuda-ptx")),
 ];
 
-const FURTHER: [&[Further]; 2] = [
+const FURTHER: [&[Further]; 4] = [
     &[
         Further::System,
         Further::Cluster,
@@ -53,6 +54,18 @@ const FURTHER: [&[Further]; 2] = [
         Further::Barrier,
     ],
     &[Further::Plain, Further::Branch, Further::Barrier],
+    &[
+        Further::Compare,
+        Further::System,
+        Further::Cluster,
+        Further::Reduce,
+        Further::Alias,
+        Further::Surface,
+        Further::Plain,
+        Further::Depend,
+        Further::Barrier,
+    ],
+    &[Further::Compare, Further::Plain, Further::Branch, Further::Barrier],
 ];
 
 /// Each model with programs of its own language, of up to four instructions and all letters: what the judge says of an
@@ -163,6 +176,46 @@ fn clauses_that_say_nothing_change_no_answer() {
         }
     }
     assert!(silent > 500 && speaking > 200, "{silent} say nothing, {speaking} may");
+}
+
+/// A compare-exchange that fails writes nothing: who reads what it writes behind a release knows that it succeeded.
+#[test]
+fn a_compare_exchange_that_fails_writes_nothing() {
+    let model = load_shipped("rc11", &signature()).expect("shipped").expect("valid");
+    for (further, defined) in [
+        (&[Further::Plain, Further::Branch, Further::Compare][..], true),
+        (&[Further::Plain, Further::Branch], false),
+    ] {
+        let alphabet = Alphabet::new(Dialect::C, further);
+        let judged = Judged { model: &model, mapping: None, set: &[], learnt: None };
+        let mut judge = Judge::new(judged, &alphabet, true).expect("it judges");
+        let slot = |kind, location| Slot { kind, location: Some(location) };
+        let threads = vec![
+            vec![slot(Kind::PlainWrite, 0), slot(Kind::Write, 1)],
+            vec![slot(Kind::Read, 1), slot(Kind::PlainRead, 0)],
+            vec![slot(Kind::Update, 1)],
+        ];
+        let shape = Shape { threads };
+        let letter = |kind, order, tied| {
+            let fits = |l: &usize| (alphabet.letters[*l].order, alphabet.letters[*l].tied) == (order, tied);
+            alphabet.of(kind).find(fits).expect("there is one")
+        };
+        let letters = vec![
+            letter(Kind::PlainWrite, None, false),
+            letter(Kind::Write, Some(Order::Release), false),
+            letter(Kind::Read, Some(Order::Acquire), true),
+            letter(Kind::PlainRead, None, false),
+            letter(Kind::Update, Some(Order::Relaxed), false),
+        ];
+        let outcome = Outcome { sources: vec![None, None, Some(4), Some(0), Some(1)], last: vec![0, 4] };
+        let places = alphabet.apart(3);
+        assert_eq!(judge.defines((&shape, &places, &letters), &outcome), defined, "{further:?}");
+        let text = Found { shape, places, letters, outcome }.text(&alphabet, "T", "");
+        let test = read(&text).unwrap_or_else(|why| panic!("{why}"));
+        let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
+        let undefined = session.undefined().expect("it knows undefined behaviour").verdict == Verdict::Undefined;
+        assert_eq!(!undefined, defined, "{text}");
+    }
 }
 
 /// An axiom that excludes a program at once leaves what comes behind it as it was for the one before, which may have had more

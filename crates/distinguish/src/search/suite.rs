@@ -77,7 +77,8 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
         deadline: wanted.deadline,
     };
     let compared = Searcher::new(&sought)?.compared;
-    let asked = Asked::new(wanted.model, alphabet)?;
+    let mut asked = Asked::new(wanted.model, alphabet)?;
+    asked.compared = (compared == Compared::All).then(|| Arc::new(alphabet.clone()));
     let judged = |model| Asked::new(Judged { model, ..wanted.model }, alphabet);
     let mutants = wanted.mutants.iter().map(judged).collect::<Result<Vec<_>, String>>()?;
     let mut suite = Suite::default();
@@ -143,8 +144,8 @@ fn each<S: Clone + Sync, I: Sync, T: Send>(
     (results.into_iter().take(done).map(|(_, result)| result).collect(), done)
 }
 
-/// By letters: whether a program of one shape is defined where its threads are in certain places.
-type Definedness = FxHashMap<Vec<usize>, Vec<(Vec<Place>, bool)>>;
+/// Whether programs of one shape are defined where its threads are in certain places: by letters, and what follows from it.
+type Definedness = Vec<(Vec<Place>, FxHashMap<Vec<usize>, bool>, Known)>;
 
 /// A model, asked what it forbids.
 #[derive(Clone)]
@@ -152,10 +153,12 @@ pub(super) struct Asked {
     judge: Judge,
     /// If it knows undefined behaviour.
     defines: Option<Judge>,
-    /// By letter: whether it is tied to others.
-    tied: Vec<bool>,
+    /// By letter: whether what is executed depends on what it reads.
+    asks: Vec<bool>,
     /// Whether programs are defined: those of one shape, and what is left of them without an instruction.
     defined: Vec<(Shape, Definedness)>,
+    /// If a program is taken to be defined when it is with weaker letters: which are weaker.
+    compared: Option<Arc<Alphabet>>,
 }
 
 impl Asked {
@@ -163,8 +166,9 @@ impl Asked {
         let learnt = judged.learnt(alphabet)?;
         let judge = Judge::of(judged, Arc::clone(&learnt), false)?;
         let defines = Some(Judge::of(judged, learnt, true)?).filter(Judge::knows_undefined);
-        let tied = alphabet.letters.iter().map(|letter| letter.tied).collect();
-        Ok(Asked { judge, defines, tied, defined: Vec::new() })
+        let letters = alphabet.letters.iter().enumerate();
+        let asks = letters.map(|(l, letter)| letter.tied || alphabet.failing(l).is_some()).collect();
+        Ok(Asked { judge, defines, asks, defined: Vec::new(), compared: None })
     }
 
     /// Whether the program is defined and does not show the outcome.
@@ -176,24 +180,31 @@ impl Asked {
     fn is_defined(&mut self, test: &Found) -> bool {
         let Some(judge) = &mut self.defines else { return true };
         let Found { shape, places, letters, outcome } = test;
-        let branches = shape.slots().zip(letters).any(|((_, slot), &l)| slot.kind.reads() && self.tied[l]);
-        if branches {
+        if shape.slots().zip(letters).any(|((_, slot), &l)| slot.kind.reads() && self.asks[l]) {
             // What is executed besides depends on the outcome.
             return judge.defines((shape, places, letters), outcome);
         }
         let of_shape = match self.defined.iter().position(|known| known.0 == *shape) {
             Some(at) => &mut self.defined[at].1,
             None => {
-                self.defined.push((shape.clone(), FxHashMap::default()));
+                self.defined.push((shape.clone(), Vec::new()));
                 &mut self.defined.last_mut().expect("just added").1
             }
         };
-        let known = of_shape.entry(letters.clone()).or_default();
-        if let Some((_, defined)) = known.iter().find(|k| k.0 == *places) {
+        let at = of_shape.iter().position(|known| known.0 == *places).unwrap_or_else(|| {
+            of_shape.push((places.clone(), FxHashMap::default(), Known::default()));
+            of_shape.len() - 1
+        });
+        let (_, exact, known) = &mut of_shape[at];
+        if let Some(defined) = exact.get(letters) {
             return *defined;
         }
-        let defined = judge.defines((shape, places, letters), outcome);
-        known.push((places.clone(), defined));
+        let mut defines = || judge.defines((shape, places, letters), outcome);
+        let defined = match &self.compared {
+            Some(alphabet) => known.asked(alphabet, letters, defines),
+            None => defines(),
+        };
+        exact.insert(letters.clone(), defined);
         defined
     }
 

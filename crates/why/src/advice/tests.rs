@@ -142,7 +142,9 @@ fn advised(test: &LitmusTest) -> Advice {
     }
     assert!(keeps(&found.text, test, &asked), "{told}");
     assert_eq!(keeps(&test.file.text, test, &asked), advice.held == Some(true), "{told}");
+    assert!(found.weaker.len() >= found.menu.len(), "{told}");
     for weaker in &found.weaker {
+        assert_ne!(*weaker, found.text, "{told}");
         assert!(!keeps(weaker, test, &asked), "one step weaker does, too:\n{weaker}\n{told}");
     }
     assert!(advice.held != Some(true) || found.cost <= advice.cost, "{told}");
