@@ -20,6 +20,7 @@ mod needed;
 mod orders;
 mod outcomes;
 mod polls;
+mod redundant;
 mod sequential;
 mod stopped;
 mod together;

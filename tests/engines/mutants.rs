@@ -1,9 +1,11 @@
 //! Which test of `litmus/` notices that a clause is missing from a model.
 //!
-//! `mutants/MODEL.toml` has every clause of the model: under `noticed`, with a test whose expectation fails without it;
-//! under `equivalent`, with the reason why no test can; under `open`, those that no test of at most [`LARGEST`] instructions
-//! notices, whatever the reason. The quick form asks the tests that are named; with `FENCEPOST_LONG`, all tests of that size
-//! are asked about the clauses that nothing is said to notice. `BLESS=1` looks for what is missing in the file, the smallest
+//! `mutants/MODEL.toml` has every clause of the model: under `noticed`, with a test whose expectation fails without it; under
+//! `redundant`, with the laws from which it is proved ([`super::redundant`]) that the model says the same without it; under
+//! `equivalent`, with another reason why no test can notice; under `open`, those that no test of at most [`LARGEST`] instructions
+//! notices, whatever the reason. The quick form asks the tests that are named, and proves again what is redundant; with
+//! `FENCEPOST_LONG`, all tests of that size are asked about the clauses that nothing is said to notice, and nothing that a test
+//! notices may be proved redundant. `BLESS=1` looks for what is missing in the file, the smallest
 //! tests first.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_path};
 use fencepost::model::clauses::{Clause, Text};
-use fencepost::model::ir::{Effect, Model};
+use fencepost::model::ir::{Axiom, Effect, Model};
 use fencepost::model::{Library, Shipped};
 use fencepost::program::Dialect;
 use fencepost::program::mapping::Mapping;
@@ -21,14 +23,21 @@ use fencepost::skeleton::signature::{fingerprint, signature};
 use fencepost::verdict::{Answer, Verdict};
 use testkit::suite::{files, is_long};
 
+use crate::redundant::Prover;
+
 /// Larger tests are asked about no clause: what they show, smaller ones do.
 const LARGEST: usize = 44;
+
+/// Of so many clauses that a test notices, the quick form asks of one whether it is proved redundant.
+const SAMPLED: usize = 16;
 
 /// What is known of a model's clauses.
 #[derive(Default, PartialEq)]
 struct Known {
     /// By clause: the test.
     noticed: BTreeMap<String, String>,
+    /// By clause: the laws by which the model says the same without it, see [`super::redundant`].
+    redundant: BTreeMap<String, String>,
     /// By clause: why no test can notice.
     equivalent: BTreeMap<String, String>,
     /// By clause: what else is known of it, if anything.
@@ -43,14 +52,20 @@ impl Known {
             let entries = table.get(key).and_then(|v| v.as_table()).cloned().unwrap_or_default();
             entries.into_iter().map(|(k, v)| (k, v.as_str().expect("a string").to_owned())).collect()
         };
-        Known { noticed: entries("noticed"), equivalent: entries("equivalent"), open: entries("open") }
+        let [noticed, redundant] = ["noticed", "redundant"].map(entries);
+        Known { noticed, redundant, equivalent: entries("equivalent"), open: entries("open") }
     }
 
     /// In the order of the clauses.
     fn written(&self, model: &str, clauses: &[Clause]) -> String {
         let mut text =
             format!("# Clauses of `{model}`, and what notices that one is missing: tests/engines/mutants.rs.\n");
-        let tables = [("noticed", &self.noticed), ("equivalent", &self.equivalent), ("open", &self.open)];
+        let tables = [
+            ("noticed", &self.noticed),
+            ("redundant", &self.redundant),
+            ("equivalent", &self.equivalent),
+            ("open", &self.open),
+        ];
         for (head, entries) in tables.into_iter().filter(|(_, entries)| !entries.is_empty()) {
             let _ = writeln!(text, "\n[{head}]");
             for clause in clauses {
@@ -146,6 +161,9 @@ fn noticed(name: &str) {
     let bless = std::env::var_os("BLESS").is_some();
     let mut known = Known::read(&path);
     let cases = cases(&model);
+    laws_hold(&model, &cases);
+    let laws = laws(&model);
+    let proof = |mutant: &Model| Prover::new(&model, &laws).proof(mutant);
     let mut wrong = Vec::new();
     let mut asked = 0;
     for clause in &clauses {
@@ -155,7 +173,25 @@ fn noticed(name: &str) {
         let case = named.as_ref().and_then(|named| cases.iter().find(|case| case.name == *named));
         asked += usize::from(case.is_some());
         if case.is_some_and(|case| fails(case, &mutant)) {
+            if (is_long() || asked.is_multiple_of(SAMPLED)) && proof(&mutant).is_some() {
+                wrong.push(format!("{}: proved redundant, and noticed", clause.name));
+            }
             continue;
+        }
+        let proved = known.redundant.get(&clause.name);
+        if proved.is_some() || bless || is_long() {
+            let proof = proof(&mutant);
+            if proof.as_ref() != proved && !bless {
+                wrong.push(format!("{}: proved redundant by {proof:?}, not by {proved:?}", clause.name));
+            }
+            if let Some(proof) = proof {
+                known.redundant.insert(clause.name.clone(), proof);
+                for table in [&mut known.noticed, &mut known.equivalent, &mut known.open] {
+                    table.remove(&clause.name);
+                }
+                continue;
+            }
+            known.redundant.remove(&clause.name);
         }
         let unnoticed = known.equivalent.contains_key(&clause.name) || known.open.contains_key(&clause.name);
         if !bless && (named.is_some() || !unnoticed) {
@@ -193,7 +229,8 @@ fn noticed(name: &str) {
     }
     eprintln!("{name}: {} clauses, {asked} questions about {} tests", clauses.len(), cases.len());
     let is_clause = |name: &&String| !clauses.iter().any(|c| c.name == **name);
-    let listed = known.noticed.keys().chain(known.equivalent.keys()).chain(known.open.keys());
+    let tables = [&known.noticed, &known.redundant, &known.equivalent, &known.open];
+    let listed = tables.into_iter().flat_map(|table| table.keys());
     let gone: Vec<String> = listed.filter(is_clause).cloned().collect();
     let written = known.written(name, &clauses);
     if bless {
@@ -257,6 +294,67 @@ fn a_model_loses_one_clause_at_a_time() {
     assert_eq!((without("flag second").axioms.len(), without("flag second").flags.len()), (1, 0));
     assert!(without("co: at least IW * W & loc").free[1].containing.is_none());
     assert_ne!(without(names[0]).options, model.options);
+}
+
+/// The laws of a model's language, as a model with its options that has a flag for each.
+fn laws(model: &Model) -> Model {
+    let folder = Path::new("tests/engines/mutants");
+    let own = std::fs::read_to_string(folder.join(format!("{}.cat", model.name))).unwrap_or_default();
+    let text = std::fs::read_to_string(folder.join("laws.cat")).expect("readable") + &own;
+    let main = fencepost::diag::SourceFile::new("laws.cat", text);
+    let laws = fencepost::model::load(main, "laws", &Shipped, &signature(), None);
+    Model { options: model.options.clone(), ..laws.unwrap_or_else(|errors| panic!("{errors:?}")) }
+}
+
+/// Whether each law holds in the executions of all tests, as far as they can be gone through.
+fn laws_hold(model: &Model, cases: &[Case]) {
+    let laws = laws(model);
+    let (mut broken, mut undecided) = (Vec::new(), 0);
+    for Case { name, test, .. } in cases {
+        let undefined = |m: &Model| Session::new(test, m, Engine::Auto, Limits::default(), &[]).undefined();
+        let Some(answer) = undefined(&laws) else { continue };
+        undecided += usize::from(answer.verdict.reason().is_some());
+        if answer.verdict == Verdict::Undefined {
+            let alone = |flag: &&Axiom| {
+                let flags = vec![Axiom::clone(flag)];
+                undefined(&Model { flags, ..laws.clone() }).is_some_and(|a| a.verdict == Verdict::Undefined)
+            };
+            broken.extend(laws.flags.iter().filter(alone).map(|flag| format!("{}: not in {name}", flag.name)));
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(undecided * 10 < cases.len(), "{undecided} of {} tests are undecided", cases.len());
+}
+
+#[test]
+fn a_clause_is_redundant_where_nothing_can_be_told_by_it() {
+    let text = |a: &str| {
+        format!(
+            "free rf : function within (W * R) & loc\n\
+            free co : order within ((W * W) & loc) \\ id containing (IW * (W \\ IW)) & loc\n\
+            values rf\nfinal co\n\
+            let noted = {a}\n\
+            irreflexive ([W] ; po ; [F]) ; noted as First\n\
+            acyclic rf | co | (noted & po) as Second\n"
+        )
+    };
+    let load = |text: &str| {
+        let main = fencepost::diag::SourceFile::new("m.cat", text.to_owned());
+        fencepost::model::load(main, "m", &Shipped, &signature(), None).expect("well-formed")
+    };
+    let proof = |a: &str, b: &str| {
+        let model = load(&text(a));
+        Prover::new(&model, &laws(&model)).proof(&load(&text(b)))
+    };
+    // What an update is of, what comes before and behind each use, what only one use has.
+    assert!(proof("[F] ; po ; rmw ; po", "[F] ; po ; (rmw & (R * W)) ; po").is_some());
+    assert!(proof("[F] ; po", "[F \\ M] ; po").is_some());
+    assert!(proof("[F \\ B] ; po", "[F] ; po").is_none());
+    assert!(proof("[F] ; po", "po").is_none());
+    assert!(proof("po ; [W]", "po ; [M]").is_none());
+    assert!(proof("(po ; [F])+", "(po ; [F \\ R])+").is_some());
+    assert!(proof("(po ; [F])+", "(po ; [F \\ B])+").is_none());
+    assert!(proof("po & ext", "rf ; rf").is_some());
 }
 
 #[test]

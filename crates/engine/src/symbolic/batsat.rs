@@ -1,4 +1,4 @@
-//! The crate `batsat`, a CDCL solver in Rust, behind [`Solver`]: the only file that names it.
+//! The crate `batsat`, a CDCL solver in Rust, behind [`Solver`]: the only file of the program that names it.
 //!
 //! # Invariants
 //! - Nothing is left to chance: what is found depends on the clauses and questions alone.
