@@ -91,6 +91,7 @@ pub(super) fn mapping(
     if !shipped {
         return selected;
     }
-    let of = Dialect::of_model(model);
-    selected.or_else(|| Mapping::current(dialect)).filter(|m| of == Some(m.to))
+    // What speaks the dialect itself needs none, and none is read for it.
+    let of = Dialect::of_model(model).filter(|&of| of != dialect)?;
+    selected.or_else(|| Mapping::current(dialect)).filter(|m| of == m.to)
 }

@@ -107,7 +107,7 @@ fn multicast_with_remote_arrivals() {
         );
         line_of(CLUSTER, &text, false)
     };
-    let far = line_of(CLUSTER, "ld.weak a, x", true);
+    let [near, far] = [false, true].map(|second| line_of(CLUSTER, "ld.weak a, x", second));
     let in_flight = |from: &str| ["in flight (P0's agent".to_owned(), format!("{} with P3 {far})", copy(from))];
     points_at(
         CLUSTER,
@@ -116,7 +116,11 @@ fn multicast_with_remote_arrivals() {
             ("Pipeline.cluster+right", &["forbidden".into(), "race-free".into()]),
             ("Pipeline.cluster+full", &in_flight("g")),
             ("Pipeline.cluster+expect", &in_flight("g")),
-            ("Pipeline.cluster+empty", &in_flight("g")),
+            // Nothing says to the producer that the readers are done: the copy that follows meets either of them.
+            (
+                "Pipeline.cluster+empty",
+                &["in flight (P0's agent".to_owned(), format!("{} with P2 {near})", copy("h"))],
+            ),
             ("Pipeline.cluster+empty.cta", &in_flight("h")),
             (
                 "Pipeline.cluster+fence",

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
+use super::bounds::TaskBounds;
 use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
 use super::query::{Deadline, FinalState, Found, Query};
@@ -21,11 +22,11 @@ use verdict::{Reason, State};
 
 /// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be needed, the enumerating engine
 /// tries first. Both figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
-const SMALL: usize = 5_000;
+const SMALL: usize = 8_000;
 
 /// How long it tries, unless it turns out sooner that it will not be enough; each state that it finds spares a call of the
 /// solver.
-const PATIENCE: Patience = Patience { steps: 400, probe: 32, more_by_state: 20 };
+const PATIENCE: Patience = Patience { steps: 100, probe: 32, more_by_state: 20 };
 
 /// How many words a relation of a task may have for all of these steps: with larger ones each step takes longer, and there are
 /// fewer, down to none.
@@ -310,12 +311,13 @@ impl<'a> Prepared<'a> {
         let at = match self.symbolic.iter().position(|circuit| circuit.serves(axioms)) {
             Some(at) if self.symbolic[at].size() >= size => at,
             small => {
-                // Of a large task there is no room for both.
-                small.map(|at| self.symbolic.remove(at));
+                // Of a large task there is no room for both, but what was known before the first gate is so still.
+                let start = small.map(|at| self.symbolic.remove(at).start());
                 let all = axioms.iter().all(|&on| on);
                 let rested = if all { axioms.to_vec() } else { vec![false; axioms.len()] };
-                let made = Symbolic::new(&self.task, &rested, size, deadline).ok_or(Reason::Time)?;
-                self.symbolic.push(made);
+                let start = start.or_else(|| Some(Rc::new(TaskBounds::new(&self.task, &rested, deadline.0)?)));
+                let start = start.ok_or(Reason::Time)?;
+                self.symbolic.push(Symbolic::new(&self.task, start, size, deadline));
                 self.symbolic.len() - 1
             }
         };

@@ -37,7 +37,8 @@ pub fn words(model: &Model) -> BTreeMap<String, String> {
 /// What comments that begin with `head` say, by the name before the colon of each line.
 pub fn notes(files: &[Arc<SourceFile>], head: &str) -> BTreeMap<String, String> {
     let mut notes = BTreeMap::new();
-    for comment in files.iter().flat_map(|file| lex::lex(file).comments) {
+    let with_some = files.iter().filter(|file| file.text.contains(head));
+    for comment in with_some.flat_map(|file| lex::lex(file).comments) {
         let text = lex::clean(std::slice::from_ref(&comment));
         let lines = text.strip_prefix(head).into_iter().flat_map(str::lines);
         for (name, note) in lines.filter_map(|line| line.split_once(": ")) {

@@ -110,12 +110,15 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
 }
 
 impl<'a> Symbolic<'a> {
-    /// Encodes what holds in every execution of the task in which certain axioms hold, in a circuit of at most that size.
-    /// `None`: out of time.
-    pub(crate) fn new(task: &Rc<Task<'a>>, axioms: &[bool], size: usize, deadline: Deadline) -> Option<Self> {
-        let start = Rc::new(TaskBounds::new(task, axioms, deadline.0)?);
+    /// Encodes what holds in every execution of the task that these bounds are about, in a circuit of at most that size.
+    pub(crate) fn new(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, size: usize, deadline: Deadline) -> Self {
         let encoding = with_encoding(task, start, Budget { size, deadline: deadline.0 });
-        Some(Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None })
+        Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None }
+    }
+
+    /// What the circuit starts from.
+    pub(crate) fn start(self) -> Rc<TaskBounds> {
+        self.encoding.start
     }
 
     /// Whether what is asked of executions in which certain axioms hold can be answered by this circuit.
