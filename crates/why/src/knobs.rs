@@ -494,11 +494,16 @@ impl<'p> Around<'p> {
     /// Fences in front of all accesses but the first of a thread.
     fn fences_before(&self, kinds: &[Fence]) -> Vec<Knob> {
         let program = self.program;
-        let first = |t: ThreadId| program.thread(t).code.iter().position(|i| i.op.is_visible());
+        // Nothing orders what is first in its thread, and nothing stands between the micro-ops of one instruction.
+        let begins = |&(t, at): &Spot| {
+            let (before, this) = (&program.thread(t).code[..at], instr(program, (t, at)));
+            let own = before.iter().rev().take_while(|i| i.span == this.span).any(|i| i.op.is_visible());
+            !own && before.iter().any(|i| i.op.is_visible())
+        };
         let level = |&fence: &Fence| (Change::FenceBefore(fence), fence_text(program.dialect, fence));
         let above: Vec<_> = kinds.iter().map(level).collect();
         let mut sites = sites_of(program, &|i| i.op.is_access());
-        sites.retain(|spots| Some(spots[0].1) != first(spots[0].0));
+        sites.retain(|spots| begins(&spots[0]));
         sites.iter().map(|spots| Knob::new(at(spots), vec![], String::new(), above.clone())).collect()
     }
 
@@ -812,7 +817,23 @@ impl Changes {
 
 #[cfg(test)]
 mod tests {
-    use super::respelt;
+    use super::{Around, fences_before, instr, respelt, spots};
+    use front::litmus::parse;
+
+    /// A copy is several micro-ops: what stands in front of it stands in front of the first one.
+    #[test]
+    fn a_fence_stands_in_front_of_an_instruction() {
+        let text = "name = \"T\"\n[memory]\nx = { type = \"u32\", space = \"shared\" }\ng = { type = \"u32\" }\n\
+            [[thread]]\ncta = 0\ncode = '''\nst.u32 [g], 1;\ncp.async.ca.shared.global [x], [g], 4;\n\
+            cp.async.wait_all;\nld.shared.u32 a, [x];\n'''\n";
+        let tests = parse("t.toml", text.as_bytes()).expect("a test");
+        let program = &tests[0].program;
+        let sites = fences_before(&Around::new(program));
+        let at = |knob: &super::Knob| knob.sites.clone();
+        let accesses = spots(program).filter(|spot| instr(program, *spot).op.is_access()).count();
+        assert!(accesses > 3, "{accesses}");
+        assert_eq!(sites.len(), 2, "{:?}", sites.iter().map(at).collect::<Vec<_>>());
+    }
 
     #[test]
     fn what_is_not_changed_of_an_instruction_stays_as_it_is_written() {
