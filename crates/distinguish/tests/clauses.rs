@@ -101,7 +101,7 @@ fn no_small_program_notices_what_is_said_to_be_unnoticed() {
         let letters = FURTHER.iter().filter(|(_, further)| long && further.lacks(dialect).is_none());
         for further in [None].into_iter().chain(letters.map(Some)) {
             let (word, further) = further.map_or(("none", Vec::new()), |(word, further)| (*word, vec![*further]));
-            let (_, all) = asked(name, &["open", "equivalent"], &further, 3, BOTH, None);
+            let (_, all) = asked(name, &["redundant", "equivalent", "open"], &further, 3, BOTH, None);
             heard += all.len();
             for Asked { clause, found, .. } in all {
                 assert!(
@@ -130,8 +130,14 @@ fn clauses_are_asked_about() {
         .collect();
     let tiers = if critical { &BOTH[..1] } else { BOTH };
     let each = Duration::from_secs(seconds.parse().expect("seconds"));
-    let (silent, all) =
-        self::asked(name, &["open", "equivalent"], &further, size.parse().expect("a size"), tiers, Some(each));
+    let (silent, all) = self::asked(
+        name,
+        &["redundant", "equivalent", "open"],
+        &further,
+        size.parse().expect("a size"),
+        tiers,
+        Some(each),
+    );
     println!("{asked}: {silent} clauses say nothing of such programs");
     for Asked { clause, found, .. } in all {
         found.iter().for_each(|found| println!("{clause}\n{found}"));
