@@ -118,7 +118,10 @@ fn answers(folder: &Path) -> Answers {
     let race = of("race").filter(|line| line["verdict"] != "race-free").map(|line| {
         assert_eq!(line["verdict"], "racy", "{line}");
         let accesses = line["race"]["accesses"].as_array().expect("accesses");
-        accesses.iter().map(|access| access["text"].as_str().expect("text").to_owned()).collect()
+        let mut texts: Vec<String> =
+            accesses.iter().map(|a| a["text"].as_str().expect("text").to_owned()).collect();
+        texts.sort();
+        texts
     });
     Answers { holds, race, events: condition["events"].as_u64().expect("events") }
 }

@@ -232,6 +232,7 @@ impl Group<'_> {
             let named = |mark: &usize| {
                 let op = &code[*mark].op;
                 let among = match op {
+                    Op::Give { converged: true, .. } => return Err(unbuilt("which threads run together")),
                     Op::Give { among, .. } => *among,
                     op => op.barrier().map_or(Scope::Cta, |barrier| barrier.domain),
                 };

@@ -11,7 +11,7 @@ use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::circuit::Agreed;
 use cat::algebra::implied::{Said, implied, rests_on_free};
 use cat::algebra::{Leaves, Value, Values, empty, interpret, needed_unless};
-use cat::model::ir::{Axiom, FreeId, FreeRel, Kind, NodeId, NodeOp, Shape};
+use cat::model::ir::{Axiom, FreeId, FreeRel, Kind, Model, NodeId, NodeOp, Shape};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 
@@ -80,6 +80,8 @@ pub(crate) struct TaskBounds {
     pub(crate) agreed: Vec<(usize, Agreed)>,
     /// The axioms without which these bounds do not hold, or what is agreed.
     pub(crate) rests_on: Vec<usize>,
+    /// The node of from-reads, if the model has one, and pairs that are never in it.
+    from_reads: Option<(NodeId, Rel)>,
 }
 
 /// With more events than these, only such axioms are read backwards as say that nothing of a relation lies outside a free order: one
@@ -141,6 +143,7 @@ impl TaskBounds {
         let all = vec![true; model.nodes.len()];
         let on_free = rests_on_free(model);
         let mut rests_on = Vec::new();
+        let mut from_reads = from_reads(model).map(|node| (node, Rel::empty(n)));
         let mut values: Values<Bounds> = Vec::new();
         for round in 0.. {
             let leaves = BoundLeaves { free: &free, ..leaves };
@@ -154,7 +157,18 @@ impl TaskBounds {
                 axioms[i] && !axiom.negated && round < MAX_ROUNDS && (n <= MANY || direct(axiom))
             };
             for (i, axiom) in model.axioms.iter().enumerate().filter(|&(i, axiom)| asked(i, axiom)) {
-                for (f, mut said) in implied(model, &on_free, &algebra, &values, (axiom.test, axiom.node)) {
+                let mut of_free = Vec::new();
+                implied(model, &on_free, &algebra, &values, (axiom.test, axiom.node), &mut |node, said| {
+                    if let NodeOp::Free(f) = model.node(node).op {
+                        of_free.push((f, said.clone()));
+                    }
+                    if let (Some((from_reads, never)), Some(more)) = (&mut from_reads, &said.never)
+                        && *from_reads == node
+                    {
+                        *never = std::mem::replace(never, Rel::empty(0)).or(more);
+                    }
+                });
+                for (f, mut said) in of_free {
                     let decl = &model.free[f.0 as usize];
                     let bound = &mut free[f.0 as usize];
                     let mut heard = false;
@@ -190,7 +204,20 @@ impl TaskBounds {
                 .extend(one.filter(|one| agreed.iter().all(|(_, other)| !one.of_same(other))).map(|one| (i, one)));
         }
         rests_on.extend(agreed.iter().map(|&(i, _)| i));
-        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, agreed, rests_on })
+        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, agreed, rests_on, from_reads })
+    }
+
+    /// The node of from-reads, if the model has one.
+    pub(crate) fn node_of_from_reads(&self) -> Option<NodeId> {
+        self.from_reads.as_ref().map(|from_reads| from_reads.0)
+    }
+
+    /// Whether a write never comes behind the one that a read reads.
+    pub(crate) fn is_never_behind(&self, write: usize, read: usize) -> bool {
+        self.from_reads.as_ref().is_some_and(|(node, never)| {
+            let bound = self.values[node.index()].as_deref().expect("bounds were computed");
+            never.has(read, write) || !bound.rel().may.has(read, write)
+        })
     }
 
     /// The pairs of a write and a read that may access the same memory, where the one is never read by the other.
@@ -202,4 +229,12 @@ impl TaskBounds {
             write.is_write() && read.is_read() && task.domains.may_overlap(sk, r, w) && !may.has(w, r)
         })
     }
+}
+
+/// The node of a model that says which writes come behind the one that a read reads.
+fn from_reads(model: &Model) -> Option<NodeId> {
+    let is = |id: NodeId, free: FreeId| matches!(model.node(id).op, NodeOp::Free(f) if f == free);
+    let turned = |id: NodeId| matches!(model.node(id).op, NodeOp::Inverse(a) if is(a, model.values));
+    let found = |id: &NodeId| matches!(model.node(*id).op, NodeOp::Seq(a, b) if turned(a) && is(b, model.finals));
+    (0..model.nodes.len()).map(|i| NodeId(i as u32)).find(found)
 }

@@ -16,6 +16,7 @@ use super::replay::{self, Replayed};
 use super::symbolic::{Backend, Symbolic};
 use super::task::Task;
 use crate::limits::Halt;
+use crate::sums::settled;
 use cat::algebra::gates::LARGEST;
 use program::options::Setting;
 use verdict::{Reason, State};
@@ -195,12 +196,15 @@ impl<'a> Prepared<'a> {
         match found {
             Found::No => Said::No,
             Found::Unknown(reason) => Said::Unknown(reason),
-            Found::Yes(execution) => match replay::check(&self.task, &execution, query) {
-                Ok(replayed) => Said::Yes(Box::new((*execution, replayed))),
-                Err(law) => {
-                    Said::Defect(format!("a witness of the engine {} failed its replay: {law}", who.name()))
+            Found::Yes(execution) => {
+                let execution = settled(&self.task, *execution);
+                match replay::check(&self.task, &execution, query) {
+                    Ok(replayed) => Said::Yes(Box::new((execution, replayed))),
+                    Err(law) => {
+                        Said::Defect(format!("a witness of the engine {} failed its replay: {law}", who.name()))
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -414,21 +418,20 @@ mod tests {
         for all in [false, true] {
             assert_eq!(answered_by(&store_buffering(1, "fence.sc.gpu;"), all), ("sat", false));
             // The enumerating engine needs too long for so many fences.
-            assert_eq!(answered_by(&store_buffering(8, "fence.sc.gpu;"), all), ("sat", true));
+            assert_eq!(answered_by(&store_buffering(16, "fence.sc.gpu;"), all), ("sat", true));
         }
-        // Many threads, each with one way to go.
-        let memory: Vec<String> = (0..40).map(|i| format!("x{i} = 0")).collect();
-        let zero: Vec<String> = (0..40).map(|i| format!("P{i}:r0 == 0")).collect();
-        let mut ring = format!(
-            "name = \"Ring\"\ncondition = '{}'\nmemory = {{ {} }}\n",
-            zero.join(" /\\ "),
-            memory.join(", ")
-        );
-        for i in 0..40 {
-            let code = format!("st.relaxed.gpu x{i}, 1; fence.sc.gpu; ld.relaxed.gpu r0, x{}", (i + 1) % 40);
-            ring += &format!("[[thread]]\ncta = {i}\ncode = \"{code}\"\n");
+        // Many threads, of which the first way through is one.
+        let one = |k: usize| {
+            format!("ld.relaxed.gpu r{k}, x; setp.eq p, r{k}, 0; @p bra L{k}; st.relaxed.gpu y, {}; L{k}: ", k + 1)
+        };
+        let code: String = (0..4).map(one).collect();
+        let condition = "y == 4 /\\ P0:r0 == 1 /\\ P0:r3 == 0";
+        let mut branches =
+            format!("name = \"Branches\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
+        for code in std::iter::repeat_n(code.as_str(), 24).chain(["st.relaxed.gpu x, 1;"]) {
+            branches += &format!("[[thread]]\ncode = \"{code}\"\n");
         }
-        assert_eq!(answered_by(&ring, false), ("enumerate", true));
+        assert_eq!(answered_by(&branches, false), ("enumerate", true));
     }
 
     #[test]
@@ -445,8 +448,9 @@ mod tests {
         let whole = searched(2, None);
         assert!(whole.1 && whole.0 > PATIENCE.probe, "{whole:?}");
         assert_eq!(searched(2, Some(PATIENCE)), whole);
-        let late = Patience { probe: PATIENCE.steps, ..PATIENCE };
-        let (sooner, later) = (searched(8, Some(PATIENCE)), searched(8, Some(late)));
+        let early = Patience { steps: 400, ..PATIENCE };
+        let late = Patience { probe: early.steps, ..early };
+        let (sooner, later) = (searched(8, Some(early)), searched(8, Some(late)));
         assert!(!sooner.1 && !later.1 && sooner.0 < later.0 / 2, "{sooner:?} {later:?}");
     }
 

@@ -21,6 +21,7 @@ pub mod liveness;
 pub mod query;
 pub mod replay;
 pub mod skeleton;
+mod sums;
 mod symbolic;
 pub mod task;
 pub mod witness;

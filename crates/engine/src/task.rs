@@ -17,6 +17,7 @@ use crate::skeleton::domain::{self, Domains};
 use crate::skeleton::needed::Needed;
 use crate::skeleton::signature::{self, Role};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty, place};
+use crate::sums::{self, Sum};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
@@ -42,7 +43,7 @@ pub struct Task<'a> {
     pub bases: FxHashMap<BaseId, (usize, Base)>,
     /// When the open cells of base relations hold.
     pub open: Vec<Cond>,
-    /// When some access names no memory.
+    /// When some access names no memory, or a thread meets others that do not come.
     pub fault: Cond,
     /// Whether a negative answer may have missed values out of thin air.
     pub open_values: bool,
@@ -66,6 +67,17 @@ pub struct Task<'a> {
     pub narrowed: bool,
     /// Why they have to: without the axioms, values could not be listed.
     pub unlisted: Option<Reason>,
+    /// What atomics add up.
+    pub(crate) sums: Vec<Sum>,
+}
+
+/// What is known of all executions in which the axioms hold.
+#[derive(Clone, Copy, Default)]
+struct Known<'k> {
+    /// Pairs of a write and a read that never reads it.
+    never: Option<&'k Rel>,
+    /// What is seen of atomics that add up.
+    sums: &'k [Sum],
 }
 
 fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
@@ -111,15 +123,16 @@ impl<'a> Task<'a> {
         thin_air: bool,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
-        let build = |never: Option<&Rel>, rough: bool| {
-            Task::build_without(purpose, test, model, set, (bound, thin_air), (never, rough), deadline)
+        let build = |known: Known<'_>, rough: bool| {
+            Task::build_without(purpose, test, model, set, (bound, thin_air), (known, rough), deadline)
         };
-        let first = build(None, false);
+        let first = build(Known::default(), false);
+        let adds_up = |task: &Task<'_>| !purpose.is_progress() && !thin_air && sums::are_large(task);
         let made;
         let rough = match &first {
-            Ok(task) if !task.open_values && task.needed.is_none() => return first,
+            Ok(task) if !task.open_values && task.needed.is_none() && !adds_up(task) => return first,
             Ok(task) => task,
-            Err(Reason::TooManyValues(_)) => match build(None, true) {
+            Err(Reason::TooManyValues(_)) => match build(Known::default(), true) {
                 Ok(task) => {
                     made = task;
                     &made
@@ -130,17 +143,20 @@ impl<'a> Task<'a> {
         };
         // There are fewer values where a read has fewer sources.
         let all = vec![true; model.axioms.len()];
-        let never = TaskBounds::new(rough, &all, deadline).ok_or(Reason::Time)?.never_read(rough);
-        if never.is_empty() {
+        let bounds = TaskBounds::new(rough, &all, deadline).ok_or(Reason::Time)?;
+        let never = bounds.never_read(rough);
+        let sums = if adds_up(rough) { sums::sums(rough, &bounds) } else { Vec::new() };
+        if never.is_empty() && sums.is_empty() {
             return first;
         }
-        match build(Some(&never), false) {
+        match build(Known { never: Some(&never), sums: &sums }, false) {
             Ok(mut again) if again.sk.len() == rough.sk.len() && again.needed.is_none() => {
                 // That they are never read rests on the axioms.
                 again.domains.open = true;
                 again.narrowed = true;
                 again.unlisted = match &first {
-                    Ok(task) => task.needed.as_ref().map(|(_, why)| why.clone()),
+                    Ok(task) if sums.is_empty() => task.needed.as_ref().map(|(_, why)| why.clone()),
+                    Ok(task) => sums[0].place(&task.sk).map(Reason::AddedUp),
                     Err(why) => Some(why.clone()),
                 };
                 Ok(again)
@@ -150,15 +166,14 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// As [`Task::build`], where nothing is read from writes that it is never read from, by write and read; and, if it is done
-    /// `rough`ly, for nothing but the bounds of relations, with values that are not listed.
+    /// As [`Task::build`], given what is known of all executions; and, if it is done `rough`ly, for nothing but the bounds of relations, with values that are not listed.
     fn build_without(
         purpose: Purpose,
         test: &'a LitmusTest,
         model: &'a Model,
         set: &[Setting],
         (bound, thin_air): (u32, bool),
-        (never, rough): (Option<&Rel>, bool),
+        (Known { never, sums }, rough): (Known<'_>, bool),
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
         if let Some(f) = model
@@ -234,7 +249,11 @@ impl<'a> Task<'a> {
             asked.into_iter().find_map(alone)
         };
         let unrolled = |fold: bool| {
-            let sk = Skeleton::build_for(purpose, test, options, bound, fold, deadline)?;
+            let mut sk = Skeleton::build_for(purpose, test, options, bound, fold, deadline)?;
+            for sum in sums {
+                let seen = sum.seen(&mut sk);
+                sk.sums.extend(seen);
+            }
             let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
             match Domains::compute(&sk, &seeds, never, None, rough, deadline) {
                 Ok(domains) => Ok((sk, domains, None)),
@@ -274,6 +293,9 @@ impl<'a> Task<'a> {
                 let here = sk.pool.and(f, sk.events[i].guard);
                 fault = sk.pool.or(fault, here);
             }
+        }
+        for at in 0..sk.unmet.len() {
+            fault = sk.pool.or(fault, sk.unmet[at].0);
         }
         let observed = test.observables();
         let mut observed_cells: Vec<CellId> = Vec::new();
@@ -332,6 +354,7 @@ impl<'a> Task<'a> {
             detail: false,
             narrowed: false,
             unlisted: None,
+            sums: sums.to_vec(),
         })
     }
 

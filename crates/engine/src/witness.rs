@@ -208,7 +208,13 @@ fn immediate(order: &Rel) -> Rel {
     order.clone().minus(&long)
 }
 
-/// Why a question stays open of which an execution shows that an access can name no memory.
+/// Whether a thread is cut at the loop bound in an execution.
+pub fn is_cut(task: &Task<'_>, execution: &Execution) -> bool {
+    Eval::new(&task.sk, &execution.known()).cond(task.sk.cut) == Some(true)
+}
+
+/// Why a question stays open of which an execution shows that an access can name no memory, or that a thread meets others that do
+/// not come.
 pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
     let sk = &task.sk;
     let known = execution.known();
@@ -218,7 +224,9 @@ pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
         let instr = &sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr];
         Some((instr.op.aborts(), sk.place(e)?))
     });
+    let unmet = sk.unmet.iter().find(|(when, _)| eval.cond(*when) == Some(true));
     match found {
+        None if let Some((_, place)) = unmet => Reason::Apart { place: place.clone(), named: true },
         Some((true, place)) => Reason::Aborted(place),
         found => Reason::Astray(found.map(|(_, place)| place)),
     }

@@ -122,6 +122,9 @@ pub enum Op<A = Access, M = Mark> {
         /// Those that meet, as a set of bits; none but the first 64 threads of a group can. Who is not among its own meets
         /// nobody, which is undefined.
         lanes: Expr,
+        /// Whether not all of them have to come: it meets any of those that are at the same instruction, and takes of itself what all of
+        /// these bring, as one set of bits.
+        converged: bool,
     },
     /// `dst` = what a thread of the group brought when this one met it last; 0 if it did not.
     Take {

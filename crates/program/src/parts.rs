@@ -236,7 +236,7 @@ impl<A, M> Op<A, M> {
             }
             Op::Mark { addr, mark: m } => Op::Mark { addr, mark: mark(m)? },
             Op::Barrier(b) => Op::Barrier(b),
-            Op::Give { value, among, lanes } => Op::Give { value, among, lanes },
+            Op::Give { value, among, lanes, converged } => Op::Give { value, among, lanes, converged },
             Op::Take { dst, lane } => Op::Take { dst, lane },
             Op::Spurious { dst } => Op::Spurious { dst },
             Op::Call(call) => Op::Call(call),

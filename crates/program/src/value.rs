@@ -79,6 +79,11 @@ pub enum BinOp {
 }
 
 impl BinOp {
+    /// Whether operands may be put in any order and in any groups.
+    pub fn is_free_of_order(self) -> bool {
+        matches!(self, BinOp::Add | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max)
+    }
+
     /// Whether it divides by its second operand.
     pub fn divides(self) -> bool {
         matches!(self, BinOp::Div | BinOp::Rem)

@@ -18,7 +18,9 @@ pub(super) fn meetings<'a>(
     let brings = |t: usize| {
         let (pc, regs) = stands(t)?;
         match &code.threads[t].acts[pc] {
-            Act::Give { value, among, lanes } => Some(((*among, eval(lanes, regs)), eval(value, regs))),
+            Act::Give { value, among, lanes, converged: false } => {
+                Some(((*among, eval(lanes, regs)), eval(value, regs)))
+            }
             _ => None,
         }
     };
@@ -39,6 +41,25 @@ pub(super) fn meetings<'a>(
         }
     }
     found
+}
+
+/// The threads that stand at the same instruction as this one, of those of its group that are there by `stands`, each with its rank and what
+/// it brings.
+pub(super) fn beside<'a>(
+    code: &Code,
+    t: usize,
+    stands: impl Fn(usize) -> Option<(usize, &'a [i64])>,
+) -> Vec<(usize, usize, i64)> {
+    let brings = |u: usize| {
+        let (pc, regs) = stands(u).filter(|(pc, _)| stands(t).is_some_and(|mine| mine.0 == *pc))?;
+        match &code.threads[u].acts[pc] {
+            Act::Give { value, among, converged: true, .. } => Some((*among, eval(value, regs))),
+            _ => None,
+        }
+    };
+    let Some((among, _)) = brings(t) else { return Vec::new() };
+    let mates = code.members(code.group(t, among), among).iter().enumerate();
+    mates.filter_map(|(rank, &u)| Some((u, rank, brings(u)?.1))).collect()
 }
 
 /// Whether a mask names the thread of that rank in its group.

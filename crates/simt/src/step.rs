@@ -17,7 +17,7 @@ use super::code::{Access, Act, Code, Fence, Place, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
-use super::meetings::{meetings, names_itself};
+use super::meetings::{beside, meetings, names_itself};
 use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
 use super::state::{State, Status, Thread, threads};
@@ -378,6 +378,25 @@ impl<B: Backend> Machine<'_, B> {
                     }
                 }
             }
+            Act::Give { converged: true, .. } => {
+                let stands = |u: usize| {
+                    let other = &state.threads[u];
+                    (other.status == Status::Running).then_some((other.pc, other.regs.as_slice()))
+                };
+                let mut group = beside(code, t, stands);
+                if group.len() > 1 && cx.chooser.choose(2) == 1 {
+                    group.retain(|one| one.0 == t);
+                }
+                let all = group.iter().fold(0, |all, one| all | one.2);
+                for &(u, rank, _) in &group {
+                    state.threads[u].brought = vec![0; i64::BITS as usize];
+                    state.threads[u].brought[rank] = all;
+                }
+                for &(u, ..) in group.iter().filter(|one| one.0 != t) {
+                    self.go(state, u, next, woken);
+                    woken.push(u);
+                }
+            }
             Act::Give { among, lanes, .. } => {
                 if !names_itself(code, t, *among, eval(lanes, &thread.regs)) {
                     return Err(fault(
@@ -544,6 +563,8 @@ impl<B: Backend> Machine<'_, B> {
             || match &self.code.threads[t].acts[state.threads[t].pc] {
                 Act::Assign { .. } | Act::Branch { .. } | Act::Take { .. } => true,
                 Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
+                // Who is there depends on who came before.
+                Act::Give { converged: true, .. } => false,
                 Act::Give { .. } => true,
                 // Of a CTA's, the first one counts.
                 Act::Mark { mark: Fence::Trigger, .. } => false,

@@ -96,6 +96,9 @@ pub enum Reason {
     /// A term takes too many values, where they have to be listed; the first instruction that needs it.
     #[error("too many values: {}", many(.0))]
     TooManyValues(Option<Place>),
+    /// What atomics add to one location is worked out as a whole, which rests on all axioms; one of them.
+    #[error("what {} and others add up is worked out only where all axioms hold, so which of them it takes is not known", .0)]
+    AddedUp(Place),
     /// More outcomes than anybody would read.
     #[error("too many outcomes: there are more than {0}")]
     TooManyOutcomes(usize),

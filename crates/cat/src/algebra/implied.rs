@@ -11,7 +11,7 @@
 
 use super::Values;
 use super::bounds::{Bound, Bounds};
-use crate::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Test};
+use crate::model::ir::{Kind, Model, NodeId, NodeOp, Test};
 use crate::rel::{EventSet, Rel};
 
 /// What is said of one relation.
@@ -23,18 +23,19 @@ pub struct Said {
     pub always: Option<Rel>,
 }
 
-/// What it says of the free relations that a test of a node succeeds, given bounds of all nodes that this one rests on. `free`: as
-/// [`rests_on_free`] has it.
+/// What it says that a test of a node succeeds, given bounds of all nodes that this one rests on: `hear` is told of each of these that
+/// depends on a free relation, and of these relations themselves. `free`: as [`rests_on_free`] has it.
 pub fn implied(
     model: &Model,
     free: &[bool],
     algebra: &Bounds,
     values: &Values<Bounds>,
     (test, node): (Test, NodeId),
-) -> Vec<(FreeId, Said)> {
+    hear: &mut dyn FnMut(NodeId, &Said),
+) {
     let top = node.index();
     if model.nodes[top].kind == Kind::Set {
-        return Vec::new();
+        return;
     }
     let rel = |id: NodeId| values[id.index()].as_deref().expect("bounds were computed").rel();
     let identity = || Rel::identity_on(&algebra.may);
@@ -45,7 +46,6 @@ pub fn implied(
     };
     let mut said: Vec<Said> = vec![Said::default(); top + 1];
     said[top].never = Some(first);
-    let mut of_free = Vec::new();
     for id in (0..=top).rev() {
         let Said { never, always } = std::mem::take(&mut said[id]);
         let node = NodeId(id as u32);
@@ -57,6 +57,9 @@ pub fn implied(
         // Of what is known nothing is news; where it contradicts the axiom, there is no execution.
         let never = news(never.map(|never| never.restricted(&algebra.may).and(&bound.may).minus(&bound.must)));
         let always = news(always.map(|always| always.restricted(&algebra.may).minus(&bound.must)));
+        let here = Said { never, always };
+        hear(node, &here);
+        let Said { never, always } = here;
         let mut say = |id: NodeId, never: Option<Rel>, always: Option<Rel>| {
             if free[id.index()] {
                 let Said { never: old_never, always: old_always } = &mut said[id.index()];
@@ -65,7 +68,6 @@ pub fn implied(
             }
         };
         match model.node(node).op {
-            NodeOp::Free(f) => of_free.push((f, Said { never, always })),
             NodeOp::Union(a, b) => {
                 let only = |other: NodeId| always.clone().map(|always| always.minus(&rel(other).may));
                 let (of_a, of_b) = (only(b), only(a));
@@ -106,7 +108,6 @@ pub fn implied(
             _ => {}
         }
     }
-    of_free
 }
 
 /// The pairs that, followed by one of `behind`, are one of `pairs`.

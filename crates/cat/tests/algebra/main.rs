@@ -17,7 +17,7 @@ use cat::algebra::bits::Bits;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Gates, Lit};
-use cat::algebra::implied::{implied, rests_on_free};
+use cat::algebra::implied::{Said, implied, rests_on_free};
 use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, needed};
 use cat::model::ir::{Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::{BaseId, Signature};
@@ -301,13 +301,16 @@ fn what_is_implied_holds(model: &Model, rng: &mut TestRng, said_of: &Cell<usize>
         .collect();
     for (i, node) in model.nodes.iter().enumerate() {
         for test in tests(node.kind) {
-            let all_said = implied(model, &rests_on_free(model), &algebra, &bounds, (test, NodeId(i as u32)));
+            let mut all_said = Vec::new();
+            let mut hear = |node: NodeId, said: &Said| all_said.push((node.index(), said.clone()));
+            implied(model, &rests_on_free(model), &algebra, &bounds, (test, NodeId(i as u32)), &mut hear);
             for ((naive, exact), candidate) in &completions {
                 if !naive.holds(test, &get(exact, i)) {
                     continue;
                 }
                 for (f, said) in &all_said {
-                    let pairs = candidate.pairs(&candidate.free[f.0 as usize]);
+                    let value = get(exact, *f);
+                    let pairs = value.rel();
                     let executed = |&(a, b): &(usize, usize)| candidate.executed[a] && candidate.executed[b];
                     for pair in said.never.iter().flat_map(Rel::iter).filter(executed) {
                         prop_assert!(!pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is never in {f:?}");

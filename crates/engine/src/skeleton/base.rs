@@ -294,13 +294,14 @@ pub(super) fn location<K: PartialEq>(
     let n = sk.len();
     let mut rel = BaseRel::fixed(Rel::empty(n));
     let accesses: Vec<usize> = (0..n).filter(|&i| sk.events[i].addr.is_some()).collect();
-    // The condition that an access is to a cell, made once per pair of access and cell.
+    // The condition that an access is to a cell, made once per pair of access and cell; those of one cell after another, so that they stand
+    // side by side in diagrams: that two accesses are to one of many cells would take exponentially many nodes else.
+    let of_access = |&i: &usize| domains.cells[i].iter().map(move |&c| (c, i));
+    let mut pairs: Vec<(CellId, usize)> = accesses.iter().flat_map(of_access).collect();
+    pairs.sort_unstable();
     let mut at: FxHashMap<(usize, u32), Cond> = FxHashMap::default();
-    for &i in &accesses {
-        for &c in &domains.cells[i] {
-            let cond = is_at(sk, i, c);
-            at.insert((i, c.0), cond);
-        }
+    for (c, i) in pairs {
+        at.insert((i, c.0), is_at(sk, i, c));
     }
     for &i in &accesses {
         for &j in &accesses {

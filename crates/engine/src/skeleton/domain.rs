@@ -15,13 +15,16 @@ use super::images::{Image, Images, Stuck};
 use super::needed::Needed;
 use super::pool::{Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
-use cat::rel::Rel;
+use cat::rel::{EventId, EventSet, Rel};
 use program::BinOp;
 use program::memory::CellId;
 use verdict::Reason;
 
 /// At most this many values of one term are listed.
 pub(super) const MAX_VALUES: usize = 1024;
+
+/// For so many rounds nobody asks which values may depend on themselves.
+const PATIENT_ROUNDS: usize = 4;
 
 /// A sorted set of values.
 pub type Values = Vec<i64>;
@@ -76,6 +79,7 @@ impl Domains {
             updated.map_err(|why| stuck(sk, why))
         };
         let rounds = reads.len() + 1;
+        let mut knots: Vec<Knot> = Vec::new();
         // What is known of reads, terms and cells only grows: after the first round, what a read can return is what it could,
         // and what follows from a change.
         let (mut stale, mut moved) = (vec![true; n], vec![true; n]);
@@ -87,35 +91,63 @@ impl Domains {
                     (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr)?;
                 }
             }
+            if round == PATIENT_ROUNDS {
+                knots = self_dependent(sk, &may).into_iter().map(|events| Knot::new(n, &events, &reads)).collect();
+            }
+            for knot in &mut knots {
+                let entered = |&(from, to, _): &(EventId, EventId, Cond)| {
+                    !knot.events.has(from.index()) && knot.events.has(to.index()) && stale[from.index()]
+                };
+                let outside = |r: usize| {
+                    let written = |w: usize| moved[w] || d.images.changed[Pool::term_index(sk.seen(w))];
+                    writes
+                        .iter()
+                        .any(|&w| !knot.events.has(w) && written(w) && may(w, r) && d.may_overlap(sk, r, w))
+                };
+                let fed = knot.reads.iter().any(|&r| moved[r] || outside(r)) || sk.flow.iter().any(entered);
+                knot.rounds = if fed { 0 } else { knot.rounds + 1 };
+                // Of what has a beginning in what entered it, all has gone round by then.
+                let done = knot.rounds > knot.reads.len();
+                knot.again = std::mem::replace(&mut knot.is_done, done) && !done;
+                knot.goes_on &= !knot.again;
+            }
             let mut changed = false;
             stale.fill(false);
             for &r in &reads {
                 if stop::late(deadline) {
                     return Err(Reason::Time);
                 }
+                let knot = knots.iter_mut().find(|knot| knot.events.has(r));
+                let again = knot.as_ref().is_some_and(|knot| knot.again);
                 // Once they are not listed, nothing can be added.
                 let Some(known) = &mut of_read[r] else { continue };
                 let before = known.len();
                 if d.may_fault[r] {
                     known.insert(0);
                 }
-                let value = |w: usize| sk.events[w].value.expect("writes have values");
-                let news = |w: usize| moved[r] || moved[w] || d.images.changed[Pool::term_index(value(w))];
+                let value = |w: usize| sk.seen(w);
+                let news =
+                    |w: usize| again || moved[r] || moved[w] || d.images.changed[Pool::term_index(value(w))];
+                let ty = sk.events[r].ty;
                 let sources = writes.iter().filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
-                let listed = sources.map(|&w| d.of(value(w))).all(|values| {
-                    let ty = sk.events[r].ty;
-                    values.inspect(|all| known.extend(all.iter().map(|&v| ty.wrap(v)))).is_some()
-                });
+                let mut sources = sources.map(|&w| d.of(value(w)));
+                if let Some(knot) = knot.filter(|knot| knot.is_done) {
+                    let lacks = |all: &Values| all.iter().any(|&v| !known.contains(&ty.wrap(v)));
+                    knot.goes_on |= sources.any(|values| values.is_none_or(lacks));
+                    continue;
+                }
+                let listed = sources
+                    .all(|values| values.inspect(|all| known.extend(all.iter().map(|&v| ty.wrap(v)))).is_some());
                 stale[r] = !listed || known.len() > before;
                 changed |= stale[r];
                 if !listed || known.len() > MAX_VALUES {
                     of_read[r] = None;
                 }
             }
-            if !changed {
+            if !changed && knots.iter().all(|knot| !knot.goes_on) {
                 break;
             }
-            if round >= rounds {
+            if !changed || round >= rounds {
                 // What has a beginning was reached by now. A value that depends on itself through shifts by constants
                 // alone contradicts itself, or is any value at all, and then the seeds stand for it.
                 d.open = !shifting;
@@ -158,6 +190,28 @@ impl Domains {
             }
         }
         Ok((cells, fault))
+    }
+}
+
+/// Accesses whose values may depend on themselves through what other threads write, as those of a counter do. Of what enters it, a
+/// value travels through each read at most once.
+struct Knot {
+    events: EventSet,
+    reads: Vec<usize>,
+    /// Rounds of propagation since something entered that is new.
+    rounds: usize,
+    /// Whether there were enough; it was so before, and is no more; or values would go on and on.
+    is_done: bool,
+    again: bool,
+    goes_on: bool,
+}
+
+impl Knot {
+    fn new(n: usize, events: &[usize], reads: &[usize]) -> Knot {
+        let reads = reads.iter().copied().filter(|r| events.contains(r)).collect();
+        let mut set = EventSet::empty(n);
+        events.iter().for_each(|&e| set.insert(e));
+        Knot { events: set, reads, rounds: 0, is_done: false, again: false, goes_on: false }
     }
 }
 

@@ -7,6 +7,7 @@ use program::litmus::Observable;
 use program::memory::{CellId, Memory};
 use program::options::Options;
 use program::{EventKind, Program, ThreadId, Ty};
+use rustc_hash::FxHashMap;
 use verdict::Place;
 
 use super::event::Event;
@@ -70,10 +71,14 @@ pub struct Skeleton {
     pub final_regs: Vec<Vec<TermId>>,
     /// What holds in every execution, whatever the model.
     pub constraints: Vec<Cond>,
+    /// When a thread waits for some of its group that do not come, with its place.
+    pub unmet: Vec<(Cond, Place)>,
     /// Order in time that barriers impose; with program order it must be acyclic.
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
+    /// By write of an atomic: what it is taken to write, where that is the sum of several ([`crate::sums`]).
+    pub(crate) sums: FxHashMap<usize, TermId>,
     /// The write halves of operations on mbarrier objects, each with the phase in which it falls, and the one after it.
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,
     pub(super) order: Rel,
@@ -127,6 +132,17 @@ impl Skeleton {
         self.cell(event, address).map(|c| self.memory.cell(c).memory)
     }
 
+    /// What a read of a write returns.
+    pub(crate) fn seen(&self, write: usize) -> TermId {
+        self.sums.get(&write).copied().unwrap_or_else(|| self.events[write].value.expect("writes have values"))
+    }
+
+    /// What an observable shows, if it is a register.
+    pub(crate) fn observed_register(&self, observable: Observable) -> Option<TermId> {
+        let Observable::Reg(t, r) = observable else { return None };
+        Some(self.final_regs[usize::from(t.0)][usize::from(r.0)])
+    }
+
     /// The event of the first cell of an access; of other events, the event itself.
     pub fn first_part(&self, event: usize) -> usize {
         event - usize::from(self.events[event].part)
@@ -140,13 +156,13 @@ impl Skeleton {
 
     /// Conditions and terms on which it depends which events execute, what they access, and how they are related; not the
     /// values that are written, and not those of registers at the end.
-    pub(super) fn decisive(&self) -> (Vec<Cond>, Vec<TermId>) {
+    pub(crate) fn decisive(&self) -> (Vec<Cond>, Vec<TermId>) {
         // Every field is named, so that a new one is thought of.
         #[rustfmt::skip]
         let Skeleton {
-            events, done, complete, cut, cuts, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
+            events, done, complete, cut, cuts, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
             unlike_count, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
-            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _,
+            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _,
             rmw: _, order: _, progress,
         } = self;
         let edges = [
@@ -168,7 +184,9 @@ impl Skeleton {
         ];
         let guards = events.iter().map(|e| e.guard);
         let mut conds: Vec<Cond> = guards.chain(done.iter().copied()).chain([*complete, *cut]).collect();
-        conds.extend(cuts.iter().map(|of| of.0).chain(constraints.iter().copied()));
+        conds.extend(
+            cuts.iter().map(|of| of.0).chain(unmet.iter().map(|of| of.0)).chain(constraints.iter().copied()),
+        );
         conds.extend(edges.into_iter().flatten().map(|edge| edge.2));
         let mut terms: Vec<TermId> = events.iter().filter_map(|e| e.addr).collect();
         terms.extend(phases.iter().flat_map(|&(_, now, next)| [now, next]));

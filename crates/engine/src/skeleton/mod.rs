@@ -136,6 +136,8 @@ impl Skeleton {
             barrier_order: barriers.order,
             phases: phases(&mut out),
             rmw: out.rmw,
+            unmet: out.unmet,
+            sums: Default::default(),
             order: program_order(&program, &out.events),
             progress,
             syncbar: barriers.sync,

@@ -281,11 +281,16 @@ impl Pool {
             _ => {}
         }
         // A choice between constants stays one: keeps conditions on it exact.
-        if let (Term::Ite(c, x, y), Some(_)) = (self.term(a), cb) {
+        let of_choice = match (self.term(a), self.term(b)) {
+            (Term::Ite(c, x, y), Term::Const(_)) => Some((c, [(x, b), (y, b)])),
+            (Term::Const(_), Term::Ite(c, x, y)) => Some((c, [(a, x), (a, y)])),
+            _ => None,
+        };
+        if let Some((c, ways)) = of_choice {
             if let Some(&known) = self.bin_memo.get(&(op, ty, a, b)) {
                 return known;
             }
-            let (x, y) = (self.bin(op, ty, x, b), self.bin(op, ty, y, b));
+            let [x, y] = ways.map(|(a, b)| self.bin(op, ty, a, b));
             let result = self.ite(c, x, y);
             self.bin_memo.insert((op, ty, a, b), result);
             return result;
@@ -595,7 +600,7 @@ impl Pool {
     }
 
     /// The terms that a condition compares; what else it depends on are choices.
-    pub(super) fn compared(&self, c: Cond) -> impl Iterator<Item = TermId> + '_ {
+    pub(crate) fn compared(&self, c: Cond) -> impl Iterator<Item = TermId> + '_ {
         let of = |atom: AtomId| match self.atom(atom) {
             Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => Some([a, b]),
             Atom::Choice(_) => None,
@@ -604,7 +609,7 @@ impl Pool {
     }
 
     /// The terms that a term is made of, those that its condition compares included.
-    pub(super) fn parts(&self, t: TermId) -> Vec<TermId> {
+    pub(crate) fn parts(&self, t: TermId) -> Vec<TermId> {
         match self.term(t) {
             Term::Const(_) | Term::Read(_) => Vec::new(),
             Term::Cast(_, a) => vec![a],

@@ -13,7 +13,7 @@ use program::host::QueryId;
 use program::{Scope, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use verdict::Reason;
+use verdict::{Place, Reason};
 
 /// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where it is, and whether it
 /// waits to arrive.
@@ -174,6 +174,8 @@ pub(super) struct Unrolled {
     pub(super) meetings: Vec<Met>,
     /// Where a thread waits for lanes of its warp of which it is not known that they come.
     pub(super) apart: Option<Reason>,
+    /// When a thread waits for some that do not come, with its place.
+    pub(super) unmet: Vec<(Cond, Place)>,
 }
 
 impl Unrolled {

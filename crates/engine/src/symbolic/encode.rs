@@ -169,17 +169,14 @@ impl Encoding<'_> {
     pub(super) fn observable(&mut self, o: Observable) -> Value {
         let task = self.task.clone();
         let sk = &task.sk;
-        if let Observable::Reg(t, r) = o {
-            return self.value(sk.final_regs[t.0 as usize][r.0 as usize]);
+        if let Some(register) = sk.observed_register(o) {
+            return self.value(register);
         }
         let cell = sk.observed_cell(o);
         let Some((_, last)) = self.finals.iter().find(|last| Some(last.0) == cell).cloned() else {
             return Value::constant(0);
         };
-        let values: Vec<(Value, Lit)> = last
-            .into_iter()
-            .map(|(w, fin)| (self.value(sk.events[w].value.expect("writes have values")), fin))
-            .collect();
+        let values: Vec<(Value, Lit)> = last.into_iter().map(|(w, fin)| (self.value(sk.seen(w)), fin)).collect();
         let gates = &mut self.gates;
         if values.iter().all(|(value, _)| matches!(value, Value::Cases(_))) {
             let mut list = Vec::new();

@@ -73,7 +73,7 @@ impl Encoding<'_> {
                         self.clauses.push(vec![!lit, !reads, d]);
                     }
                 }
-                let theirs = self.value(sk.events[w].value.expect("writes have values"));
+                let theirs = self.value(sk.seen(w));
                 for same in same_value(&mut self.gates, &mine, &theirs, sk.events[r].ty) {
                     self.clauses.push([vec![!lit, !reads], same].concat());
                 }

@@ -31,7 +31,10 @@ impl<'a> Session<'a> {
             .entry(bound)
             .or_insert_with(|| {
                 let task = Task::build(Purpose::Outcomes, test, model, set, bound, thin_air, deadline.0);
-                task.map(|task| Prepared::new(Task { detail, ..task }))
+                task.map(|mut task| {
+                    task.detail = detail;
+                    Prepared::new(task)
+                })
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -86,6 +89,8 @@ impl<'a> Session<'a> {
             Query { complete: false, require: task.fault, no_fault: false, ..Query::complete(task.model) };
         if task.fault != Cond::FALSE
             && let Some(found) = self.ask(bound, &query, deadline).0.found()?
+            // Whom a thread does not meet may come with a larger bound.
+            && (task.sk.unmet.is_empty() || !witness::is_cut(task, &found.0))
         {
             return Err(Halt::Undecided(witness::astray(task, &found.0)));
         }
@@ -137,18 +142,8 @@ impl<'a> Session<'a> {
         if !self.explain {
             return;
         }
-        let mut query = query.clone();
-        // Without the axiom that excludes them, values out of thin air count.
-        let mut wider = Session { thin_air: true, ..self.fresh() };
         let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
-        let asker = match wider.prepare(bound, deadline) {
-            Ok(prepared) => {
-                query.no_fault |= prepared.task.fault != Cond::FALSE;
-                &mut wider
-            }
-            Err(_) => &mut *self,
-        };
-        let unlisted = asker.prepare(bound, deadline).ok().and_then(|prepared| prepared.task.unlisted.clone());
+        let unlisted = self.prepare(bound, deadline).ok().and_then(|prepared| prepared.task.unlisted.clone());
         if unlisted.is_some() {
             // What there is without one of them is not known.
             if explanations {
@@ -156,6 +151,16 @@ impl<'a> Session<'a> {
             }
             return;
         }
+        let mut query = query.clone();
+        // Without the axiom that excludes them, values out of thin air count.
+        let mut wider = Session { thin_air: true, ..self.fresh() };
+        let asker = match wider.prepare(bound, deadline) {
+            Ok(prepared) => {
+                query.no_fault |= prepared.task.fault != Cond::FALSE;
+                &mut wider
+            }
+            Err(_) => &mut *self,
+        };
         for i in 0..query.axioms.len() {
             query.axioms[i] = false;
             if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {

@@ -8,8 +8,8 @@
 //!   shuffle reads, by its `c` operand; what is undefined.
 //!
 //! # Where we differ
-//! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come to, to the next label or branch:
-//!   `activemask` has no value elsewhere.
+//! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come to, to the next label or branch.
+//!   Elsewhere, `activemask` has any set of those that come to it, of which each has the same one.
 //! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may be meant, and chooses.
 //! - What the ISA leaves undefined, a lane outside of its own mask and a value of a lane that does not come, meets nobody.
 
@@ -40,20 +40,23 @@ pub(super) const ROWS: &[Row] = &[
         "activemask",
         "`activemask.b32 d`",
         "the lanes that are converged, as a set of bits: all of the warp, in front of labels and branches, or between these and behind a \
-         barrier of the CTA",
+         barrier of the CTA; elsewhere, any of those that come here, outside of loops",
         &[B32],
         &[Role::Dst],
         |e, c| {
             let threads = e.env.warp.of;
-            if threads > 32 || threads > 1 && !e.converged {
-                e.error("unsupported-mask", c.opcode.clone(), "which lanes are active here is not known", |d| {
-                    d.label("expected it behind the start or a `bar.sync`, with no label and no branch between")
-                        .note("of the lanes that come here, the hardware may run any together: `activemask` does not say which took the branch")
-                        .help("let all lanes vote in front of the branch, and use that mask behind it: `vote.sync.ballot.b32 %m, %p, 0xffffffff`, in CUDA C++ `__ballot_sync`")
-                });
-                return;
+            let all = Lanes::new(Scope::Warp, e.env.warp, int(e.env.warp.all()));
+            if threads > 32 {
+                return too_many_lanes(e, c);
             }
-            put(e, c, 0, int(e.env.warp.all()));
+            if threads == 1 || e.converged {
+                return put(e, c, 0, all.mask);
+            }
+            let value = int(1 << all.seat.rank);
+            e.push(Op::Give { value, among: Scope::Warp, lanes: all.mask.clone(), converged: true });
+            if let Some(set) = taken(e, c, all.seat.rank, Ty::U32) {
+                put(e, c, 0, Expr::Reg(set));
+            }
         },
     )
     .result(ResultTy::U32),
@@ -245,7 +248,7 @@ impl Lanes {
             Expr::Const(_) => self.mask.clone(),
             defined => Expr::Select(defined.into(), self.mask.clone().into(), int(0).into()),
         };
-        Op::Give { value, among: self.among, lanes }
+        Op::Give { value, among: self.among, lanes, converged: false }
     }
 }
 
@@ -396,9 +399,7 @@ fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Lanes> {
     let threads = e.env.warp.of;
     if threads > 32 {
-        e.error("unsupported-mask", c.opcode.clone(), "a warp has at most 32 lanes", |d| {
-            d.label(format!("this one has {threads}"))
-        });
+        too_many_lanes(e, c);
         return None;
     }
     let lanes = Lanes::new(Scope::Warp, e.env.warp, c.expr(operand));
@@ -409,6 +410,13 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<La
         return None;
     }
     Some(lanes)
+}
+
+fn too_many_lanes(e: &mut Emit<'_, '_>, c: &Call) {
+    let threads = e.env.warp.of;
+    e.error("unsupported-mask", c.opcode.clone(), "a warp has at most 32 lanes", |d| {
+        d.label(format!("this one has {threads}"))
+    });
 }
 
 /// Meets the lanes that an operand names, with a value; what each of them brings.

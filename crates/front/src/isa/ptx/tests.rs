@@ -391,11 +391,11 @@ fn lanes_meet_by_masks() {
     wrong("elect.sync r1|p, 0x70", "unsupported-mask");
     ok("activemask.b32 r1");
     ok("L: mov.u32 r2, 1; bar.sync 0; activemask.b32 r1");
-    wrong("L: activemask.b32 r1", "unsupported-mask");
+    ok("L: activemask.b32 r1");
     ok("L: barrier.sync.aligned 0; activemask.b32 r1");
-    wrong("L: barrier.sync 0; activemask.b32 r1", "unsupported-mask");
-    wrong("setp.eq.u32 p, r0, 3; @p bra L; activemask.b32 r1; L: mov.u32 r2, 1", "unsupported-mask");
-    wrong("L: bar.sync 0, 64; activemask.b32 r1", "unsupported-mask");
+    ok("L: barrier.sync 0; activemask.b32 r1");
+    ok("setp.eq.u32 p, r0, 3; @p bra L; activemask.b32 r1; L: mov.u32 r2, 1");
+    ok("L: bar.sync 0, 64; activemask.b32 r1");
 }
 
 #[test]

@@ -1,0 +1,352 @@
+//! Sums: what atomics add to one location, in whatever order, where nothing else reads what some of them have made of it.
+//!
+//! Atomics write as many values as their operands have sums in part; but what reads the location behind all of them reads one. So
+//! that nobody has to list the others, each of these writes is taken for one of the whole sum ([`Skeleton::seen`]). That is what is
+//! read of the last of them; of the others, only atomics that add to it read, and of what these return nothing depends.
+//!
+//! # Invariants
+//! - The axioms, as far as they are known beforehand, exclude every execution in which it would be another value: coherence is total
+//!   on these writes, each atomic reads what stands directly before its write, and who else reads one of them comes before none.
+//! - An execution that leaves the engines has the values that these atomics really return ([`settled`]).
+//!
+//! [`Skeleton::seen`]: crate::skeleton::Skeleton
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::bounds::{BoundLeaves, TaskBounds};
+use crate::eval::Eval;
+use crate::execution::Execution;
+use crate::skeleton::base::Base;
+use crate::skeleton::pool::{Term, TermId};
+use crate::skeleton::{Cond, Pool, Skeleton};
+use crate::task::Task;
+use cat::algebra::bounds::{Bound, Bounds, Truth};
+use cat::algebra::{Value, Values, empty, interpret, needed_unless};
+use cat::model::ir::{FreeId, NodeId, NodeOp};
+use cat::rel::{EventSet, Rel};
+use program::BinOp;
+use program::litmus::observables;
+use program::memory::CellId;
+use verdict::Place;
+
+/// Where so many values are listed for what atomics write, as sums in part or not, they are not any more.
+const MANY_VALUES: usize = 64;
+
+/// Atomics that add to one location.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    /// The write that they start from.
+    start: usize,
+    /// Both halves of each.
+    members: Vec<(usize, usize)>,
+}
+
+impl Sum {
+    /// The instruction of one of them.
+    pub(crate) fn place(&self, sk: &Skeleton) -> Option<Place> {
+        sk.place(self.members[0].1)
+    }
+
+    /// What the location holds behind all of them.
+    pub(crate) fn seen(&self, sk: &mut Skeleton) -> Vec<(usize, TermId)> {
+        let mut sum = sk.events[self.start].value.expect("writes have values");
+        for &(r, w) in &self.members {
+            if let Some(Added::By(op, operand)) = added(sk, r, w) {
+                let (ty, guard) = (sk.events[w].ty, sk.events[w].guard);
+                let more = sk.pool.bin(op, ty, sum, operand);
+                sum = sk.pool.ite(guard, more, sum);
+            }
+        }
+        self.members.iter().map(|&(_, w)| (w, sum)).collect()
+    }
+}
+
+/// What an atomic makes of what it reads.
+enum Added {
+    /// Nothing else.
+    Nothing,
+    /// The other operand of an operation to which order does not matter.
+    By(BinOp, TermId),
+}
+
+fn added(sk: &Skeleton, r: usize, w: usize) -> Option<Added> {
+    let (read, value) = (sk.events[r].value?, sk.events[w].value?);
+    match sk.pool.term(value) {
+        _ if value == read => Some(Added::Nothing),
+        Term::Cast(_, a) if a == read => Some(Added::Nothing),
+        Term::Bin(op, ty, a, b) if op.is_free_of_order() && ty == sk.events[w].ty => {
+            match (a == read, b == read) {
+                (true, false) => Some(Added::By(op, b)),
+                (false, true) => Some(Added::By(op, a)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Atomics that add to one cell.
+#[derive(Default)]
+struct Adders {
+    /// The operation, and whether it is signed, once one is known.
+    operation: Option<(BinOp, bool)>,
+    /// Whether there are several.
+    differ: bool,
+    members: Vec<(usize, usize)>,
+}
+
+/// Atomics that may be parts of sums, by cell: nothing but what they write depends on what they return.
+fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
+    let sk = &task.sk;
+    let halves = sk.rmw.iter().map(|&(r, w)| (r.index(), w.index()));
+    let found: FxHashMap<usize, (usize, CellId, Added)> = halves
+        .filter_map(|(r, w)| {
+            let cell = surely_at(task, w).filter(|_| surely_at(task, r) == surely_at(task, w))?;
+            Some((w, (r, cell, added(sk, r, w).filter(|_| sk.events[w].parts == 1)?)))
+        })
+        .collect();
+    let (conds, mut open) = sk.decisive();
+    open.extend(conds.into_iter().flat_map(|cond| sk.pool.compared(cond)));
+    let written = (0..sk.len()).filter(|&e| sk.events[e].is_write());
+    open.extend(written.filter_map(|w| match found.get(&w) {
+        Some((.., Added::By(_, operand))) => Some(*operand),
+        Some((.., Added::Nothing)) => None,
+        None => sk.events[w].value,
+    }));
+    let asked = [task.test.observables(), observables(&task.test.filter, &[])].concat();
+    open.extend(asked.into_iter().filter_map(|observable| sk.observed_register(observable)));
+    let mut used = vec![false; sk.len()];
+    let mut seen = vec![false; sk.pool.term_count()];
+    while let Some(t) = open.pop() {
+        if std::mem::replace(&mut seen[Pool::term_index(t)], true) {
+            continue;
+        }
+        match sk.pool.term(t) {
+            Term::Read(e) => used[e.index()] = true,
+            _ => open.extend(sk.pool.parts(t)),
+        }
+    }
+    let mut by_cell: FxHashMap<CellId, Adders> = FxHashMap::default();
+    for (&w, (r, cell, added)) in found.iter().filter(|(_, (r, ..))| !used[*r]) {
+        let adders = by_cell.entry(*cell).or_default();
+        if let Added::By(op, _) = added {
+            let this = (*op, sk.events[w].ty.signed);
+            adders.differ |= *adders.operation.get_or_insert(this) != this;
+        }
+        adders.members.push((*r, w));
+    }
+    let mut candidates: Vec<_> = by_cell.into_values().filter(|of| !of.differ).map(|of| of.members).collect();
+    candidates.iter_mut().for_each(|members| members.sort_unstable());
+    candidates.sort_unstable();
+    candidates
+}
+
+/// The memory that an access is to in all executions in which it executes.
+fn surely_at(task: &Task<'_>, e: usize) -> Option<CellId> {
+    let cells = &task.domains.cells[e];
+    let one = cells.first().filter(|_| cells.len() == 1 && !task.domains.may_fault[e])?;
+    Some(task.sk.memory.cell(*one).memory)
+}
+
+/// Whether it is worthwhile to look for sums: many values are listed.
+pub(crate) fn are_large(task: &Task<'_>) -> bool {
+    let listed = |(_, w): &(usize, usize)| {
+        let value = task.sk.events[*w].value.expect("writes have values");
+        task.domains.of(value).map_or(MANY_VALUES, Vec::len)
+    };
+    let several = |members: &Vec<(usize, usize)>| members.len() > 1;
+    candidates(task).iter().filter(|members| several(members)).flatten().map(listed).sum::<usize>() >= MANY_VALUES
+}
+
+/// The sums of a task.
+pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
+    let model = task.model;
+    let Some(from_reads) = bounds.node_of_from_reads() else { return Vec::new() };
+    let source = &bounds.free[model.values.0 as usize].may;
+    let mut excluded = Excluded::new(task, bounds, from_reads);
+    let mut sums = Vec::new();
+    for all in candidates(task) {
+        let mut by_start: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        for &(r, w) in &all {
+            let mut starts = (0..task.sk.len()).filter(|&s| source.has(s, r) && all.iter().all(|m| m.1 != s));
+            if let (Some(start), None) = (starts.next(), starts.next()) {
+                by_start.entry(start).or_default().push((r, w));
+            }
+        }
+        let sum = |(start, members)| Sum { start, members };
+        let whole = |sum: &Sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum);
+        sums.extend(by_start.into_iter().map(sum).filter(whole));
+    }
+    // What is added up first is not seen by what starts from it.
+    let of_another = |sums: &[Sum], start: usize| sums.iter().flat_map(|sum| &sum.members).any(|m| m.1 == start);
+    let all = sums.clone();
+    sums.retain(|sum| !of_another(&all, sum.start));
+    sums
+}
+
+/// Whether all executions in which the axioms hold are of the kind that the module's head describes.
+fn is_whole(task: &Task<'_>, bounds: &TaskBounds, excluded: &mut Excluded<'_, '_>, sum: &Sum) -> bool {
+    let (sk, model) = (&task.sk, task.model);
+    let [values, finals] = [model.values, model.finals];
+    let [source, co] = [values, finals].map(|f| &bounds.free[f.0 as usize]);
+    let covered = model.free[finals.0 as usize].covering.and_then(|node| bounds.values[node.index()].as_deref());
+    let total = |a: usize, b: usize| co.must.has(a, b) || covered.is_some_and(|c| c.rel().must.has(a, b));
+    let Sum { start, members } = sum;
+    let is_member = |e: usize| members.iter().any(|&(r, w)| r == e || w == e);
+    let cell = surely_at(task, members[0].1);
+    let mut events = 0..sk.len();
+    // They start from one write, which is there, and all that is written besides comes before it or behind them.
+    surely_at(task, *start) == cell
+        && sk.events[*start].guard == Cond::TRUE
+        && members.iter().all(|&(_, w)| co.must.has(*start, w))
+        && events.all(|e| {
+            let at = task.domains.cells[e].iter().any(|&c| Some(sk.memory.cell(c).memory) == cell);
+            let event = &sk.events[e];
+            if !at || is_member(e) || e == *start {
+                return true;
+            }
+            (!event.is_write() || co.must.has(e, *start) || members.iter().all(|&(_, w)| co.must.has(w, e)))
+                && (!event.is_read()
+                    || members.iter().all(|&(_, w)| !source.may.has(w, e))
+                    || members.iter().all(|&(_, w)| bounds.is_never_behind(w, e)))
+        })
+        && members.iter().all(|&(r, w)| {
+            let mut others = members.iter().filter(|&&(_, other)| other != w);
+            (0..sk.len()).all(|s| !source.may.has(s, r) || s == *start || is_member(s) && s != w)
+                && others.all(|&(other_read, other)| {
+                    let events = [r, w, other_read, other];
+                    (total(w, other) || total(other, w))
+                        // Another one between the halves of an atomic.
+                        && excluded.is(&events, Some((r, other)), &[(finals, (other, w))])
+                        // An atomic that reads what stands behind its write.
+                        && excluded.is(&events, None, &[(values, (other, r)), (finals, (w, other))])
+                })
+        })
+}
+
+/// What axioms exclude, whatever else there is.
+///
+/// That a few events are related in some way, is excluded if an axiom fails of these alone. There, only such axioms are asked as go on to
+/// fail where there are more events: what they test grows with them.
+struct Excluded<'x, 'a> {
+    task: &'x Task<'a>,
+    bounds: &'x TaskBounds,
+    from_reads: NodeId,
+    axioms: Vec<usize>,
+    needed: Vec<bool>,
+    /// By what is known of the events: whether it is excluded.
+    known: FxHashMap<Vec<u64>, bool>,
+}
+
+impl<'x, 'a> Excluded<'x, 'a> {
+    fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
+        let model = task.model;
+        // By node: whether a pair of it is one wherever there are more events; and whether that hangs on its two events alone.
+        let (mut grows, mut is_local) = (Vec::new(), Vec::new());
+        for (node, absent) in model.nodes.iter().zip(&task.absent) {
+            let all = |of: &[bool]| node.op.operands().all(|a| of[a.index()]);
+            let (more, local) = match node.op {
+                _ if *absent => (true, true),
+                NodeOp::Var(..) => (false, false),
+                NodeOp::Diff(a, b) => (grows[a.index()] && is_local[b.index()], all(&is_local)),
+                NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_) => (all(&grows), false),
+                _ => (all(&grows), all(&is_local)),
+            };
+            grows.push(more);
+            is_local.push(local);
+        }
+        let asked = |&i: &usize| !model.axioms[i].negated && grows[model.axioms[i].node.index()];
+        let axioms: Vec<usize> = (0..model.axioms.len()).filter(asked).collect();
+        let roots = axioms.iter().map(|&i| model.axioms[i].node);
+        let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
+        Excluded { task, bounds, from_reads, axioms, needed, known: FxHashMap::default() }
+    }
+
+    /// Whether it is excluded that these events execute, where some pairs are in free relations and one is in from-reads.
+    fn is(
+        &mut self,
+        events: &[usize],
+        from_reads: Option<(usize, usize)>,
+        free: &[(FreeId, (usize, usize))],
+    ) -> bool {
+        let key = self.key(events, from_reads, free);
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let (task, model, n) = (self.task, self.task.model, self.task.sk.len());
+        let few = EventSet::from_fn(n, |e| events.contains(&e.index()));
+        let algebra = Bounds { must: few.clone(), may: few.clone() };
+        let mut bounds: Vec<Bound<Rel>> = (self.bounds.free.iter())
+            .map(|b| Bound { must: b.must.clone().restricted(&few), may: b.may.clone().restricted(&few) })
+            .collect();
+        free.iter().for_each(|&(f, (a, b))| bounds[f.0 as usize].must.insert(a, b));
+        let possible = bounds.iter().all(|bound| bound.must.is_subset(&bound.may));
+        let mut known: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
+            .map(|(node, &absent)| absent.then(|| std::rc::Rc::new(empty(&algebra, node.kind))))
+            .collect();
+        if let Some((read, write)) = from_reads {
+            let must = Rel::from_pairs(n, [(read, write)]);
+            let may = Rel::product(&few, &few);
+            known[self.from_reads.index()] = Some(std::rc::Rc::new(Value::Rel(Bound { must, may })));
+        }
+        let open = vec![None; task.open.len()];
+        let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &bounds };
+        let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None).expect("without end");
+        let fails = |&i: &usize| {
+            let axiom = &model.axioms[i];
+            algebra.holds(axiom.test, values[axiom.node.index()].as_deref().expect("asked for")) == Truth::No
+        };
+        let excluded = !possible || self.axioms.iter().any(fails);
+        self.known.insert(key, excluded);
+        excluded
+    }
+
+    /// All that the answer depends on.
+    fn key(
+        &self,
+        events: &[usize],
+        from_reads: Option<(usize, usize)>,
+        free: &[(FreeId, (usize, usize))],
+    ) -> Vec<u64> {
+        let at = |e: usize| events.iter().position(|&other| other == e).expect("one of these") as u64;
+        let mut key = vec![from_reads.map_or(u64::MAX, |(a, b)| at(a) << 8 | at(b))];
+        key.extend(free.iter().map(|&(f, (a, b))| u64::from(f.0) << 16 | at(a) << 8 | at(b)));
+        let bits = |has: &dyn Fn(usize, usize) -> bool| {
+            let pairs = events.iter().flat_map(|&a| events.iter().map(move |&b| (a, b)));
+            pairs.fold(0, |bits, (a, b)| bits << 1 | u64::from(has(a, b)))
+        };
+        let mut bases: Vec<_> = self.task.bases.iter().collect();
+        bases.sort_unstable_by_key(|(id, _)| **id);
+        for (_, (_, base)) in bases {
+            match base {
+                Base::Set(set) => key.push(bits(&|a, b| a == b && set.has(a))),
+                Base::Rel(rel) => {
+                    let open = |a, b| rel.open.iter().any(|&(x, y, _)| (x, y) == (a, b));
+                    key.extend([bits(&|a, b| rel.fixed.has(a, b)), bits(&open)]);
+                }
+            }
+        }
+        for bound in &self.bounds.free {
+            key.extend([bits(&|a, b| bound.must.has(a, b)), bits(&|a, b| bound.may.has(a, b))]);
+        }
+        key
+    }
+}
+
+/// An execution with what the members of sums really return.
+pub(crate) fn settled(task: &Task<'_>, mut execution: Execution) -> Execution {
+    for sum in &task.sums {
+        let co = &execution.free[task.model.finals.0 as usize];
+        let mut members: Vec<_> = sum.members.iter().filter(|m| execution.executed.has(m.1)).collect();
+        members.sort_by_key(|m| sum.members.iter().filter(|other| co.has(other.1, m.1)).count());
+        let mut before = sum.start;
+        for &&(r, w) in &members {
+            let value = Eval::new(&task.sk, &execution.known()).value(before);
+            execution.reads[r] = value.map(|v| task.sk.events[r].ty.wrap(v));
+            before = w;
+        }
+    }
+    execution
+}
