@@ -143,17 +143,19 @@ impl<'a> Session<'a> {
             return;
         }
         let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
-        let unlisted = self.prepare(bound, deadline).ok().and_then(|prepared| prepared.task.unlisted.clone());
-        if unlisted.is_some() {
-            // What there is without one of them is not known.
-            if explanations {
-                answer.explanation = Some(Box::new(Explanation { given_up: unlisted, ..Explanation::default() }));
-            }
-            return;
-        }
+        let unlisted = |session: &mut Session<'_>| {
+            session.prepare(bound, deadline).ok().and_then(|prepared| prepared.task.unlisted.clone())
+        };
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session { thin_air: true, ..self.fresh() };
+        // What there is without one of them is not known where domains rest on them, of this task or of the wider one.
+        if let Some(why) = unlisted(self).or_else(|| unlisted(&mut wider)) {
+            if explanations {
+                answer.explanation = Some(Box::new(Explanation { given_up: Some(why), ..Explanation::default() }));
+            }
+            return;
+        }
         let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
                 query.no_fault |= prepared.task.fault != Cond::FALSE;
