@@ -6,7 +6,7 @@
 //! notices, whatever the reason. The quick form asks the tests that are named, and proves again what is redundant; with
 //! `FENCEPOST_LONG`, all tests of that size are asked about the clauses that nothing is said to notice, and nothing that a test
 //! notices may be proved redundant. `BLESS=1` looks for what is missing in the file, the smallest
-//! tests first.
+//! tests first; together they look for all that nothing is said to notice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,8 +19,9 @@ use fencepost::model::ir::{Axiom, Effect, Model};
 use fencepost::model::{Library, Shipped};
 use fencepost::program::Dialect;
 use fencepost::program::mapping::Mapping;
+use fencepost::program::options::Setting;
 use fencepost::skeleton::signature::{fingerprint, signature};
-use fencepost::verdict::{Answer, Verdict};
+use fencepost::verdict::{Answer, Reason, Verdict};
 use testkit::suite::{files, is_long};
 
 use crate::redundant::Prover;
@@ -125,23 +126,27 @@ fn says(model: &Model, test: &LitmusTest) -> BTreeSet<u64> {
 /// Whether an expectation of the test fails under the model.
 fn fails(case: &Case, model: &Model) -> bool {
     let Case { test, expected, .. } = case;
-    let mut session = Session::new(test, model, Engine::Auto, Limits::default(), &[]);
+    let session = |set: &[Setting]| Session::new(test, model, Engine::Auto, Limits::default(), set);
     let differs = |answer: Option<Answer>, expected: Verdict| {
-        answer.is_none_or(|answer| answer.verdict.reason().is_none() && answer.verdict != expected)
+        // Only what a model leaves to implementations is open by what it says.
+        let is_open = |reason: &Reason| !matches!(reason, Reason::ImplementationDefined { .. });
+        answer.is_none_or(|answer| !answer.verdict.reason().is_some_and(is_open) && answer.verdict != expected)
     };
-    let reachability = expected.reachability.is_some_and(|expected| {
+    let reaches = |set: &[Setting], expected: Reachability| {
         let negate = expected == Reachability::Required || test.quantifier == Quantifier::ForAll;
         let verdict = match expected {
             Reachability::Allowed => Verdict::Allowed,
             Reachability::Forbidden | Reachability::Required => Verdict::Forbidden,
         };
-        differs(Some(session.reachability(None, negate)), verdict)
-    });
+        differs(Some(session(set).reachability(None, negate)), verdict)
+    };
     let race = |racy: bool| if racy { Verdict::Racy } else { Verdict::RaceFree };
     let undefined = |undefined: bool| if undefined { Verdict::Undefined } else { Verdict::Defined };
-    reachability
-        || expected.race.is_some_and(|racy| differs(session.race(), race(racy)))
+    expected.reachability.is_some_and(|expected| reaches(&[], expected))
+        || expected.readings.iter().any(|&(reading, expected)| reaches(&[reading], expected))
+        || expected.race.is_some_and(|racy| differs(session(&[]).race(), race(racy)))
         || expected.undefined.is_some_and(|is_undefined| {
+            let mut session = session(&[]);
             let answer = session.undefined().or_else(|| session.never_undefined());
             differs(answer, undefined(is_undefined))
         })
@@ -201,7 +206,7 @@ fn noticed(name: &str) {
             });
             continue;
         }
-        if !bless && !is_long() {
+        if !is_long() && (!bless || unnoticed && named.is_none()) {
             continue;
         }
         let mut small = cases.iter().filter(|c| c.size <= LARGEST && c.says != says(&mutant, &c.test));
