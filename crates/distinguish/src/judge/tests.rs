@@ -1,14 +1,18 @@
 //! Judges held against skeletons and sessions, on random programs.
 
+use super::learnt::read;
 use super::*;
 use crate::letters::Further;
 use crate::outcome::outcomes;
 use crate::search::Found;
-use crate::shape::shapes;
+use crate::shape::{Slot, shapes};
 use cat::model::clauses::Text;
 use cat::model::{Library, Shipped, load_shipped};
-use engine::skeleton::signature::signature;
+use engine::skeleton::base::Base;
+use engine::skeleton::signature::{row, signature};
+use engine::task::Task;
 use engine::{Engine, Limits};
+use front::mapping::Mapping;
 use program::Dialect;
 use program::words::Order;
 use verdict::{Reason, Verdict};

@@ -1,0 +1,83 @@
+//! What branches and compare-exchanges leave of a program: whether it is defined is asked of all of it.
+//!
+//! # Invariants
+//! - An execution of the whole is one of exactly one cut: the one whose branches went as they did in it.
+
+use crate::outcome::Outcome;
+use crate::shape::{Kind, Shape};
+
+/// What is executed of a program if some of its branches end their threads, and some of its compare-exchanges fail.
+pub(super) struct Cut {
+    pub(super) shape: Shape,
+    /// Its instructions, as those of the whole.
+    pub(super) kept: Vec<usize>,
+    /// Of its instructions those that ask for what they read, and whether they find it: a thread goes on, an exchange writes.
+    pub(super) branches: Vec<(usize, bool)>,
+}
+
+impl Cut {
+    /// Whether all goes as it does here if this is read, where the outcome of the whole is what they ask for. Every write has
+    /// a value of its own.
+    pub(super) fn shows(&self, read: &Outcome, asked: &Outcome) -> bool {
+        self.branches.iter().all(|&(at, goes_on)| {
+            let source = read.sources[at].map(|w| self.kept[usize::from(w)]);
+            (source == asked.sources[self.kept[at]].map(usize::from)) == goes_on
+        })
+    }
+}
+
+/// The whole, and what is left of it by branches and by compare-exchanges.
+pub(super) fn cuts(shape: &Shape, branches: impl Fn(usize) -> bool, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
+    let mut all = vec![Cut { shape: Shape { threads: Vec::new() }, kept: Vec::new(), branches: Vec::new() }];
+    let mut first = 0;
+    for slots in &shape.threads {
+        let branching: Vec<usize> = (0..slots.len() - 1).filter(|i| branches(first + i)).collect();
+        let ends = branching.iter().map(|i| i + 1).chain([slots.len()]);
+        all = ends
+            .flat_map(|end| {
+                let with = |before: &Cut| {
+                    let (mut shape, mut kept) = (before.shape.clone(), before.kept.clone());
+                    let mut known = before.branches.clone();
+                    let here = branching.iter().filter(|i| **i < end);
+                    known.extend(here.map(|i| (kept.len() + i, i + 1 < end)));
+                    shape.threads.push(slots[..end].to_vec());
+                    kept.extend(first..first + end);
+                    Cut { shape, kept, branches: known }
+                };
+                all.iter().map(with).collect::<Vec<Cut>>()
+            })
+            .collect();
+        first += slots.len();
+    }
+    all.into_iter().flat_map(|cut| fail(cut, &compares)).collect()
+}
+
+/// What is executed if some of its compare-exchanges fail: they read.
+fn fail(cut: Cut, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
+    let comparing: Vec<usize> = (0..cut.kept.len()).filter(|&at| compares(cut.kept[at])).collect();
+    let mut all = vec![cut];
+    for at in comparing {
+        let with = |cut: Cut, found: bool| {
+            let Cut { mut shape, kept, mut branches } = cut;
+            if !branches.contains(&(at, found)) {
+                branches.push((at, found));
+            }
+            if !found {
+                let slots = shape.threads.iter_mut().flatten();
+                slots.skip(at).take(1).for_each(|slot| slot.kind = Kind::Read);
+            }
+            Cut { shape, kept, branches }
+        };
+        let ways = |cut: Cut| {
+            // If a thread goes on or ends with it, that is known.
+            let known = cut.branches.iter().find(|branch| branch.0 == at).map(|branch| branch.1);
+            let fits = move |found: &bool| known.is_none_or(|known| known == *found);
+            let Cut { shape, kept, branches } = cut;
+            [true, false].into_iter().filter(fits).map(move |found| {
+                with(Cut { shape: shape.clone(), kept: kept.clone(), branches: branches.clone() }, found)
+            })
+        };
+        all = all.into_iter().flat_map(ways).collect();
+    }
+    all
+}

@@ -1,0 +1,491 @@
+//! What letters mean to a model: learned once per letter, from the skeleton of a program that has them all.
+//!
+//! Programs of these letters are then put together without reading any: sets from the letters, relations from where the
+//! instructions stand.
+//!
+//! # Invariants
+//! - What is put together is what [`Task`] makes of the same program, base by base; the tests hold the two together.
+//! - A relation that is not known here is empty in such programs, or the model is refused.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::letters::{Alphabet, Name};
+use crate::reduced::{Bits, Pairs, Reduced, STANDINGS, Same, reduced};
+use crate::shape::{Shape, Slot};
+use cat::model::ir::{Effect, Model, NodeOp};
+use cat::model::signature::{BaseId, OptionValue};
+use engine::skeleton::base::Base;
+use engine::skeleton::signature::{may_raise, row};
+use engine::task::Task;
+use front::litmus;
+use front::mapping::Mapping;
+use program::EventKind;
+use program::litmus::LitmusTest;
+use program::options::Setting;
+use program::{Place, Scope};
+
+/// A model, and how it comes to judge programs of a dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Through which mapping.
+    pub mapping: Option<&'static Mapping>,
+    /// Options of the model.
+    pub set: &'a [Setting],
+    /// What was learnt of the letters, if it was.
+    pub learnt: Option<&'a Arc<Learnt>>,
+}
+
+impl<'a> Judged<'a> {
+    /// Another model in its place.
+    pub fn instead<'b>(&self, model: &'b Model) -> Judged<'b>
+    where
+        'a: 'b,
+    {
+        Judged { model, ..*self }
+    }
+
+    /// What the letters mean to it.
+    pub(crate) fn learnt(&self, alphabet: &Alphabet) -> Result<Arc<Learnt>, String> {
+        match self.learnt.filter(|learnt| learnt.options == self.model.options) {
+            Some(learnt) => Ok(Arc::clone(learnt)),
+            None => Ok(Arc::new(Learnt::new(*self, alphabet)?)),
+        }
+    }
+}
+
+/// Relations by where the events stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    ProgramOrder,
+    OneThread,
+    Apart,
+    OneLocation,
+    OneAddress,
+    Halves,
+    /// What is written depends on what is read: by an addition, or where it is tied to what the thread has read.
+    Data,
+    /// What executes depends on what is read: behind a branch, or in a compare-exchange.
+    Control,
+    /// Arrival and wait of one barrier.
+    Meeting,
+    Inclusion,
+    Group(Scope),
+    OneGpu,
+    Kernel,
+    Initial,
+    Empty,
+}
+
+/// The relations that are known by name; those that programs of letters cannot have are empty.
+const RELATIONS: &[(&str, Relation)] = &[
+    ("po", Relation::ProgramOrder),
+    ("int", Relation::OneThread),
+    ("ext", Relation::Apart),
+    ("loc", Relation::OneLocation),
+    ("vloc", Relation::OneAddress),
+    ("same-object", Relation::OneLocation),
+    ("rmw", Relation::Halves),
+    ("data", Relation::Data),
+    ("ctrl", Relation::Control),
+    ("syncbar", Relation::Meeting),
+    ("sr", Relation::Inclusion),
+    ("swarp", Relation::Group(Scope::Warp)),
+    ("ssg", Relation::Group(Scope::Warp)),
+    ("scta", Relation::Group(Scope::Cta)),
+    ("swg", Relation::Group(Scope::Cta)),
+    ("scluster", Relation::Group(Scope::Cluster)),
+    ("sqf", Relation::Group(Scope::QueueFamily)),
+    ("sgpu", Relation::Group(Scope::Gpu)),
+    ("sdv", Relation::Group(Scope::Gpu)),
+    ("one-gpu", Relation::OneGpu),
+    ("skernel", Relation::Kernel),
+    ("asw", Relation::Initial),
+];
+
+/// An event of a letter, or of a program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Event {
+    /// Its type: an initial write, or an event of a letter.
+    pub(super) ty: u16,
+    pub(super) scope: Option<Scope>,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+    /// Of a program: its thread, none of an initial write; its instruction; its location.
+    pub(super) thread: Option<u8>,
+    pub(super) slot: u8,
+    pub(super) location: Option<u8>,
+    /// By another virtual address than its own.
+    pub(super) aliased: bool,
+    /// Of an addition: what it writes depends on what it reads.
+    pub(super) adds: bool,
+    /// Of a compare-exchange: whether it writes depends on what it reads.
+    pub(super) compares: bool,
+    /// A read whose value the thread has in a register.
+    pub(super) tells: bool,
+    /// What it writes depends on all of these; or whether the thread goes on depends on what it reads.
+    pub(super) tied: bool,
+    /// Half of a barrier: it arrives, or it waits.
+    pub(super) arrives: bool,
+    pub(super) waits: bool,
+}
+
+/// What letters mean to models that ask the same of the skeleton.
+#[derive(Debug)]
+pub struct Learnt {
+    /// A program that has them all.
+    test: LitmusTest,
+    options: Vec<OptionValue>,
+    /// By letter: its events.
+    pub(super) becomes: Vec<Vec<Event>>,
+    /// By letter: what is left of it where it finds something else than it expects, if it expects something.
+    pub(super) failing: Vec<Option<usize>>,
+    pub(super) pairs: Pairs,
+    /// How two threads can be placed: which groups they share.
+    pub(super) apart: Vec<Vec<bool>>,
+    /// Base sets by type, base relations by pair; or why none is asked for.
+    pub(super) bases: BTreeMap<BaseId, Result<Bits, String>>,
+}
+
+impl Learnt {
+    /// Learns them from a program that has them all.
+    ///
+    /// # Errors
+    /// Why there is none, or the model cannot judge it.
+    pub fn new(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Learnt, String> {
+        let model = judged.model;
+        let test = sample(alphabet, judged.mapping)?;
+        let mut task = Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
+        let mut by_line: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut initial = Vec::new();
+        for (e, event) in task.sk.events.iter().enumerate() {
+            match event.thread {
+                None => initial.push(e),
+                Some(t) if t.0 == 0 => {
+                    by_line.entry(task.sk.program.thread(t).code[event.instr].line.number).or_default().push(e);
+                }
+                Some(_) => {}
+            }
+        }
+        // Whether the halves of an instruction stand so, if the model asks for that relation.
+        let halves = |name: &str, read: usize, write: usize| {
+            let of = |node: &cat::model::ir::Node| match node.op {
+                NodeOp::Base(id) if row(id).name == name => Some(id),
+                _ => None,
+            };
+            match model.nodes.iter().find_map(of).map(|id| task.base(id)) {
+                Some(Base::Rel(rel)) => rel.fixed.has(read, write),
+                _ => false,
+            }
+        };
+        // By type: an event of the sample that has it, and its letter.
+        let (atomic, plain) = initial.first().zip(initial.last()).ok_or("no initial write")?;
+        let mut types: Vec<(usize, Option<usize>)> = vec![(*atomic, None), (*plain, None)];
+        // A fence may become nothing; its line has no events then.
+        let first = test.program.threads[0].code.first().map_or(0, |i| i.line.number);
+        let mut becomes = vec![Vec::new(); alphabet.letters.len()];
+        for (l, letter) in alphabet.letters.iter().enumerate() {
+            let events = by_line.remove(&(first + l as u32)).unwrap_or_default();
+            let read = events.iter().copied().find(|&e| task.sk.events[e].is_read());
+            let write = events.iter().copied().find(|&e| task.sk.events[e].is_write());
+            let related = |name| read.zip(write).is_some_and(|(read, write)| halves(name, read, write));
+            let (adds, compares) = (related("data"), related("ctrl"));
+            for e in events {
+                let event = &task.sk.events[e];
+                becomes[l].push(Event {
+                    ty: types.len() as u16,
+                    scope: event.scope,
+                    reads: event.is_read(),
+                    writes: event.is_write(),
+                    thread: None,
+                    slot: 0,
+                    location: None,
+                    aliased: letter.name == Name::Alias,
+                    adds,
+                    compares,
+                    tells: event.is_read() && letter.kind.tells(),
+                    tied: letter.tied && (event.is_read() || event.is_write() && !letter.kind.reads()),
+                    arrives: event.kind == EventKind::Arrive,
+                    waits: event.kind == EventKind::Wait,
+                });
+                types.push((e, Some(l)));
+            }
+        }
+        let two = alphabet.placements(2).into_iter();
+        let mut placed: Vec<(Vec<bool>, Vec<Place>)> =
+            two.map(|places| (groups(&places[0], &places[1]), places)).collect();
+        placed.sort_by(|a, b| a.0.cmp(&b.0));
+        placed.dedup_by(|a, b| a.0 == b.0);
+        let apart: Vec<Vec<bool>> = placed.iter().map(|p| p.0.clone()).collect();
+        let count = types.len();
+        let mut pairs = Pairs {
+            types: count,
+            possible: Bits::none(count * count * STANDINGS),
+            inverse: [0; STANDINGS],
+            own: 0,
+        };
+        (0..STANDINGS).for_each(|s| pairs.inverse[s] = (s & 1 | inverse(s >> 1) << 1) as u8);
+        pairs.own = 1 << (OWN << 1) | 1 << (OWN << 1 | 1);
+        let initial = [false, true].map(Event::initial);
+        let of: Vec<Event> = initial.into_iter().chain(becomes.iter().flatten().copied()).collect();
+        // Each pair, with two events that stand so, and their places.
+        let mut examples = Vec::new();
+        for (a, b, standing) in (0..count)
+            .flat_map(|a| (0..count).flat_map(move |b| (0..STANDINGS).map(move |standing| (a, b, standing))))
+        {
+            let letters = (types[a].1, types[b].1);
+            let Some(example) = example((&of[a], &of[b]), letters, standing, apart.len()) else { continue };
+            let class = (standing >> 1).checked_sub(PLACED);
+            let places = &placed[class.unwrap_or(0)].1;
+            pairs.possible.add(pairs.at(a, b, standing));
+            examples.push((pairs.at(a, b, standing), example, places));
+        }
+        let mut bases = BTreeMap::new();
+        for node in &model.nodes {
+            let NodeOp::Base(id) = node.op else { continue };
+            let name = row(id).name;
+            let bits = match task.base(id) {
+                _ if bases.contains_key(&id) => continue,
+                Base::Set(set) => {
+                    let mut bits = Bits::none(count);
+                    (0..count).filter(|t| set.has(types[*t].0)).for_each(|t| bits.add(t));
+                    Ok(bits)
+                }
+                Base::Rel(found) => match RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1) {
+                    None if !(found.fixed.is_empty() && found.open.is_empty()) => {
+                        Err(format!("`{}` speaks of `{name}`, which such programs have", model.name))
+                    }
+                    relation => {
+                        let mut bits = Bits::none(count * count * STANDINGS);
+                        let relation = relation.unwrap_or(Relation::Empty);
+                        let related = |e: &&(usize, [(usize, Event); 2], &Vec<Place>)| {
+                            let [(i, a), (j, b)] = &e.1;
+                            is_related(relation, (*i, a), (*j, b), e.2)
+                        };
+                        examples.iter().filter(related).for_each(|e| bits.add(e.0));
+                        Ok(bits)
+                    }
+                },
+            };
+            bases.insert(id, bits);
+        }
+        task.open.clear();
+        let options = model.options.clone();
+        let failing = (0..alphabet.letters.len()).map(|l| alphabet.failing(l)).collect();
+        Ok(Learnt { test, options, becomes, failing, pairs, apart, bases })
+    }
+}
+
+/// How an event stands to itself, and from where on standings say which groups two threads share.
+const OWN: usize = 0;
+const PLACED: usize = 8;
+
+/// How the first event stands to the second if the second stands so to the first.
+fn inverse(standing: usize) -> usize {
+    match standing {
+        1 => 2,
+        2 => 1,
+        3 => 4,
+        4 => 3,
+        5 => 6,
+        6 => 5,
+        same => same,
+    }
+}
+
+/// How two events stand to each other: of one thread, whether in one instruction and which one first; of several, which of
+/// the ways to place them it is. The last bit: whether they access one location.
+pub(super) fn standing(
+    (i, a): (usize, &Event),
+    (j, b): (usize, &Event),
+    class: impl Fn(u8, u8) -> usize,
+) -> usize {
+    let how = match (a.thread, b.thread) {
+        _ if i == j => OWN,
+        (None, None) => 7,
+        (None, Some(_)) => 5,
+        (Some(_), None) => 6,
+        (Some(x), Some(y)) if x != y => PLACED + class(x, y),
+        _ if a.slot == b.slot => 1 + usize::from(i > j),
+        _ => 3 + usize::from(i > j),
+    };
+    how << 1 | usize::from(a.location.is_some() && a.location == b.location)
+}
+
+/// Two events of types that stand so to each other, if there can be such.
+fn example(
+    (a, b): (&Event, &Event),
+    letters: (Option<usize>, Option<usize>),
+    standing: usize,
+    classes: usize,
+) -> Option<[(usize, Event); 2]> {
+    let (how, one) = (standing >> 1, standing & 1 == 1);
+    let accesses = |e: &Event| e.reads || e.writes;
+    let located = |e: &Event, at: u8| accesses(e).then_some(at);
+    let both = accesses(a) && accesses(b);
+    let thread = |e: &Event, of: u8| (!e.is_initial()).then_some(of);
+    let own = || a.ty == b.ty && one == accesses(a);
+    let initial = (a.is_initial(), b.is_initial());
+    let in_one = || initial == (false, false) && letters.0 == letters.1 && one == both;
+    let fits = match how {
+        OWN => own(),
+        1 => in_one() && a.ty < b.ty,
+        2 => in_one() && a.ty > b.ty,
+        3 | 4 => initial == (false, false) && (both || !one),
+        5 => initial == (true, false) && (both || !one),
+        6 => initial == (false, true) && (both || !one),
+        7 => initial == (true, true) && !one,
+        how => how - PLACED < classes && initial == (false, false) && (both || !one),
+    };
+    let (i, j) = match how {
+        OWN => (0, 0),
+        2 | 4 | 6 => (1, 0),
+        _ => (0, 1),
+    };
+    let slot = |at: usize| if how == 3 || how == 4 { at as u8 } else { 0 };
+    let other = u8::from(how >= PLACED);
+    let of = |e: &Event, at: usize, t: u8, l: u8| Event {
+        thread: thread(e, t),
+        slot: slot(at),
+        location: located(e, l),
+        ..*e
+    };
+    let elsewhere = u8::from(!one && how != OWN);
+    fits.then(|| [(i, of(a, i, 0, 0)), (j, of(b, j, other, elsewhere))])
+}
+
+/// Which groups two threads share.
+pub(super) fn groups(p: &Place, q: &Place) -> Vec<bool> {
+    let scopes = [Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
+    let shared = scopes.iter().map(|scope| p.same(q, *scope));
+    shared.chain([p.same_gpu(q), p.kernel == q.kernel]).collect()
+}
+
+impl Event {
+    /// The initial write of a location, of plain accesses or not.
+    pub(super) fn initial(plain: bool) -> Event {
+        Event {
+            ty: u16::from(plain),
+            scope: None,
+            reads: false,
+            writes: true,
+            thread: None,
+            slot: 0,
+            location: None,
+            aliased: false,
+            adds: false,
+            compares: false,
+            tells: false,
+            tied: false,
+            arrives: false,
+            waits: false,
+        }
+    }
+
+    pub(super) fn is_initial(&self) -> bool {
+        self.ty < 2
+    }
+}
+
+fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Event), places: &[Place]) -> bool {
+    let both = |f: &dyn Fn(&Place, &Place) -> bool| match (a.thread, b.thread) {
+        (Some(x), Some(y)) => x == y || f(&places[usize::from(x)], &places[usize::from(y)]),
+        _ => false,
+    };
+    let is_before = || i < j && a.thread.is_some() && a.thread == b.thread;
+    match relation {
+        Relation::ProgramOrder => is_before(),
+        Relation::OneThread => a.thread == b.thread,
+        Relation::Apart => a.thread != b.thread,
+        Relation::OneLocation => a.location.is_some() && a.location == b.location,
+        Relation::OneAddress => a.location.is_some() && a.location == b.location && a.aliased == b.aliased,
+        Relation::Data if a.slot == b.slot => a.adds && is_related(Relation::Halves, (i, a), (j, b), places),
+        Relation::Data => is_before() && a.tells && b.writes && b.tied,
+        Relation::Control if a.slot == b.slot => {
+            a.compares && is_related(Relation::Halves, (i, a), (j, b), places)
+        }
+        Relation::Control => is_before() && a.slot != b.slot && a.reads && a.tied,
+        Relation::Meeting => {
+            let once = a.thread != b.thread || a.slot == b.slot;
+            a.arrives && b.waits && once && both(&|p, q| p.same(q, Scope::Cta))
+        }
+        Relation::Halves => a.thread.is_some() && a.thread == b.thread && a.slot == b.slot && a.reads && b.writes,
+        Relation::Inclusion => match (a.scope, b.scope) {
+            (Some(x), Some(y)) => both(&|p, q| p.same(q, x) && p.same(q, y)),
+            _ => false,
+        },
+        Relation::Group(scope) => both(&|p, q| p.same(q, scope)),
+        Relation::OneGpu => both(&Place::same_gpu),
+        Relation::Kernel => both(&|p, q| p.same_gpu(q) && p.kernel == q.kernel),
+        Relation::Initial => a.thread.is_none() && b.thread.is_some(),
+        Relation::Empty => false,
+    }
+}
+
+/// What a model says of programs of these letters; with `flags`, which are defined, too.
+pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<Reduced, String> {
+    // What no program of these letters has cannot make it undefined.
+    let undefined =
+        |i: &usize| model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &learnt.test.program);
+    let flags: Vec<usize> = (0..model.flags.len()).filter(undefined).filter(|_| flags).collect();
+    let mut refused = None;
+    let reduced = reduced(model, &flags, &learnt.pairs, |id| match &learnt.bases[&id] {
+        Ok(bits) => bits.clone(),
+        Err(why) => {
+            refused = Some(why.clone());
+            Bits::none(learnt.pairs.types * learnt.pairs.types * STANDINGS)
+        }
+    });
+    refused.map_or(Ok(reduced), Err)
+}
+
+/// What a model says of programs of these letters, for the same reasons: equal for models of which none can tell them apart.
+///
+/// # Errors
+/// Why it cannot judge such programs.
+pub fn says(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Says, String> {
+    let learnt = judged.learnt(alphabet)?;
+    let same = reduced_by(judged.model, &learnt, true)?.same();
+    Ok(Says { same, becomes: learnt.becomes.clone() })
+}
+
+/// What a model says, and of which events.
+#[derive(Debug, PartialEq)]
+pub struct Says {
+    same: Same,
+    becomes: Vec<Vec<Event>>,
+}
+
+/// A program of two threads, each with every letter once, a line each.
+///
+/// # Errors
+/// Why there is none.
+pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
+    let slot = |l: &crate::letters::Letter| {
+        let location = l.kind.accesses().then_some(u8::from(l.kind.is_plain()));
+        Slot { kind: l.kind, location }
+    };
+    let slots: Vec<Slot> = alphabet.letters.iter().map(slot).collect();
+    let shape = Shape { threads: vec![slots.clone(), slots] };
+    let letters: Vec<usize> = (0..alphabet.letters.len()).chain(0..alphabet.letters.len()).collect();
+    let head = format!("name = \"letters\"\ndialect = \"{}\"\n", alphabet.dialect.name());
+    let text = alphabet.test(&head, &shape, &[Place::device(0, 0), Place::device(0, 1)], &letters, None);
+    let test = read(&text)?;
+    match mapping {
+        Some(mapping) => mapping.lowered(&test),
+        None => Ok(test),
+    }
+}
+
+/// Reads a program that was written here.
+pub(super) fn read(text: &str) -> Result<LitmusTest, String> {
+    let tests = litmus::parse("program.toml", text.as_bytes());
+    let refused = |errors: Vec<diag::Diagnostic>| {
+        errors
+            .first()
+            .map_or_else(|| "the program cannot be read".to_owned(), |e| format!("{}: {text}", e.message))
+    };
+    tests.map_err(refused)?.pop().ok_or_else(|| "there is no program".to_owned())
+}
