@@ -42,6 +42,7 @@ mod expr;
 mod function;
 mod groups;
 pub mod host;
+mod initialisers;
 mod inline;
 mod inline_asm;
 mod integer;
@@ -50,6 +51,7 @@ mod lanes;
 mod language;
 mod lex;
 mod lower;
+mod memory;
 mod objects;
 mod parse;
 mod pipelines;
@@ -61,6 +63,7 @@ mod refused;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod type_names;
 mod types;
 mod words;
 

@@ -1,0 +1,240 @@
+//! Memory that the code declares: of the program, of a function, of a group, of a thread.
+//!
+//! # Sources
+//! - C11, 6.2.4; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL C, *Address Space Qualifiers*: which
+//!   variables a block may declare, and that those shared by a group have no initialiser.
+
+use std::ops::Range;
+
+use super::ast::{Declared, Initial, Specifiers, Storage};
+use super::lower::Lowering;
+use super::scope::Binding;
+use super::types::{Qualified, Record, Type};
+use crate::isa::{Object, SymbolKind};
+use program::{Expr, Init, LocId, MemoryKind, OpenClMemory, Space};
+
+impl<'a> Lowering<'a, '_> {
+    /// `extern __shared__ int s[];`: memory of that name, whose size the test says.
+    pub(super) fn declared_by_test(&mut self, declared: &Declared, of: &Qualified, range: &Range<usize>) {
+        let name = &declared.declarator.name;
+        let word = self.str(name);
+        let element = match &of.ty {
+            Type::Array(element, _) => &element.ty,
+            ty => ty,
+        };
+        let there = self.location(word).map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
+        let alike = there.as_ref().is_some_and(|(of, space)| of.ty == *element && *space == Space::Shared);
+        if !alike {
+            let message = match there {
+                Some(_) => format!("`{word}` is other memory than this declaration says"),
+                None => format!("the size of `{word}` is not in the code"),
+            };
+            let ty = element.name();
+            self.error("unsupported", range, message, |d| {
+                d.label("expected memory of that name and type in the test").help(format!(
+                    "declare it in `[memory]`, with its size: `{word} = {{ size = 4, init = 0, type = \"{ty}\", space = \"shared\" }}`"
+                ))
+            });
+        }
+    }
+
+    /// A variable outside of all functions: one object for all threads of the device.
+    pub(super) fn of_program(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        let region = of.space;
+        let constant = specifiers.has(Storage::Constant).is_some() || region == Some(Space::Constant);
+        let host = self.env.language.cpp && !constant && specifiers.has(Storage::Device).is_none();
+        if host || matches!(region, Some(Space::Local | Space::Shared)) {
+            let word = self.str(name);
+            let message = format!("`{word}` is a variable {}", if host { "of the host" } else { "of no thread" });
+            self.error("unsupported", name, message, |d| {
+                d.label("expected a variable of the device").help(if host {
+                    "write `__device__` before it"
+                } else {
+                    "declare it in the kernel"
+                })
+            });
+            return;
+        }
+        if let Some(init) = self.first_values(declared, &of) {
+            let space = if constant { Space::Constant } else { Space::Global };
+            self.memory(declared, of, space, init);
+        }
+    }
+
+    /// `static int n = 1;` in a function: one object for all threads of the device and all calls. No other function knows it, so
+    /// it is called by the function's name, too.
+    pub(super) fn of_function(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        if !self.may_declare(name) {
+            return;
+        }
+        let region = of.space;
+        let sized = of.ty.size() > 0 && (of.ty.is_aggregate() || of.ty.stored().is_some());
+        let elsewhere = matches!(region, Some(Space::Local | Space::Shared));
+        if !sized || elsewhere {
+            let range = specifiers.has(Storage::Static).unwrap_or(name);
+            self.error("unsupported", range, "this is no variable that lasts", |d| {
+                d.label("expected a variable of the device, of a type that has a size")
+            });
+            return;
+        }
+        let word = self.str(name);
+        let loc = match self.lasting.get(&name.start) {
+            Some(loc) => *loc,
+            None => {
+                let space = region.unwrap_or(Space::Global);
+                let Some(init) = self.first_values(declared, &of) else { return };
+                let function = self.frames.last().map_or(self.kernel.unwrap_or(""), |frame| &frame.name);
+                let called = format!("{function}::{word}");
+                let object = self.object_of_type(&of, space, init, name);
+                let Some(loc) = self.object_of_code(&called, name, object) else { return };
+                self.declared_memory.push(loc);
+                self.lasting.insert(name.start, loc);
+                loc
+            }
+        };
+        self.scopes.bind(word, Binding::Memory(Expr::Address(loc), of));
+    }
+
+    /// Memory that the code declares: of all threads, with its first values; of a group of threads, or of each thread.
+    pub(super) fn memory(&mut self, declared: &Declared, of: Qualified, space: Space, init: Vec<Init>) {
+        let name = &declared.declarator.name;
+        let word = self.str(name);
+        if !self.may_declare(name) {
+            return;
+        }
+        if of.ty.size() == 0 {
+            let message = format!("a `{}` has no size here", of.ty.name());
+            self.error("wrong-operand", name, message, |d| d.label("expected a type that is defined before"));
+            return;
+        }
+        if let (Space::Shared, Some(_)) = (space, &declared.value) {
+            self.error("wrong-operand", name, format!("`{word}` has an initialiser"), |d| {
+                d.label("expected none")
+                    .note("variables that a group of threads shares cannot be initialised")
+                    .help("assign to it in one thread, and let the others wait at a barrier")
+            });
+            return;
+        }
+        let loc = match space {
+            Space::Shared => self.shared_object(word, name, name.start, &of),
+            _ => {
+                let object = self.object_of_type(&of, space, init, name);
+                self.object_of_code(word, name, object).inspect(|loc| self.declared_memory.push(*loc))
+            }
+        };
+        let Some(loc) = loc else { return };
+        let addr = Expr::Address(loc);
+        let binding = Binding::Memory(addr.clone(), of.clone());
+        if self.outside {
+            self.scopes.bind_outside(word, binding);
+            return;
+        }
+        self.scopes.bind(word, binding);
+        match &declared.value {
+            Some(Initial::List(all, _)) => self.fill(&addr, &of, all),
+            Some(Initial::Value(value)) if matches!(of.ty, Type::Struct(_)) => {
+                self.copy_structure((addr, of), value, &value.range);
+            }
+            Some(Initial::Value(value)) => {
+                self.error("wrong-operand", &value.range, "one value for an array", |d| {
+                    d.label("expected a list in `{}`")
+                });
+            }
+            Some(Initial::Member(..)) | None => {}
+        }
+    }
+
+    /// An object that a group of threads has one of, the same in each call of the function; by a place in the text that nothing
+    /// else has.
+    pub(super) fn shared_object(
+        &mut self,
+        word: &str,
+        name: &Range<usize>,
+        place: usize,
+        of: &Qualified,
+    ) -> Option<LocId> {
+        if let Some(loc) = self.lasting.get(&place) {
+            return Some(*loc);
+        }
+        let object = self.object_of_type(of, Space::Shared, Vec::new(), name);
+        let loc = self.object_of_code(word, name, object)?;
+        self.declared_memory.push(loc);
+        self.lasting.insert(place, loc);
+        Some(loc)
+    }
+
+    /// An object of a type; of all threads, with its first values.
+    fn object_of_type(&self, of: &Qualified, space: Space, init: Vec<Init>, range: &Range<usize>) -> Object {
+        // The elements of an array; one of an array of one is the object itself.
+        let element = match &of.ty {
+            Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => Qualified::clone(element),
+            _ => of.clone(),
+        };
+        let span = self.unit.text.span(range.clone());
+        let mut atomic = false;
+        element.ty.each_cell(&mut |_, _, of| atomic |= of.atomic);
+        let of_program = matches!(space, Space::Global | Space::Constant);
+        Object {
+            ty: element.ty.stored().map(|ty| (ty, span)),
+            declared: true,
+            record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
+            init: if of_program { init } else { vec![Init::Int(0); of.ty.cells() as usize] },
+            space,
+            atomic: Some(element.atomic || atomic),
+            opencl: OpenClMemory {
+                global: space == Space::Local || of_program,
+                local: space == Space::Shared,
+                capped: !of_program,
+            },
+            kind: match space {
+                Space::Global if self.env.language.row().regions => MemoryKind::ProgramScope,
+                Space::Global | Space::Constant => MemoryKind::default(),
+                _ => MemoryKind::Private,
+            },
+            class: match element.ty {
+                Type::Object(class, _) => Some(class),
+                _ => None,
+            },
+            boolean: element.ty.is_boolean(),
+            of_code: true,
+            ..Object::scalar(0)
+        }
+    }
+
+    /// Memory of the thread's own for a structure that has no name.
+    pub(super) fn unnamed(&mut self, word: &str, of: &Qualified, range: &Range<usize>) -> Option<Expr> {
+        let object = self.object_of_type(of, Space::Local, Vec::new(), range);
+        let loc = self.object_of_code(word, range, object)?;
+        self.declared_memory.push(loc);
+        Some(Expr::Address(loc))
+    }
+
+    /// The object that a declaration of the code stands for. The threads of a kernel declare one; a thread has one for each
+    /// declaration, and a condition knows the first of a name.
+    fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
+        let span = self.unit.text.span(name.clone());
+        for n in 0.. {
+            let called = if n == 0 { word.to_string() } else { format!("{word}#{n}") };
+            let Some(old) = self.symbols.find(&called) else {
+                return self.symbols.declare(&called, span, SymbolKind::Object(object), self.sink);
+            };
+            let taken = self.declared_memory.contains(&old);
+            if self.symbols.is_like(old, &object) && !taken {
+                return Some(old);
+            }
+            if object.space == Space::Local {
+                continue;
+            }
+            if taken {
+                self.error("duplicate-name", name, format!("`{word}` is declared in two blocks"), |d| {
+                    d.label("expected another name").note("memory that threads share has one name for each object")
+                });
+                return None;
+            }
+            return self.symbols.declare(&called, span, SymbolKind::Object(object), self.sink);
+        }
+        None
+    }
+}

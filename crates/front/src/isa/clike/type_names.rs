@@ -1,0 +1,376 @@
+//! What type a declaration's specifiers and declarators name: arrays, vectors, structures, enumerations, classes.
+//!
+//! # Sources
+//! - C11, 6.7.2, 6.7.6; ISO C++, dcl.type, dcl.enum, class; OpenCL C, *Built-in Vector Data Types*.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::ast::{
+    Base, Declaration, Declarator, EnumSyntax, Expr as Tree, Qualifiers, Specifiers, StmtKind, Storage,
+    StructSyntax, TypeName,
+};
+use super::classes::{atomic_alias, class_named, is_class_word};
+use super::is_boolean;
+use super::lower::Lowering;
+use super::scope::Binding;
+use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
+use super::words::{has_type, type_named};
+use program::{Class, Ty};
+
+/// At most so many elements of an array that code declares.
+const MAX_ELEMENTS: u64 = 16_384;
+
+impl<'a> Lowering<'a, '_> {
+    /// The type that a cast names.
+    pub(super) fn named_type(&mut self, name: &TypeName) -> Option<Qualified> {
+        let base = self.base(&name.specifiers)?;
+        self.declared_type(base, &name.declarator, None)
+    }
+
+    /// The type that a declaration begins with; of `auto`, `void`. An enumeration in it is defined.
+    pub(super) fn base(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
+        let mut named = None;
+        let ty = match &specifiers.base {
+            Base::Void | Base::Auto => Type::Void,
+            Base::Bool => Type::Bool,
+            Base::Int(ty) => Type::Int(*ty),
+            Base::Enum(syntax) => self.enumeration(syntax)?,
+            Base::Struct(syntax) => self.structure(syntax)?,
+            Base::Class(range) => self.class_type(range)?,
+            Base::Refer(reference) => {
+                self.error("wrong-operand", &reference.name, "an atomic reference is no object", |d| {
+                    d.label("expected the type of what it refers to")
+                        .help("declare one by `cuda::atomic_ref<int, cuda::thread_scope_device> r(x);`")
+                });
+                return None;
+            }
+            Base::Named(range) => match self.scopes.find(self.str(range)) {
+                Some(Binding::Type(of)) => {
+                    named = Some(of.clone());
+                    of.ty.clone()
+                }
+                _ => {
+                    let name = self.str(range);
+                    let built_in =
+                        type_named(name).filter(|of| has_type(name, self.env.language.dialect) && !of.1);
+                    let of = self.vector(name).or(built_in.map(|(ty, _)| match is_boolean(name) {
+                        true => Type::Bool,
+                        false => Type::Int(ty),
+                    }));
+                    let Some(of) = of else {
+                        self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
+                            d.label("expected a type")
+                        });
+                        return None;
+                    };
+                    of
+                }
+            },
+        };
+        let Qualifiers { constant, volatile, atomic, space, .. } = specifiers.of_base;
+        let constant = constant || specifiers.has(Storage::Constexpr).is_some();
+        let of = Qualified { ty, constant, volatile, atomic, space };
+        // What a `typedef` says besides the type.
+        Some(match named {
+            Some(named) => Qualified {
+                constant: constant || named.constant,
+                volatile: volatile || named.volatile,
+                atomic: atomic || named.atomic,
+                space: space.or(named.space),
+                ..of
+            },
+            None => of,
+        })
+    }
+
+    /// The type of a declared name; `elements`: of an array without a size, so many are initialised.
+    pub(super) fn declared_type(
+        &mut self,
+        base: Qualified,
+        declarator: &Declarator,
+        elements: Option<usize>,
+    ) -> Option<Qualified> {
+        self.array_type(base, &declarator.pointers, &declarator.arrays, elements)
+    }
+
+    /// The type that pointers and dimensions make of another.
+    pub(super) fn array_type(
+        &mut self,
+        base: Qualified,
+        pointers: &[Qualifiers],
+        arrays: &[(Option<Tree>, Range<usize>)],
+        elements: Option<usize>,
+    ) -> Option<Qualified> {
+        let mut of = base;
+        for pointer in pointers {
+            let Qualifiers { constant, volatile, atomic, space, .. } = *pointer;
+            of = Qualified { ty: of.pointer(), constant, volatile, atomic, space };
+        }
+        for (size, range) in arrays.iter().rev() {
+            let n = match (size, elements) {
+                (Some(size), _) => self.fixed(size, "the size of an array")?,
+                (None, Some(n)) => n as i64,
+                (None, None) => {
+                    self.error("wrong-operand", range, "an array without a size", |d| d.label("expected a size"));
+                    return None;
+                }
+            };
+            if of.ty.size() == 0 {
+                let name = of.ty.name();
+                self.error("wrong-operand", range, format!("an array of `{name}`, which has no size"), |d| {
+                    d.label("expected elements that have one")
+                });
+                return None;
+            }
+            if n < 1 || of.ty.cells().saturating_mul(n as u64) > MAX_ELEMENTS {
+                let message = format!("an array has 1 to {MAX_ELEMENTS} elements, not {n}");
+                self.error("bad-number", range, message, |d| d.label("expected another size"));
+                return None;
+            }
+            let (constant, volatile, space) = (of.constant, of.volatile, of.space);
+            of = Qualified { constant, volatile, space, ..Type::Array(of.into(), n as u32).into() };
+        }
+        Some(of)
+    }
+
+    /// The value of a constant expression.
+    pub(super) fn fixed(&mut self, tree: &Tree, what: &str) -> Option<i64> {
+        self.fixed_as(tree, what, |ty| ty.promoted().is_some())
+    }
+
+    /// The same, of a type that is asked for.
+    pub(super) fn fixed_as(&mut self, tree: &Tree, what: &str, of: impl Fn(&Type) -> bool) -> Option<i64> {
+        let value = self.scalar(tree);
+        match value.constant().filter(|_| value.fixed && of(&value.ty)) {
+            Some(n) => Some(n),
+            None => {
+                if !self.is_nothing(&value) {
+                    self.error("wrong-operand", &tree.range, format!("{what} is no constant"), |d| {
+                        d.label("expected a constant of the text").note(
+                            "numbers, enumerators, and in C++ `const` and `constexpr` variables with such values",
+                        )
+                    });
+                }
+                None
+            }
+        }
+    }
+
+    /// A vector type of CUDA or of OpenCL C, by its name.
+    pub(super) fn vector(&self, name: &str) -> Option<Type> {
+        self.env.language.vector(name).map(|of| Type::Struct(of.into()))
+    }
+
+    /// The structure that is named, if the name is that of one.
+    pub(super) fn known_structure(&self, name: &TypeName) -> Option<Type> {
+        let alone = name.declarator.pointers.is_empty() && name.declarator.arrays.is_empty();
+        let word = match &name.specifiers.base {
+            Base::Named(range) => self.str(range).to_owned(),
+            Base::Struct(syntax) => format!("struct {}", self.str(syntax.name.as_ref()?)),
+            _ => return None,
+        };
+        let ty = match self.scopes.find(&word) {
+            Some(Binding::Type(of)) => of.ty.clone(),
+            _ => self.vector(&word)?,
+        };
+        (alone && !name.declarator.reference && matches!(ty, Type::Struct(_))).then_some(ty)
+    }
+
+    /// A class of the library.
+    fn class_type(&mut self, range: &Range<usize>) -> Option<Type> {
+        let words = self.str(range).split_whitespace().collect::<Vec<_>>().join(" ");
+        let word = words.split('<').next()?.trim();
+        let named = is_class_word(word) || (atomic_alias(word).is_some() && !word.contains("::"));
+        let name = if named { format!("cuda::{words}") } else { words };
+        let Some(named) = class_named(&name) else {
+            self.error("unsupported", range, format!("a `{name}` is not supported here"), |d| {
+                d.label("expected it in a declaration of its own, or as a reference that a function takes")
+            });
+            return None;
+        };
+        match named {
+            Ok((ty, class)) => {
+                let of = if is_boolean(&name) { Type::Bool } else { Type::Int(ty) };
+                Some(Type::Object(class, of.into()))
+            }
+            Err(problem) => {
+                self.error("unknown-type", range, format!("`{name}` is no type here"), |d| d.label(problem));
+                None
+            }
+        }
+    }
+
+    /// Defines an enumeration, or finds one by its name.
+    fn enumeration(&mut self, syntax: &Rc<EnumSyntax>) -> Option<Type> {
+        let tag = |name: &str| format!("enum {name}");
+        let Some(all) = &syntax.all else {
+            let range = syntax.name.as_ref()?;
+            let name = self.str(range);
+            return match self.scopes.find(&tag(name)) {
+                Some(Binding::Type(of)) => Some(of.ty.clone()),
+                _ => {
+                    self.error("unknown-type", range, format!("there is no enumeration `{name}` here"), |d| {
+                        d.label("expected one that was defined before")
+                    });
+                    None
+                }
+            };
+        };
+        // The names of a scoped one are its own.
+        if syntax.scoped {
+            self.scopes.enter();
+        }
+        let values = self.enumerators(all);
+        if syntax.scoped {
+            self.scopes.leave();
+        }
+        let values = values?;
+        let (least, most) = values.iter().fold((0, 0), |(a, b), v| (v.1.min(a), v.1.max(b)));
+        // What the compilers take where the text says no type: the first of these that holds all values.
+        let fits = |ty: &Ty| ty.wrap(least) == least && ty.wrap(most) == most;
+        // The underlying type of a scoped one is `int` (ISO C++, dcl.enum).
+        let underlying = syntax.underlying.or(syntax.scoped.then_some(Ty::S32));
+        let ty = underlying.or([Ty::U32, Ty::S32, Ty::WORD].into_iter().find(fits))?;
+        if underlying.is_some() && !fits(&ty) {
+            let name = syntax.name.as_ref().unwrap_or(&all[0].0);
+            self.error("wrong-operand", name, "an enumerator is no value of the underlying type", |d| {
+                d.label("expected a larger type, or other values")
+            });
+        }
+        let promoted = match (self.env.language.cpp, underlying) {
+            // ISO C++, conv.prom: by its values, or by the type that it names.
+            (true, None) => [Ty::S32, Ty::U32, Ty::WORD].into_iter().find(fits)?,
+            _ if ty.bits < 32 => Ty::S32,
+            _ => ty,
+        };
+        let name = syntax.name.as_ref().map_or("enum", |range| self.str(range));
+        let scoped = syntax.scoped;
+        let ty = Type::Enum(Rc::new(Enumeration { name: name.to_string(), ty, promoted, scoped }));
+        if self.env.language.cpp {
+            for (word, value) in values {
+                let value = Value::literal(value, ty.clone());
+                if !scoped {
+                    self.scopes.bind(word, Binding::Constant(value.clone()));
+                }
+                if syntax.name.is_some() {
+                    self.scopes.bind(&format!("{name}::{word}"), Binding::Constant(value));
+                }
+            }
+        }
+        if syntax.name.is_some() {
+            self.scopes.bind(&tag(name), Binding::Type(ty.clone().into()));
+            if self.env.language.cpp {
+                self.scopes.bind(name, Binding::Type(ty.clone().into()));
+            }
+        }
+        Some(ty)
+    }
+
+    /// The enumerators of a definition, with their values.
+    fn enumerators(&mut self, all: &[(Range<usize>, Option<Tree>)]) -> Option<Vec<(&'a str, i64)>> {
+        let mut values = Vec::new();
+        let mut next = 0i64;
+        for (name, value) in all {
+            if let Some(value) = value {
+                next = self.fixed(value, "the value of an enumerator")?;
+            }
+            // Within the definition, and in C also behind it, an enumerator is an `int` if it is one.
+            let ty = if Ty::S32.wrap(next) == next { Ty::S32 } else { Ty::WORD };
+            self.bind(name, Binding::Constant(Value::literal(next, Type::Int(ty))));
+            values.push((self.str(name), next));
+            next = next.wrapping_add(1);
+        }
+        Some(values)
+    }
+
+    /// Defines a structure, or finds one by its name; one that is only named may be pointed to.
+    fn structure(&mut self, syntax: &Rc<StructSyntax>) -> Option<Type> {
+        let word = syntax.name.as_ref().map_or("", |range| self.str(range));
+        let tag = format!("struct {word}");
+        let known = match self.scopes.find(&tag) {
+            Some(Binding::Type(Qualified { ty: Type::Struct(of), .. })) => Some(of.clone()),
+            _ => None,
+        };
+        let here = self.scopes.declares(&tag);
+        let structure = match (known, &syntax.members) {
+            (Some(of), None) => return Some(Type::Struct(of)),
+            (Some(of), Some(_)) if here => of,
+            _ => {
+                let of = Rc::new(Structure::new(if word.is_empty() { "struct" } else { word }));
+                if !word.is_empty() {
+                    let binding = Binding::Type(Type::Struct(of.clone()).into());
+                    self.scopes.bind(&tag, binding.clone());
+                    if self.env.language.cpp {
+                        self.scopes.bind(word, binding);
+                    }
+                }
+                of
+            }
+        };
+        let ty = Type::Struct(structure.clone());
+        let Some(declarations) = &syntax.members else { return Some(ty) };
+        if structure.is_complete() {
+            self.error("duplicate-name", &syntax.range, format!("`{word}` is defined twice in this block"), |d| {
+                d.label("expected another name")
+            });
+            return None;
+        }
+        let mut members: Vec<(String, Qualified)> = Vec::new();
+        let mut cells = 0u64;
+        for declaration in declarations {
+            let base = self.base(&declaration.specifiers)?;
+            for declared in &declaration.all {
+                let name = &declared.declarator.name;
+                let word = self.str(name);
+                let of = self.declared_type(base.clone(), &declared.declarator, None)?;
+                let problem = match () {
+                    () if declared.declarator.reference => Some("a reference in a structure"),
+                    () if of.ty.size() == 0 => Some("a member of a type that has no size here"),
+                    () if members.iter().any(|m| m.0 == word) => Some("a second member of that name"),
+                    () if of.space.is_some() => Some("a member in an address space of its own"),
+                    () if matches!(of.ty, Type::Object(class, _) if !matches!(class, Class::Atomic(_))) => {
+                        Some("a member of a class that is made with a count")
+                    }
+                    () => None,
+                };
+                if let Some(problem) = problem {
+                    self.error("wrong-operand", name, problem, |d| d.label("expected another member"));
+                    return None;
+                }
+                cells = cells.saturating_add(of.ty.cells());
+                members.push((word.to_string(), of));
+            }
+        }
+        if !(1..=MAX_ELEMENTS).contains(&cells) {
+            let message = format!("a structure of 1 to {MAX_ELEMENTS} integers, not {cells}");
+            self.error("bad-number", &syntax.range, message, |d| d.label("expected another one"));
+            return None;
+        }
+        structure.define(members);
+        Some(ty)
+    }
+
+    /// The structure of a name, as the declarations at the beginning of code define it.
+    pub(super) fn defined_structure(&mut self, name: &str) -> Option<Record> {
+        let only_types = |declaration: &Declaration| {
+            declaration.all.is_empty()
+                || [Storage::Typedef, Storage::Constexpr].iter().any(|s| declaration.specifiers.has(*s).is_some())
+                || declaration.specifiers.of_base.constant
+        };
+        for stmt in &self.unit.stmts {
+            match &stmt.kind {
+                StmtKind::Declare(declaration) if only_types(declaration) => self.declaration(declaration),
+                _ => {}
+            }
+        }
+        let tag = format!("struct {name}");
+        match self.scopes.find(name).or_else(|| self.scopes.find(&tag)) {
+            None => self.vector(name).map(Record),
+            Some(Binding::Type(of)) if matches!(&of.ty, Type::Struct(s) if s.is_complete()) => {
+                Some(Record(of.ty.clone()))
+            }
+            _ => None,
+        }
+    }
+}
