@@ -1,0 +1,297 @@
+//! The kinds of change, each with its knobs in a program: a row for scopes, orders, fences, proxies, barriers, places, and so on.
+
+use std::collections::BTreeSet;
+
+use super::{Knob, Spot, at, instr, sites_of, spots};
+use program::edits::{Change, Fence, PROXIES, Site, enough, fence_text};
+use program::strength::{self, Order};
+use program::{
+    BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope, Space,
+    ThreadId,
+};
+
+/// A kind of change: its knobs in a program.
+pub type Kind = fn(&Around<'_>) -> Vec<Knob>;
+
+/// A program, and the narrowest scope that is wide enough for it.
+pub struct Around<'p> {
+    program: &'p Program,
+    wide: Scope,
+}
+
+impl<'p> Around<'p> {
+    /// A program, with its narrowest scope that is wide enough.
+    pub fn new(program: &'p Program) -> Around<'p> {
+        Around { program, wide: enough(program) }
+    }
+
+    /// A program, in which even wider scopes are tried.
+    pub fn unbounded(program: &'p Program) -> Around<'p> {
+        Around { program, wide: Scope::Sys }
+    }
+
+    /// The narrowest scope that is wide enough.
+    pub fn wide(&self) -> Scope {
+        self.wide
+    }
+
+    /// A knob for each instruction, with its copies, that has `levels`: below, as written, above.
+    fn each(&self, levels: impl Fn(&Instr) -> Option<Levels>) -> Vec<Knob> {
+        // Assembly has other words than its program.
+        let own = |op: &Op| self.row().proxies || !op.is_ptx();
+        let sites = sites_of(self.program, &|instr| own(&instr.op) && levels(instr).is_some());
+        let knob = |spots: Vec<Spot>| {
+            let (below, own, above) = levels(instr(self.program, spots[0]))?;
+            Some(Knob::new(at(&spots), below, own, above))
+        };
+        sites.into_iter().filter_map(knob).collect()
+    }
+
+    fn row(&self) -> &'static DialectRow {
+        self.program.dialect.row()
+    }
+
+    /// The names of the function that an instruction calls, where they say the scope, and nothing says an order.
+    fn family(&self, instr: &Instr) -> Option<Vec<(String, Scope)>> {
+        let writing = self.row().writing?;
+        instr.text.split(|c: char| !(c.is_alphanumeric() || c == '_')).find_map(|word| writing.family(word))
+    }
+
+    /// The levels of an order.
+    pub(crate) fn order(&self, instr: &Instr) -> Option<Levels> {
+        let (row, op) = (self.row(), &instr.op);
+        if self.family(instr).is_some() {
+            let below = || vec![(Change::Nothing, String::new())];
+            return op.is_fence().then(|| (below(), String::new(), vec![]));
+        }
+        let word = |o: Order| row.order_word(o).to_owned();
+        // No instruction, and what has one form.
+        if op.is_ptx_mark()
+            || ["MISUSE", "ASY", "HALF"].iter().any(|tag| op.has(tag))
+            || op.has("MB") && op.has("WEAK")
+        {
+            return None;
+        }
+        if op.has("WEAK") {
+            let synchronizing = if op.read().is_some() { Order::Acquire } else { Order::Release };
+            let scope = row.scope_word(self.wide);
+            let strong = |o: Order| (Change::Atomic(o, Some(self.wide)), format!("{}{scope}", word(o)));
+            return Some((vec![], WEAK.to_owned(), [Order::Relaxed, synchronizing].map(strong).into()));
+        }
+        let own = strength::order(op);
+        let mut below = Vec::new();
+        if op.is_fence() {
+            below.push((Change::Nothing, String::new()));
+        } else if row.weak && op.accesses().count() == 1 {
+            below.push((Change::Weak, WEAK.to_owned()));
+        }
+        let may = |o: &Order| *o != Order::SeqCst || row.sc_accesses || op.is_fence();
+        let level = |o: Order| (Change::Order(o), word(o));
+        below.extend(strength::weaker(op).into_iter().map(level));
+        let above = strength::stronger(op).into_iter().filter(may).map(level).collect();
+        (own.is_some() || op.is_fence()).then(|| (below, own.map_or_else(String::new, word), above))
+    }
+
+    /// Fences in front of all accesses but the first of a thread.
+    fn fences_before(&self, kinds: &[Fence]) -> Vec<Knob> {
+        let program = self.program;
+        // Nothing orders what is first in its thread, and nothing stands between the micro-ops of one instruction.
+        let begins = |&(t, at): &Spot| {
+            let (before, this) = (&program.thread(t).code[..at], instr(program, (t, at)));
+            let own = before.iter().rev().take_while(|i| i.span == this.span).any(|i| i.op.is_visible());
+            !own && before.iter().any(|i| i.op.is_visible())
+        };
+        let level = |&fence: &Fence| (Change::FenceBefore(fence), fence_text(program.dialect, fence));
+        let above: Vec<_> = kinds.iter().map(level).collect();
+        let mut sites = sites_of(program, &|i| i.op.is_access());
+        sites.retain(|spots| begins(&spots[0]));
+        sites.iter().map(|spots| Knob::new(at(spots), vec![], String::new(), above.clone())).collect()
+    }
+
+    /// A knob for each location that can become another.
+    fn locations(&self, change: Change, says: &str, can: impl Fn(&LocationKind) -> bool) -> Vec<Knob> {
+        let locations = self.program.locations.iter().zip(0..).filter(|(l, _)| can(&l.kind));
+        let above = || vec![(change, says.to_owned())];
+        locations.map(|(_, l)| Knob::new(vec![Site::Location(LocId(l))], vec![], String::new(), above())).collect()
+    }
+}
+
+/// Levels below what is written, that, and those above.
+pub(crate) type Levels = (Vec<(Change, String)>, String, Vec<(Change, String)>);
+
+/// What an access is that is not strong.
+pub const WEAK: &str = ".weak";
+
+/// Scopes, up to one that holds all threads.
+pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
+    let row = around.row();
+    around.each(|instr| {
+        let own = strength::scope(&instr.op)
+            .filter(|_| !instr.op.is_fence() || !(instr.op.has("MBI") || instr.op.has("HALF")))?;
+        let words = || row.choices().into_iter().map(|s| (row.scope_word(s), s)).collect();
+        let words: Vec<(String, Scope)> = around.family(instr).unwrap_or_else(words);
+        let says =
+            words.iter().find(|word| word.1 == own).map_or_else(|| row.scope_word(own), |word| word.0.clone());
+        let level = |(word, s): (String, Scope)| (Change::Scope(s), word);
+        let (below, above): (Vec<_>, Vec<_>) = words.into_iter().filter(|s| s.1 != own).partition(|s| s.1 < own);
+        let most = if instr.op.has("MB") { Scope::Cluster.min(around.wide) } else { around.wide };
+        let above = above.into_iter().filter(|s| s.1 <= most);
+        Some((below.into_iter().map(level).collect(), says, above.map(level).collect()))
+    })
+}
+
+/// Orders of accesses.
+pub fn orders(around: &Around<'_>) -> Vec<Knob> {
+    around.each(|i| around.order(i).filter(|_| !i.op.is_fence()))
+}
+
+/// Fences, and their orders.
+pub fn fences(around: &Around<'_>) -> Vec<Knob> {
+    around.each(|i| around.order(i).filter(|_| i.op.is_fence()))
+}
+
+/// Orders of accesses and fences; of a reduction of PTX, whether it reads.
+pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
+    around.each(|i| match i.op.has("RED") && !i.op.has("ASY") {
+        true => Some((vec![], "red".to_owned(), vec![(Change::Result, "atom".to_owned())])),
+        false => around.order(i),
+    })
+}
+
+/// Proxies of PTX.
+pub fn proxies(around: &Around<'_>) -> Vec<Knob> {
+    let generic = || vec![(Change::Generic, "the generic proxy".to_owned())];
+    let through = |op: &Op| around.row().proxies && has_proxy(op) && !op.has("ASY");
+    around.each(|i| through(&i.op).then(|| (vec![], "its proxy".to_owned(), generic())))
+}
+
+/// Whether an access of PTX goes through another proxy than the generic one.
+pub fn has_proxy(op: &Op) -> bool {
+    PROXIES.iter().any(|p| goes_through(op, p))
+}
+
+/// Second names of locations (PTX).
+pub fn names(around: &Around<'_>) -> Vec<Knob> {
+    around.locations(Change::OneName, "", |kind| matches!(kind, LocationKind::Alias { .. }))
+}
+
+/// Flags of fences and barriers of OpenCL.
+pub fn flags(around: &Around<'_>) -> Vec<Knob> {
+    let all = || vec![(Change::Regions, strength::ALL_FLAGS.to_owned())];
+    let lacks = |op: &Op| around.row().regions && strength::lacks_flags(op);
+    around.each(|i| lacks(&i.op).then(|| (vec![], "its flags".to_owned(), all())))
+}
+
+/// Local memory of OpenCL.
+pub fn regions(around: &Around<'_>) -> Vec<Knob> {
+    let local = |kind: &LocationKind| matches!(kind, LocationKind::Object { opencl, .. } if opencl.local && !opencl.global);
+    around.locations(Change::Global, "", local)
+}
+
+/// Buffers of OpenCL that several devices use.
+pub fn buffers(around: &Around<'_>) -> Vec<Knob> {
+    let program = around.program;
+    let devices: BTreeSet<u32> = program.threads.iter().map(|t| t.place.gpu).collect();
+    let several = around.row().regions && devices.len() > 1;
+    around.locations(Change::FineGrained, "", |kind| match kind {
+        // What each device has of its own is not shared.
+        LocationKind::Object { kind: MemoryKind::ProgramScope, .. } => false,
+        LocationKind::Object { opencl, kind, .. } => {
+            several && opencl.global && !program.machine.has_svm_atomics(*kind)
+        }
+        LocationKind::Alias { .. } => false,
+    })
+}
+
+/// Barriers, with those that they meet.
+pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
+    let mut groups: Vec<(String, Vec<Spot>)> = Vec::new();
+    for spot in spots(around.program) {
+        let Some(barrier) = instr(around.program, spot).op.barrier() else { continue };
+        let key = match &barrier.naming {
+            BarrierNaming::Counted { id, .. } => format!("{id:?}"),
+            BarrierNaming::Instance { instance, .. } => instance.to_string(),
+        };
+        match groups.iter_mut().find(|g| g.0 == key) {
+            Some(group) => group.1.push(spot),
+            None => groups.push((key, vec![spot])),
+        }
+    }
+    let nothing = || vec![(Change::Nothing, String::new())];
+    groups.iter().map(|g| Knob::new(at(&g.1), nothing(), String::new(), vec![])).collect()
+}
+
+/// Threads where others run; not in programs with barriers or shared memory, which mean something else elsewhere.
+pub fn places(around: &Around<'_>) -> Vec<Knob> {
+    let program = around.program;
+    let local = |l: &Location| matches!(l.kind, LocationKind::Object { space: Space::Shared, .. });
+    let barrier = program.instrs().any(|(_, _, i)| i.op.barrier().is_some());
+    if barrier || program.locations.iter().any(local) || around.row().levels.is_empty() {
+        return Vec::new();
+    }
+    let group = around.row().noun(Scope::Cta);
+    let elsewhere = |t: ThreadId| {
+        let b = program.thread(t);
+        let other = program.thread_ids().take_while(|o| *o < t).find(|&o| {
+            let a = program.thread(o);
+            a.place != b.place && !a.place.host && !b.place.host
+        })?;
+        let says = format!("{} in the {group} of {}", b.name, program.thread(other).name);
+        Some(Knob::new(vec![Site::Thread(t)], vec![], String::new(), vec![(Change::PlaceOf(other), says)]))
+    };
+    program.thread_ids().filter_map(elsewhere).collect()
+}
+
+/// Fences between the proxies that a program of PTX goes through.
+pub fn proxy_fences(around: &Around<'_>) -> Vec<Knob> {
+    let program = around.program;
+    let used = |proxy: &str| match proxy {
+        "ALIAS" => program.locations.iter().any(|l| matches!(l.kind, LocationKind::Alias { .. })),
+        _ => spots(program).any(|s| goes_through(&instr(program, s).op, proxy)),
+    };
+    let kinds = PROXIES.iter().filter(|p| around.row().proxies && used(p));
+    kinds.flat_map(|p| around.fences_before(&[Fence::Proxy(p)])).collect()
+}
+
+/// Fences that order memory.
+pub fn fences_before(around: &Around<'_>) -> Vec<Knob> {
+    around.fences_before(&[Order::AcqRel, Order::SeqCst].map(|order| Fence::Memory(order, around.wide)))
+}
+
+/// Stores of values that were read, and branches on them: `value` says what a store writes, `path` whether a branch is
+/// taken, in the execution that the answer rests on.
+pub fn dependencies(
+    program: &Program,
+    value: &dyn Fn(Spot) -> Option<i64>,
+    path: &dyn Fn(Spot) -> Option<bool>,
+) -> Vec<Knob> {
+    let reads = |e: &Expr| {
+        let mut any = false;
+        e.registers(&mut |_| any = true);
+        any
+    };
+    let knob = |spot: Spot| {
+        let level = match &instr(program, spot).op {
+            Op::Store { value: written, .. } if reads(written) => {
+                let v = value(spot)?;
+                (Change::Value(v), format!("the value {v} whatever was read"))
+            }
+            Op::Branch { cond, .. } if reads(cond) => {
+                let taken = path(spot)?;
+                let word = if taken { "always" } else { "never" };
+                (Change::Path(taken), format!("a branch that is {word} taken"))
+            }
+            _ => return None,
+        };
+        Some(Knob::new(at(&[spot]), vec![level], DEPENDENCE.to_owned(), vec![]))
+    };
+    spots(program).filter_map(knob).collect()
+}
+
+/// What is there of a dependency as written.
+const DEPENDENCE: &str = "the dependence on what was read";
+
+/// Whether an access goes through a proxy of PTX.
+fn goes_through(op: &Op, proxy: &str) -> bool {
+    op.is_access() && op.has(proxy)
+}

@@ -1,0 +1,179 @@
+//! What a change asks for, in words: the line, what stands there, and what to write instead.
+//!
+//! # Invariants
+//! - What is said can be written: the front end has read it.
+
+use super::{Knob, Spot, instr, spots};
+use front::litmus::{Splice, printed, respelled};
+use program::edits::{Change, Edit, Site, edited};
+use program::litmus::LitmusTest;
+use program::{Instr, Program, SourceLine, Thread, ThreadId};
+use verdict::{Need, Where};
+
+impl Knob {
+    /// What is there at one level, and what is at another.
+    pub fn needs(&self, test: &LitmusTest, what: usize, instead: usize) -> Vec<Need> {
+        match self.splices(instead) {
+            [] => vec![self.need(test, what, instead)],
+            splices => splices.iter().map(|splice| self.spelled(test, splice)).collect(),
+        }
+    }
+
+    /// A change of the text.
+    fn spelled(&self, test: &LitmusTest, splice: &Splice) -> Need {
+        let (file, span) = (&test.file, splice.span);
+        let instead = splice.text.trim().to_owned();
+        let place = if span.range().is_empty() { Where::After } else { Where::Instead };
+        let what = file.text[span.range()].to_owned();
+        let here = |instr: &&Instr| instr.span.start <= span.start && span.end <= instr.span.end;
+        let all = || self.spots().map(|spot| instr(&test.program, spot)).chain(test.program.instrs().map(|i| i.2));
+        let line = file.line_column(span.start as usize).0;
+        let of = all().find(here).filter(|_| place == Where::Instead);
+        let (line, text) = match of {
+            Some(instr) => (line, instr.text.clone()),
+            None if place == Where::After => behind(&file.text, span.start as usize),
+            None => (line, file.text.lines().nth(line - 1).unwrap_or("").trim().to_owned()),
+        };
+        // Where a word stands twice, all of the instruction tells which is meant.
+        let (what, instead) = match of {
+            Some(instr) if text.matches(&what).count() > 1 => {
+                let (start, end) = (instr.span.start as usize, instr.span.end as usize);
+                let all = |word: &str| {
+                    let new = [&file.text[start..span.start as usize], word, &file.text[span.end as usize..end]];
+                    new.concat().split_whitespace().collect::<Vec<_>>().join(" ")
+                };
+                (all(&what), all(&instead))
+            }
+            _ => (what, instead),
+        };
+        let there = |spot: &Spot| {
+            let at = instr(&test.program, *spot).span;
+            place == Where::Instead && at.start <= span.start && span.end <= at.end
+        };
+        let here: Vec<Spot> = spots(&test.program).filter(there).collect();
+        let all = if here.is_empty() { self.spots().collect() } else { here };
+        Need {
+            thread: threads(&test.program, all),
+            line: source_line(&test.program, line as u32),
+            text,
+            what,
+            instead,
+            place,
+        }
+    }
+
+    fn need(&self, test: &LitmusTest, what: usize, instead: usize) -> Need {
+        let program = &test.program;
+        let thread = threads(program, self.spots().collect());
+        let (line, text) =
+            self.instr(program).map_or((0.into(), String::new()), |i| (i.line.clone(), i.text.clone()));
+        let says = |level: usize| self.levels[level].1.clone();
+        let (mut before, mut after) = (says(what), says(instead));
+        // What cannot be said by one word in place of another is said by all of the instruction.
+        if instead > what
+            && let (Some(spot), Some(change)) = (self.spots().next(), self.change(instead))
+            && let Some(new) = rewritten(test, spot, &[change])
+                .filter(|_| !matches!(change, Change::Generic | Change::FenceBefore(_)))
+        {
+            let word =
+                Splice { span: new.span, text: test.file.text[new.span.range()].replacen(&before, &after, 1) };
+            if !text.contains(&before) || respelled(test, &[word]).is_none() {
+                let new: Vec<&str> = new.text.split_whitespace().collect();
+                (before, after) = (text.clone(), new.join(" "));
+            }
+        }
+        let place = match self.change(instead) {
+            Some(Change::FenceBefore(_)) => Where::Before,
+            _ => Where::Instead,
+        };
+        Need { thread, line, text, what: before, instead: after, place }
+    }
+}
+
+/// The names of the threads of some instructions.
+fn threads(program: &Program, spots: Vec<Spot>) -> String {
+    let mut threads: Vec<ThreadId> = spots.into_iter().map(|s| s.0).collect();
+    threads.dedup();
+    let name = |t: &ThreadId| program.thread(*t).name.clone();
+    match threads.as_slice() {
+        [first, .., last] => format!("{} to {}", name(first), name(last)),
+        [one] => name(one),
+        [] => String::new(),
+    }
+}
+
+/// An instruction of an assembly language as it is written with some changes; `None` where it is not printed, or does not stand
+/// as it is in the file.
+pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Option<Splice> {
+    let old = instr(&test.program, spot);
+    let there = test.file.text.get(old.span.range())?;
+    if there.split_whitespace().collect::<Vec<_>>().join(" ") != old.text {
+        return None;
+    }
+    let edits: Vec<Edit> = changes.iter().map(|change| (Site::Instr(spot.0, spot.1), *change)).collect();
+    let changed = edited(&test.program, &edits);
+    let alone = |program: &Program| {
+        let thread = program.thread(spot.0);
+        let elements = thread.code[spot.1].element.siblings(spot.1);
+        let alone = Thread { code: thread.code[elements].to_vec(), ..thread.clone() };
+        Some(printed(&alone, program)?.map(|text| text.trim().to_owned()))
+    };
+    let own = alone(&test.program)?;
+    let text = match alone(&changed)? {
+        Ok(new) => own.ok().and_then(|own| respelt(there, &own, &new)).unwrap_or_else(|| {
+            // Its predicate has become a branch around it, which is not printed.
+            match there.split_once(char::is_whitespace) {
+                Some((predicate, _)) if predicate.starts_with('@') => format!("{predicate} {new}"),
+                _ => new,
+            }
+        }),
+        // Refused where it stands.
+        Err(_) => "?".to_owned(),
+    };
+    Some(Splice { span: old.span, text })
+}
+
+/// An instruction as it is written, with other words in its name where the name that is printed has others: a compiler's names of
+/// registers and types stay. `None` where more is different.
+pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
+    let parts = |text: &str| {
+        let (name, operands) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+        (name.split('.').map(str::to_owned).collect::<Vec<_>>(), operands.to_owned())
+    };
+    let predicate = if there.starts_with('@') { there.find(char::is_whitespace)? } else { 0 };
+    let start = predicate + there[predicate..].find(|c: char| !c.is_whitespace())?;
+    let (mut words, operands) = parts(&there[start..]);
+    let ((own, of_own), (new, of_new)) = (parts(own), parts(new));
+    if of_own != of_new || words[0] != own[0] || own[0] != new[0] {
+        return None;
+    }
+    // What is not written is what goes without saying.
+    let gone = |word: &String| own.contains(word) && !new.contains(word);
+    let at = words.iter().position(gone).unwrap_or(1);
+    words.retain(|word| !gone(word));
+    let added: Vec<String> = new.iter().filter(|word| !own.contains(word)).cloned().collect();
+    words.splice(at..at, added);
+    Some(format!("{}{}{operands}", &there[..start], words.join(".")))
+}
+
+/// A line of a test's file, with what the code on it says of where it came from.
+fn source_line(program: &Program, number: u32) -> SourceLine {
+    let there = program.instrs().map(|(_, _, instr)| &instr.line).find(|line| line.number == number);
+    there.cloned().unwrap_or_else(|| number.into())
+}
+
+/// The line on which a statement ends, and what of it stands there.
+fn behind(text: &str, end: usize) -> (usize, String) {
+    let line = text[..end].bytes().filter(|b| *b == b'\n').count() + 1;
+    let whole = text[..end].rsplit('\n').next().unwrap_or("").trim();
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in whole.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ';' | '{' | '}' if depth == 0 && at + 1 < whole.len() => start = at + 1,
+            _ => {}
+        }
+    }
+    (line, whole[start..].trim().to_owned())
+}

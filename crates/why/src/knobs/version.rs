@@ -1,0 +1,92 @@
+//! A test after some changes, and what of it was added.
+//!
+//! # Invariants
+//! - What was changed says so in its text, where its dialect is printed.
+
+use super::{Spot, instr};
+use diag::Span;
+use front::litmus::{Splice, printed, respelled};
+use program::edits::{Change, Edit, Site, edited};
+use program::litmus::LitmusTest;
+use program::{Op, Program, Thread};
+
+/// The test after some edits; what was changed says so in its text.
+pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
+    let mut program = edited(&test.program, edits);
+    for (site, change) in edits {
+        let Site::Instr(t, i) = *site else { continue };
+        let before = |e: &&Edit| matches!(**e, (Site::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i);
+        let at = i + edits.iter().filter(before).count();
+        let (thread, old) = (&program.threads[usize::from(t.0)], instr(&test.program, (t, i)));
+        let new = &thread.code[at];
+        if matches!((&new.op, change), (Op::Branch { .. }, _) | (_, Change::FenceBefore(_) | Change::Value(_))) {
+            continue;
+        }
+        let elements = new.element.siblings(at);
+        let alone = Thread { code: thread.code[elements.clone()].to_vec(), ..thread.clone() };
+        let row = program.dialect.row();
+        let text = match (printed(&alone, &program), *change) {
+            (Some(Ok(text)), _) => text.trim().to_owned(),
+            (_, Change::Scope(scope)) => format!("{} /* {} */", old.text.trim(), row.scope_word(scope)),
+            (_, Change::Order(order)) => format!("{} /* {} */", old.text.trim(), row.order_word(order)),
+            _ => continue,
+        };
+        program.threads[usize::from(t.0)].code[elements].iter_mut().for_each(|e| e.text.clone_from(&text));
+    }
+    LitmusTest { program, ..test.clone() }
+}
+
+/// Changes of a test: of its text, and of what the front end made of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) splices: Vec<Splice>,
+}
+
+/// A changed test.
+pub(crate) struct Version {
+    pub(crate) test: LitmusTest,
+    pub(crate) added: Added,
+}
+
+/// What was put into a program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Added {
+    spots: Vec<Spot>,
+    /// Parts of the file.
+    spans: Vec<Span>,
+}
+
+impl Added {
+    /// Whether an instruction is one of those.
+    pub(crate) fn has(&self, program: &Program, spot: Spot) -> bool {
+        let span = instr(program, spot).span;
+        self.spots.contains(&spot) || self.spans.iter().any(|s| s.start <= span.start && span.end <= s.end)
+    }
+}
+
+impl Changes {
+    /// The test with all of them; `None` if the front end refuses it.
+    pub(crate) fn of(&self, test: &LitmusTest) -> Option<Version> {
+        let mut splices = self.splices.clone();
+        splices.sort_unstable();
+        splices.dedup();
+        if splices.is_empty() {
+            return Some(Version { test: version(test, &self.edits), added: self.added(Vec::new()) });
+        }
+        let (read, spans) = respelled(test, &splices)?;
+        Some(Version { test: version(&read, &self.edits), added: self.added(spans) })
+    }
+
+    fn added(&self, spans: Vec<Span>) -> Added {
+        let fence = |edit: &Edit| match *edit {
+            (Site::Instr(t, i), Change::FenceBefore(_)) => Some((t, i)),
+            _ => None,
+        };
+        let mut before: Vec<Spot> = self.edits.iter().filter_map(fence).collect();
+        before.sort_unstable();
+        let earlier = |at: usize| before[..at].iter().filter(|s| s.0 == before[at].0).count();
+        let spots = (0..before.len()).map(|at| (before[at].0, before[at].1 + earlier(at))).collect();
+        Added { spots, spans }
+    }
+}
