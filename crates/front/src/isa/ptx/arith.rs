@@ -13,8 +13,8 @@
 
 use super::lower::{Arg, Call, Emit};
 use super::table::{
-    DATA, DATA_PRED, FLUSH, Group, GroupKind, PRED, ROUND, ResultTy, Role, Row, TYPES, TYPES_PRED, bits_named,
-    type_named,
+    B128, DATA, DATA_PRED, FLUSH, Group, GroupKind, PRED, ROUND, ResultTy, Role, Row, TYPES, TYPES_PRED, WIDE,
+    bits_named, type_named,
 };
 use program::{BinOp, CmpOp, Expr, FloatOp, Number, Op, Rounding, Ty};
 
@@ -69,6 +69,15 @@ pub(super) const ROWS: &[Row] = &[
         &[Role::Dsts, Role::Vals],
         moved,
     ),
+    Row::new(
+        "mov",
+        "`mov.b128 {lo, hi}, {lo, hi}`, where a register of 128 bits is its halves",
+        "copies 128 bits, puts them together or takes them to pieces",
+        &[WIDE],
+        UNARY,
+        moved_halves,
+    )
+    .one_of(&[B128]),
     Row::new(
         "cvta",
         "`cvta{.to}.space.u64 d, a`",
@@ -318,6 +327,29 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call) {
             d.label(format!("expected two or four of {} bits in all", c.ty.bits))
         }),
     }
+}
+
+/// Copies two halves, the lower one first.
+fn moved_halves(e: &mut Emit<'_, '_>, c: &Call) {
+    let halves = c.elements(0).iter().zip(c.elements(1));
+    let copies: Vec<_> = halves
+        .filter_map(|(dst, from)| match (dst, from) {
+            (Arg::Dst(Some(dst)), Arg::Expr(value)) => Some((*dst, value.clone())),
+            _ => None,
+        })
+        .collect();
+    if let [(low, _), (_, value)] = &copies[..]
+        && *value == Expr::Reg(*low)
+    {
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "the lower half is written before the upper one is read from it",
+            |d| d.label("expected other registers for the halves"),
+        );
+        return;
+    }
+    copies.into_iter().for_each(|(dst, value)| e.push(Op::Assign { dst, value }));
 }
 
 pub(super) fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {

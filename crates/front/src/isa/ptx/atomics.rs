@@ -9,7 +9,7 @@
 //! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a read; `red` is not.
 //!
 //! # Where we differ
-//! - A register of 128 bits is written as its halves, `{lo, hi}`, as in `ld.b128`.
+//! - A register of 128 bits is its halves, `{lo, hi}`, as in `ld.b128`.
 //! - `add.f32` on a generic address takes subnormal numbers as it does in global memory.
 //! - `sub` is an operation (the published suites have it; PTX negates the operand of `add`).
 
@@ -17,7 +17,9 @@ use super::copies::aligned;
 use super::lower::{Arg, Call, Emit};
 use super::memory::{addresses, opaque, read_only};
 use super::operands::plus;
-use super::table::{B128, CACHE, Group, GroupKind, NOFTZ, NUMBERS, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use super::table::{
+    B128, CACHE, Group, GroupKind, NOFTZ, NUMBERS, Role, Row, SCOPES, SPACES, TYPES, VECTORS, WIDE,
+};
 use program::{Access, BinOp, CmpOp, Expr, FloatOp, Op, RegId, Scope, Tags, Ty, Update};
 
 pub(super) const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
@@ -26,7 +28,6 @@ const OPS: Group =
 pub(super) const RED_OPS: Group =
     Group { kind: GroupKind::Op, words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec"] };
 
-const WIDE: Group = Group { kind: GroupKind::Vector, words: &[B128] };
 /// A number of a packed type.
 pub(super) const HALF: Ty = Ty { bits: 16, signed: false };
 

@@ -12,7 +12,7 @@
 //! - PTX ISA 9.4, *clusterlaunchcontrol.query_cancel*: of a request that failed, to ask for the identifier is undefined.
 //!
 //! # Where we differ
-//! - A response in a register is written as its halves, `{lo, hi}`, as in `ld.b128`.
+//! - A response in a register is its halves, `{lo, hi}`, as in `ld.b128`.
 //! - The text does not list requests among asynchronous operations; we treat them like the rest.
 
 use super::arith::op;

@@ -1,10 +1,12 @@
-//! Blocks and functions: code in which each name stands for one thing, and calls are the code of what they call.
+//! Blocks, functions and wide registers: code in which each name stands for one thing, calls are the code of what they call, and
+//! a register of 128 bits is its halves.
 //!
 //! # Invariants
 //! - The text that comes out has no functions and no calls; every byte of it has its place in the file, those of a function's
 //!   body once for each call.
 //! - What an inner block or a function declares has the block's number in its name, so that nothing outside is meant.
 //! - A parameter in the parameter space is a register for each piece of it. Pieces do not overlap.
+//! - A register `q` of 128 bits is the vector `{q$lo, q$hi}` of registers of 64 bits wherever it is named.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Statements* (blocks are scopes of names), *Kernel and Function Directives* (`.func`), *Control Flow
@@ -28,16 +30,22 @@ pub(super) const CALL: (&str, &str) =
 /// What an assertion that does not hold calls: it prints, and stops the kernel, as `trap` does (CUDA C++ Programming Guide, Assertion).
 const ASSERTION: &str = "__assertfail";
 
+/// The type of wide registers, and that of their halves.
+const WIDE: &str = ".b128";
+const HALF: &str = ".b64";
+const HALVES: [&str; 2] = ["$lo", "$hi"];
+
 /// Calls that are put in make a text no longer than this.
 const LONGEST: usize = 1 << 20;
 
-/// The text without blocks, functions and calls; `None`: it has none, and stays as it is.
+/// The text without blocks, functions, calls and wide registers; `None`: it has none, and stays as it is.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
     let word = |t: &Token<Kind>, is: fn(&str) -> bool| t.kind == Kind::Word && is(&text.as_str()[t.range.clone()]);
     let scoped = |t: &Token<Kind>| t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call");
     let of_param = |t: &Token<Kind>| word(t, |w| w.split('.').any(|q| q.starts_with("param")));
-    if !tokens.iter().any(|t| scoped(t) || of_param(t)) {
+    let wide = |t: &Token<Kind>| word(t, |w| w == WIDE);
+    if !tokens.iter().any(|t| scoped(t) || of_param(t) || wide(t)) {
         return None;
     }
     let mut separator = "$".to_owned();
@@ -100,14 +108,16 @@ struct Scope {
     number: usize,
     /// The first block of a function: names outside are not seen.
     function: bool,
-    /// Registers, labels and parameters; of families, the stem and how many there are.
+    /// Registers, labels and parameters; of families, the stem, how many there are, and what each of them is.
     names: HashMap<String, Declared>,
-    families: HashMap<String, i64>,
+    families: HashMap<String, (i64, Declared)>,
 }
 
 #[derive(Clone)]
 enum Declared {
     Name,
+    /// A register of 128 bits.
+    Wide,
     /// A variable in the space of parameters.
     Param,
     /// A formal parameter: the caller's variable, and whether the function may write it.
@@ -365,11 +375,12 @@ impl<'a> Expander<'a> {
             let family = || {
                 let digits = &name[stem(name).len()..];
                 let number = digits.parse::<i64>().ok().filter(|_| digits == "0" || !digits.starts_with('0'))?;
-                scope.families.get(stem(name)).filter(|count| number < **count).map(|_| Declared::Name)
+                scope.families.get(stem(name)).filter(|family| number < family.0).map(|family| family.1.clone())
             };
             if let Some(found) = scope.names.get(name).cloned().or_else(family) {
                 let called = match &found {
                     Declared::Bound(actual, _) => actual.clone(),
+                    Declared::Wide => format!("{{{}}}", self.halves(name, scope.number).join(", ")),
                     _ => self.numbered(name, scope.number),
                 };
                 return (called, Some(found));
@@ -388,6 +399,12 @@ impl<'a> Expander<'a> {
         }
         let stem = stem(name);
         format!("{stem}{}{number}_{}", self.separator, &name[stem.len()..])
+    }
+
+    /// The halves of a wide register, the lower one first.
+    fn halves(&self, name: &str, number: usize) -> [String; 2] {
+        let stem = stem(name);
+        HALVES.map(|half| self.numbered(&format!("{stem}{half}{}", &name[stem.len()..]), number))
     }
 
     fn put(&mut self, text: &str, span: Span) {
@@ -528,6 +545,10 @@ impl<'a> Expander<'a> {
                 at = end;
                 continue;
             }
+            if matches!(self.resolve(self.word(at)), (_, Some(Declared::Wide))) && !word.contains(WIDE) {
+                let message = format!("`{}` is a register of 128 bits", self.word(at));
+                return Err(self.error("type-mismatch", at, message, "expected an instruction with `.b128`"));
+            }
             self.copy(at, at + 1);
             at += 1;
         }
@@ -607,25 +628,41 @@ impl<'a> Expander<'a> {
     fn declaration(&mut self, range: Range<usize>) -> Result<(), Failed> {
         let param = self.word(range.start) == ".param";
         let names = self.names(range.start);
+        let wide = !param && range.clone().any(|at| self.word(at) == WIDE);
+        let number = self.scopes.last().map_or(0, |scope| scope.number);
         for (at, count) in &names {
             let name = self.word(*at).to_owned();
+            let what = match (param, wide) {
+                (true, _) => Declared::Param,
+                (_, true) => Declared::Wide,
+                _ => Declared::Name,
+            };
             match count {
                 Some(count) => {
                     if let Some(scope) = self.scopes.last_mut() {
-                        scope.families.insert(stem(&name).to_owned(), *count);
+                        scope.families.insert(stem(&name).to_owned(), (*count, what));
                     }
                 }
-                None => self.declare(name, if param { Declared::Param } else { Declared::Name }),
+                None => self.declare(name, what),
             }
         }
         if param {
             // Registers of that name need no declaration.
             return Ok(());
         }
+        if wide {
+            let of = |(at, count): &(usize, Option<i64>)| {
+                let count = count.map_or(String::new(), |count| format!("<{count}>"));
+                self.halves(self.word(*at), number).map(|half| half + &count).join(", ")
+            };
+            let all = names.iter().map(of).collect::<Vec<_>>().join(", ");
+            let span = self.text.span(self.range(range.start).start..self.range(range.end - 1).end);
+            self.put(&format!(".reg {HALF} {all}"), span);
+            return Ok(());
+        }
         for at in range {
             // A family's name is none of its registers.
             if names.iter().any(|(n, count)| *n == at && count.is_some()) {
-                let number = self.scopes.last().map_or(0, |scope| scope.number);
                 let called = self.numbered(self.word(at), number);
                 self.put(&called, self.text.span(self.range(at)));
             } else {

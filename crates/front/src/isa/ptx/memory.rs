@@ -7,8 +7,8 @@
 //! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency, hence ignored.
 //!
 //! # Where we differ
-//! - `ld.b128` and `st.b128` name the halves of a register of 128 bits as a vector, `{lo, hi}`, where PTX has `mov.b128` beside it. The
-//!   text has scalars of 64 bits at most: one of 128 is one if it is strong (option `b128`), else two.
+//! - A register of 128 bits is its halves, as in `ld.b128 {lo, hi}, [a]` ([`super::expand`]). The text has scalars of 64 bits at most: one
+//!   of 128 is one if it is strong (option `b128`), else two.
 //! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
 
 use std::ops::Range;

@@ -79,6 +79,7 @@ const NEEDS: &[Need] = &[
     need("red", &["noftz"], (6, 2), 70),
     need("szext", &[], (7, 6), 70),
     need("bmsk", &[], (7, 6), 70),
+    need("mov", &["b128"], (8, 3), 70),
     need("ld", &["b128"], (8, 3), 70),
     need("st", &["b128"], (8, 3), 70),
     need("atom", &["b128"], (8, 3), 90),

@@ -60,7 +60,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
             "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
         ],
     ),
-    ("128-bit types but for loads, stores, exchanges and bulk copies", &["b128"]),
+    ("128-bit types but for moves, loads, stores, exchanges and bulk copies", &["b128"]),
     ("vectors of other instructions than loads, stores and sums", &["v2", "v4", "v8"]),
     ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
     ("the parameter space", &["param::func"]),

@@ -237,8 +237,9 @@ pub(super) const DATA_PRED: Group = Group {
 pub(super) const ROUND: Group = Group { kind: GroupKind::Round, words: &["rn"] };
 pub(super) const FLUSH: Group = Group { kind: GroupKind::Flush, words: &["ftz"] };
 pub(super) const VECTORS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8", B128] };
-/// A type that no register here has: its halves are written as a vector.
+/// The type of what has 128 bits: a register of it is its halves, a vector.
 pub(super) const B128: &str = "b128";
+pub(super) const WIDE: Group = Group { kind: GroupKind::Vector, words: &[B128] };
 pub(super) const CACHE: Group = Group {
     kind: GroupKind::Cache,
     words: &[

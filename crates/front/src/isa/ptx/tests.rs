@@ -253,6 +253,36 @@ fn elements_of_vectors_are_accesses_of_their_own() {
     }
 }
 
+/// `mov.b128`, and a register of 128 bits where `ld`, `st` and `atom` have their halves; in blocks and families, too.
+#[test]
+fn a_register_of_128_bits_is_its_halves() {
+    let declared = ".reg .b128 q, p<2>;\n";
+    for (wide, halves) in [
+        ("mov.b128 q, {1, 2}; st.b128 [a], q", "mov.b64 l, 1; mov.b64 h, 2; st.b128 [a], {l, h}"),
+        ("ld.b128 p1, [a]; mov.b128 {r0, r1}, p1", "ld.b128 {l, h}, [a]; mov.b64 r0, l; mov.b64 r1, h"),
+        (
+            "ld.b128 q, [a]; atom.relaxed.gpu.exch.b128 q, [a], q",
+            "ld.b128 {l, h}, [a]; atom.relaxed.gpu.exch.b128 {l, h}, [a], {l, h}",
+        ),
+    ] {
+        let ops = |code: &str| -> Vec<String> {
+            lower(code).threads[0].code.iter().map(|instr| format!("{:?}", instr.op)).collect()
+        };
+        assert_eq!(ops(&format!("{declared}{wide}")), ops(halves), "{wide}");
+        assert_eq!(ops(&format!("{{ {declared}{wide} }}")), ops(halves), "{wide}");
+    }
+    for (code, id) in [
+        ("ld.v2.u64 q, [a]", "type-mismatch"),
+        ("mov.b64 r0, q", "type-mismatch"),
+        ("mov.b128 q, 1", "wrong-operand"),
+        ("mov.b128 q, r0", "wrong-operand"),
+        ("mov.b128 q, {q, p0}", "syntax"),
+        ("mov.b128 {r0, r1}, {r1, r0}", "wrong-operand"),
+    ] {
+        fails(&format!("{declared}mov r0, 1\nmov r1, 1\n{code}"), id);
+    }
+}
+
 #[test]
 fn halves_of_atomics_carry_their_own_order() {
     let tags = |code: &str| match &lower(code).threads[0].code[0].op {
