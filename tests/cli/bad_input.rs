@@ -991,3 +991,47 @@ fn what_has_no_counterpart_in_ptx_is_undecided_under_models_of_ptx() {
     }
     assert_eq!(folder.run(&["check", "t.toml", "--model", "opencl"]).code, Some(0));
 }
+
+/// Memory of several sizes is what its declaration says, and an access that is to no whole field of it is refused or, where values decide
+/// that, undecided.
+#[test]
+fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
+    let load = "mov.u64 p, s\nld.u32 r0, [p]";
+    for (memory, code, word) in [
+        ("fields = { a = \"u33\" }", load, "`u33` is no type of a field"),
+        ("fields = { a = \"u8[0]\" }", load, "`u8[0]` is no type of a field"),
+        ("fields = { \"a-b\" = \"u8\" }", load, "`a-b` cannot be the name of a field"),
+        ("fields = {}", load, "at least one field"),
+        ("fields = { a = \"u32\" }, type = \"u32\"", load, "`type` beside `fields`"),
+        ("fields = { a = \"u32\" }, bytes = 4", load, "`bytes` beside `fields`"),
+        ("fields = { a = \"mbarrier\" }", load, "an mbarrier object is in shared memory"),
+        ("fields = { a = \"u32\", b = \"u8\" }, init = [1, 2, 3]", load, "3 values"),
+        ("bytes = 0", load, "an array has 1 to 65536 bytes"),
+        ("bytes = 8, init = 1", load, "`init` beside `bytes`"),
+        ("fields = { k = \"u64\", n = \"u32\" }", load, "a 32-bit access to `s.k`, which has 64 bits"),
+        (
+            "fields = { n = \"u16[2]\", k = \"u32\" }",
+            "mov.u64 p, s\nld.u32 i, [index]\nmul.wide.u32 o, i, 4\nadd.u64 p, p, o\nld.u32 r0, [p]",
+            "to one field or to several of `s`",
+        ),
+    ] {
+        let test =
+            one_thread("P0:r0 == 5", &format!("s = {{ {memory} }}, index = {{ init = 0, type = \"u32\" }}"), code);
+        let folder = Folder::new(&[("t.toml", &test)]);
+        folder.refused(&["t.toml"], &[word, "t.toml:"]);
+    }
+    let code = "mov.u64 p, s\nld.u32 i, [index]\nmul.wide.u32 o, i, 4\nadd.u64 p, p, o\nld.u32 r0, [p]";
+    let memory = |index| {
+        format!(
+            "s = {{ fields = {{ a = \"u32[2]\", k = \"u64\" }} }}, index = {{ init = {index}, type = \"u32\" }}"
+        )
+    };
+    let folder = Folder::new(&[
+        ("t.toml", &one_thread("P0:r0 == 5", &memory(2), code)),
+        ("u.toml", &one_thread("P0:r0 == 5", &memory(1), code)),
+    ]);
+    folder.undecided(&["t.toml"], "ld.u32 r0, [p]");
+    assert_eq!(folder.run(&["check", "u.toml"]).code, Some(0));
+    let cuda = "name = \"T\"\ndialect = \"cuda\"\ncondition = \"true\"\nmemory = { s = { bytes = 8 } }\n[[thread]]\ncode = \"s = 1;\"\n";
+    Folder::new(&[("t.toml", cuda)]).refused(&["t.toml"], &["memory of the dialect `cuda` has no `bytes`"]);
+}

@@ -782,3 +782,64 @@ fn small_numbers_are_not_taken_for_addresses() {
         );
     }
 }
+
+/// The module of kernels whose shared memory holds objects of several sizes.
+fn fields() -> String {
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/fields.sm_90.ptx");
+    fs::read_to_string(module).expect("a module")
+}
+
+/// What is in an array of bytes follows from its accesses, and is written into the test, which says it from then on.
+#[test]
+fn bytes_of_shared_memory_have_the_fields_that_are_accessed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("k.ptx"), fields()).expect("writable");
+    let import = |kernel: &str, more: &[&str]| {
+        let arguments = [
+            "import",
+            "k.ptx",
+            "--kernel",
+            kernel,
+            "--block",
+            "2",
+            "--arg",
+            "0=in:u32[2]=3,4",
+            "--arg",
+            "1=out:u32[2]",
+        ];
+        let all = [&arguments[..], more, &["--arg", "%globaltimer=0", "-o", "k.toml", "--force"]].concat();
+        fencepost(folder.path(), &all)
+    };
+    let text = || fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    let said = import("state", &[]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert!(text().contains("bar") && text().contains("= \"mbarrier\""), "{}", text());
+    assert!(text().contains("{ fields = { at0 = \"u32[2]\", at8 = \"mbarrier\""), "{}", text());
+    let said = fencepost(folder.path(), &["check", "k.toml", "--property", "race", "-v"]);
+    assert!(said.out.contains("race-free"), "{}{}", said.out, said.err);
+    // How large dynamic shared memory is, nobody but who launches knows.
+    let said = import("carved", &[]);
+    assert!(
+        said.err.contains("the size of `smem` is not known") && said.err.contains("--arg smem=bytes[64]"),
+        "{}",
+        said.err
+    );
+    let said = import("carved", &["--arg", "smem=bytes[16]"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert!(
+        text().contains("smem = { fields = { at0 = \"u32[2]\", at8 = \"mbarrier\" }, space = \"shared\" }"),
+        "{}",
+        text()
+    );
+    // Words that reach into the object.
+    let overlap = fields().replace("and.b32  \t%r2, %r6, -8;", "and.b32  \t%r2, %r6, 0;");
+    let line =
+        1 + overlap.lines().position(|line| line.contains("st.shared.u32 \t[%r15], %r13;")).expect("the store");
+    fs::write(folder.path().join("k.ptx"), overlap).expect("writable");
+    let said = import("carved", &["--arg", "smem=bytes[16]"]);
+    assert!(
+        said.err.contains("error[mbarrier-access]") && said.err.contains(&format!("k.ptx:{line}:")),
+        "{}",
+        said.err
+    );
+}

@@ -138,6 +138,33 @@ fn memory_of_the_c_family_is_written_as_it_was_declared() {
     assert!(written.contains("type = \"bool\"") && written.contains("n[1].at[0] == 0"), "{written}");
 }
 
+/// Structures of PTX, with what is in them, and bytes as what their accesses made of them.
+#[test]
+fn memory_of_several_sizes_is_written_with_its_fields() {
+    let text = r#"
+        name = "fields"
+        condition = "P0:m[1].a[1] == 7 /\\ P0:d.at4[0] == 0"
+        [memory]
+        m = { init = [1, 2, 2, 5], fields = { a = "s32[2]", bar = "mbarrier", tag = "u8" }, size = 2, space = "shared" }
+        d = { bytes = 8, space = "shared" }
+        p = "&m[1].tag"
+        [[thread]]
+        regs = { r = "&m.a[1]" }
+        code = """
+        st.shared.u32 [m+28], 7
+        st.shared.u32 [d], 1
+        st.shared.u16 [d+4], 1
+        """
+    "#;
+    let test = one("fields.toml", text);
+    let written = to_toml(&test).expect("it can be said");
+    let again = one("again.toml", &written);
+    let memory = |test: &LitmusTest| format!("{:?} {:?}", test.program.locations, test.program.threads[0].regs);
+    assert_eq!(memory(&test), memory(&again), "{written}");
+    assert_eq!(test.condition, again.condition);
+    assert!(written.contains("m[1].a[1] == 7") && written.contains("bar = \"mbarrier\""), "{written}");
+}
+
 const LITMUS: &str = r#"PTX quorum
 "a note; exists // {"
 "https://example.org/origin"
@@ -539,5 +566,5 @@ fn the_examples_in_the_guide_are_true() {
     let test = one("runs.toml", &format!("name = 'r'\n[[thread]]\ncode = ''\n{runs}"));
     assert_eq!(test.runs[0].ends, Some("livelock"));
     let memory = blocks.iter().find(|b| b.starts_with("[memory]")).expect("the example of memory");
-    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 8);
+    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 10);
 }

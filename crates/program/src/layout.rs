@@ -4,6 +4,7 @@
 //! - There is at least one field. Fields stand in the order of their offsets, do not overlap, and end within the element.
 //! - The cells of an object are numbered element by element, those of an element in the order of its fields.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::Ty;
@@ -19,6 +20,8 @@ pub struct Field {
     pub ty: Ty,
     /// It holds 0 or 1.
     pub boolean: bool,
+    /// It is an mbarrier object of PTX.
+    pub mbarrier: bool,
 }
 
 /// What an element is made of.
@@ -40,7 +43,7 @@ impl From<Ty> for Layout {
 impl Layout {
     /// One integer; `boolean`: 0 or 1.
     pub fn of(ty: Ty, boolean: bool) -> Layout {
-        let field = Field { path: String::new(), offset: 0, ty, boolean };
+        let field = Field { path: String::new(), offset: 0, ty, boolean, mbarrier: false };
         Layout { name: None, fields: [field].into(), size: ty.bytes() }
     }
 
@@ -74,6 +77,19 @@ impl Layout {
         i64::from(cell / self.cells() as u32) * i64::from(self.size) + i64::from(self.field(cell).offset)
     }
 
+    /// Whether some field is an mbarrier object.
+    pub fn has_mbarriers(&self) -> bool {
+        self.fields.iter().any(|field| field.mbarrier)
+    }
+
+    /// The same, where the words at some offsets from the object's first byte are mbarrier objects.
+    pub fn with_mbarriers(&self, at: &BTreeSet<i64>) -> Layout {
+        let found: BTreeSet<i64> = at.iter().map(|at| at % i64::from(self.size)).collect();
+        let mut fields = self.fields.to_vec();
+        fields.iter_mut().for_each(|field| field.mbarrier |= found.contains(&i64::from(field.offset)));
+        Layout { fields: fields.into(), ..self.clone() }
+    }
+
     /// What stands behind the name of an object of so many cells for one of them.
     pub fn suffix(&self, cell: u32, cells: usize) -> String {
         let path = &self.field(cell).path;
@@ -105,7 +121,8 @@ mod tests {
 
     #[test]
     fn cells_have_names_and_places() {
-        let field = |path: &str, offset| Field { path: path.into(), offset, ty: Ty::S32, boolean: false };
+        let field =
+            |path: &str, offset| Field { path: path.into(), offset, ty: Ty::S32, boolean: false, mbarrier: false };
         let node =
             Layout::record(Some("Node"), vec![field(".data", 0), field(".at[0]", 8), field(".at[1]", 12)], 16);
         assert_eq!((node.suffix(4, 6), node.offset(4), node.bytes(6)), ("[1].at[0]".into(), 24, 32));

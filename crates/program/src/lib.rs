@@ -114,7 +114,12 @@ impl Program {
 
     /// Whether it has mbarrier objects.
     pub fn has_mbarriers(&self) -> bool {
-        let of = |l: &Location| matches!(l.kind, LocationKind::Object { class: Some(Class::Mbarrier), .. });
+        let of = |l: &Location| match &l.kind {
+            LocationKind::Object { class, layout, .. } => {
+                *class == Some(Class::Mbarrier) || layout.has_mbarriers()
+            }
+            LocationKind::Alias { .. } => false,
+        };
         self.locations.iter().any(of)
     }
 
@@ -164,6 +169,15 @@ impl Program {
         match &self.location(self.object(id)).kind {
             LocationKind::Object { layout, .. } => layout,
             LocationKind::Alias { .. } => unreachable!("Program::object ends at an object"),
+        }
+    }
+
+    /// Whether a cell of a location's object is an mbarrier object.
+    pub fn is_mbarrier(&self, id: LocId, cell: u32) -> bool {
+        match &self.location(self.object(id)).kind {
+            LocationKind::Object { class: Some(Class::Mbarrier), .. } => true,
+            LocationKind::Object { layout, .. } => layout.field(cell).mbarrier,
+            LocationKind::Alias { .. } => false,
         }
     }
 

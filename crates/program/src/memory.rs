@@ -17,9 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::litmus::Observable;
 use crate::mbarrier::State;
 use crate::waiting::Wanted;
-use crate::{
-    Class, Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty,
-};
+use crate::{Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty};
 
 /// Index into [`Memory::cells`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -281,8 +279,8 @@ impl Memory {
     }
 
     fn is_mbarrier(&self, program: &Program, cell: CellId) -> bool {
-        let object = program.object(self.cell(cell).location.0);
-        matches!(program.location(object).kind, LocationKind::Object { class: Some(Class::Mbarrier), .. })
+        let (loc, index) = self.cell(cell).location;
+        program.is_mbarrier(loc, index)
     }
 
     /// What somebody waits for who goes round until a cell holds one of some values, and finds this one.

@@ -257,9 +257,12 @@ pub(super) struct Known {
     pub(super) class: Option<Class>,
 }
 
-fn known(sk: &Skeleton, loc: LocId) -> Option<Known> {
+fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<Known> {
     match sk.program.location(loc).kind {
-        LocationKind::Object { atomic, opencl, kind, class, .. } => Some(Known { atomic, opencl, kind, class }),
+        LocationKind::Object { atomic, opencl, kind, class, .. } => {
+            let class = if sk.program.is_mbarrier(loc, index) { Some(Class::Mbarrier) } else { class };
+            Some(Known { atomic, opencl, kind, class })
+        }
         LocationKind::Alias { .. } => None,
     }
 }
@@ -270,7 +273,7 @@ pub(super) fn objects<'a>(
     domains: &'a Domains,
     event: EventId,
 ) -> impl Iterator<Item = Known> + 'a {
-    let object = |c: CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location.0);
+    let object = |c: CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location);
     domains.cells[event.index()].iter().copied().filter_map(object)
 }
 

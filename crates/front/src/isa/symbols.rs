@@ -54,6 +54,10 @@ pub struct Object {
     pub indexed: bool,
     /// What an element is made of, if it is more than an integer.
     pub record: Option<Record>,
+    /// PTX: its fields, where its declaration says them. Code counts its bytes, and `ty` is that of one.
+    pub fields: Option<Layout>,
+    /// PTX: an array of bytes whose accesses say what is in it.
+    pub cut: bool,
     /// Initial values, one per cell.
     pub init: Vec<Init>,
     /// Where it lives.
@@ -80,6 +84,8 @@ impl Object {
             declared: false,
             indexed: false,
             record: None,
+            fields: None,
+            cut: false,
             init: vec![Init::Int(value)],
             space: Space::Global,
             atomic: None,
@@ -95,11 +101,21 @@ impl Object {
 impl Object {
     /// What an element is made of.
     pub fn layout(&self) -> Layout {
-        match &self.record {
-            Some(record) => record.layout(),
-            None => Layout::of(self.ty.map_or(Ty::WORD, |(ty, _)| ty), self.boolean),
+        match (&self.record, &self.fields) {
+            (Some(record), _) => record.layout(),
+            (_, Some(fields)) => fields.clone(),
+            (None, None) => Layout::of(self.ty.map_or(Ty::WORD, |(ty, _)| ty), self.boolean),
         }
     }
+}
+
+/// What no declaration says of memory.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    /// Objects without a type.
+    pub untyped: Vec<LocId>,
+    /// Arrays of bytes whose accesses say what is in them.
+    pub bytes: Vec<LocId>,
 }
 
 impl Symbols {
@@ -207,6 +223,15 @@ impl Symbols {
         self.object(id).1.layout()
     }
 
+    /// How many values of its type the object has that a name stands for, as code in PTX counts them.
+    pub fn count(&self, id: LocId) -> usize {
+        let object = self.object(id).1;
+        match &object.fields {
+            Some(fields) => fields.bytes(object.init.len()) as usize,
+            None => object.init.len(),
+        }
+    }
+
     /// How many elements the object has that a name stands for.
     pub fn elements(&self, id: LocId) -> usize {
         let object = self.object(id).1;
@@ -265,8 +290,14 @@ impl Symbols {
         }
     }
 
+    /// What accesses through registers have to say of memory.
+    pub fn open(&self) -> Open {
+        let bytes = self.objects().filter(|(_, object)| object.cut).map(|(id, _)| id).collect();
+        Open { untyped: self.untyped(), bytes }
+    }
+
     /// The objects of which no declaration, no access and no named element says the type.
-    pub fn untyped(&self) -> Vec<LocId> {
+    fn untyped(&self) -> Vec<LocId> {
         let open = |(i, s): (usize, &Symbol)| match &s.kind {
             SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => Some(LocId(i as u16)),
             _ => None,

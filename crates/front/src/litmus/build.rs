@@ -53,7 +53,7 @@ pub(super) fn build(
     let lowered = lower_ptx(threads, units, &symbols, env, sink).into_iter();
     let (threads, untyped): (Vec<Thread>, Vec<_>) =
         lowered.map(|(thread, untyped)| (thread, Some(untyped))).unzip();
-    let open = symbols.untyped();
+    let open = symbols.open();
     let locations = symbols.into_locations();
     let mut program = Program { dialect, threads, locations, machine: Machine::full(), host: None };
     if sink.errors() == errors {

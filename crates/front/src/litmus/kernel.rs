@@ -11,11 +11,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::toml::is_identifier;
-use super::write::{quote, toml_key};
+use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
-use program::Ty;
+use program::{Layout, LocationKind, Ty};
 
 /// How a kernel is launched.
 #[derive(Clone, Debug, Default)]
@@ -103,9 +103,13 @@ impl Laid {
 /// No buffer has more elements.
 const LONGEST: u64 = 16_384;
 
+/// The word for bytes of which accesses say what they hold; no array has more of them.
+const BYTES: &str = "bytes";
+const MOST_BYTES: u64 = 4 * LONGEST;
+
 /// The form of a binding, for messages.
 const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
-                    `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, and `&buffer[2]` may be a first value of 64 bits";
+                    `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, `bytes` is for what accesses make of it, and `&buffer[2]` may be a first value of 64 bits";
 
 /// A number to its bits.
 type ToBits = fn(f64) -> i64;
@@ -168,7 +172,10 @@ impl Binding {
         };
         let init_fits = init.as_ref().is_none_or(|list| list.len() as u64 <= LONGEST);
         let (place, count) = match place.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
-            Some((place, count)) => (place, Some(count.trim().parse().ok().filter(|n| *n <= LONGEST)?)),
+            Some((place, count)) => {
+                let most = if place.trim() == BYTES || typed == BYTES { MOST_BYTES } else { LONGEST };
+                (place, Some(count.trim().parse().ok().filter(|n| *n <= most)?))
+            }
             None => (place, None),
         };
         let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
@@ -178,7 +185,8 @@ impl Binding {
             fields.into_iter().map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned()).collect();
         let laid = Laid::new(&fields);
         let fits = laid.as_ref().is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
-        if !init_fits || !fits || (structure.is_some() && laid.is_none()) || !is_identifier(&name) {
+        let started = fields == [BYTES] && init.is_some();
+        if !init_fits || !fits || started || (structure.is_some() && laid.is_none()) || !is_identifier(&name) {
             return None;
         }
         if address && (place.contains(':') || init.is_some()) {
@@ -400,6 +408,8 @@ impl Source {
             }
         }
         let mut variables = String::new();
+        // What is of bytes, until it is known what is in it.
+        let mut cut: Vec<String> = Vec::new();
         let parts = self.code(kernel);
         let used = |v: &&Variable| parts.iter().any(|(text, _)| mentions(text, &v.name));
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
@@ -420,7 +430,12 @@ impl Source {
                 None => Made::default(),
             };
             match declared(variable, made, &inner, &parts) {
-                Ok(text) => variables.push_str(&text),
+                Ok(text) => {
+                    if text.contains("{ bytes = ") {
+                        cut.push(variable.name.clone());
+                    }
+                    variables.push_str(&text);
+                }
                 Err((message, help)) => errors.push(
                     Diagnostic::error("unknown-size", &self.file, variable.span, message)
                         .label("declared here")
@@ -480,7 +495,12 @@ impl Source {
         out.push_str("\n[memory]\n");
         for name in &order {
             let (values, elements, ty) = memory[name].object(&memory);
-            let _ = writeln!(out, "{name} = {}", object(&values, elements, ty.as_deref(), "global"));
+            if ty.as_deref() == Some(BYTES) {
+                cut.push(name.clone());
+                let _ = writeln!(out, "{}", of_bytes(name, elements, "global"));
+            } else {
+                let _ = writeln!(out, "{name} = {}", object(&values, elements, ty.as_deref(), "global"));
+            }
         }
         out.push_str(&variables);
         let list = |sizes: &[u32]| match sizes {
@@ -521,7 +541,17 @@ impl Source {
         }
         out.push_str("'''\n");
         match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
-            Ok(read) => Ok((out, read.warnings.into_iter().map(|d| self.moved(d, &places)).collect())),
+            Ok(read) => {
+                let warnings = read.warnings.into_iter().map(|d| self.moved(d, &places)).collect();
+                let Some(test) = read.tests.first() else { return Ok((out, warnings)) };
+                for location in test.program.locations.iter().filter(|l| cut.contains(&l.name)) {
+                    let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
+                    let before = of_bytes(&location.name, layout.bytes(init.len()), space.name());
+                    let after = of_fields(&location.name, layout, init.len(), space.name());
+                    out = out.replacen(&before, &after, 1);
+                }
+                Ok((out, warnings))
+            }
             Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
         }
     }
@@ -541,7 +571,8 @@ impl Source {
                 Some("bind the parameter that it comes from to a buffer: `--arg 0=buffer:u32[4]`".to_owned())
             }
             ("mixed-size", _) => Some(
-                "elements of structures are of one size, too: 8 bytes are two of `--arg 0=buffer:u32[8]`"
+                "give it elements of the smallest size, 8 bytes are two of `--arg 0=buffer:u32[8]`; or say how many bytes it has, `--arg 0=buffer:bytes[64]`: \
+                 its accesses say what is in it"
                     .to_owned(),
             ),
             ("unknown-register", Some(name)) => Some(format!("give it a value as an input: `--arg {name}=0`")),
@@ -587,7 +618,7 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
 /// What a binding says of a variable or of a buffer that has a name already: `u32[4]=1,2`.
 fn of_type(binding: &Binding) -> Option<Made> {
     let Binding::Buffer { name, index: None, made } = binding else { return None };
-    let ty = type_named(name)?;
+    let ty = if name == BYTES && made.init.is_none() { Ty::U32 } else { type_named(name)? };
     let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
     (made.fields.is_empty() && (ty.bits == 64 || !points))
         .then(|| Made { fields: vec![name.clone()], ..made.clone() })
@@ -625,14 +656,33 @@ fn declared(
     inner: &[&Variable],
     code: &[(&str, usize)],
 ) -> Result<String, (String, String)> {
-    let help = || format!("say what its elements are: `--arg {}=u32[64]`", v.name);
+    let help = || {
+        format!(
+            "say how many bytes it has, or what its elements are: `--arg {0}=bytes[64]`, `--arg {0}=u32[64]`",
+            v.name
+        )
+    };
     let bytes = v.elements.map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
     // Bytes that are no whole number of these elements are not accessed as such.
     let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
     let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
+    let types = accessed(v, inner, code);
+    let several =
+        types.iter().any(|ty| ty.bits != types[0].bits) && v.ty.bits == 8 && v.init.iter().all(|n| *n == 0);
+    let cut = match made.fields.first() {
+        Some(word) if word == BYTES => made.elements.or(bytes),
+        None if made.init.is_none() && several => bytes,
+        _ => None,
+    };
+    if let Some(bytes) = cut.filter(|bytes| (1..=MOST_BYTES).contains(bytes)) {
+        return Ok(format!("{}\n", of_bytes(&v.name, bytes, v.space)));
+    }
     let ty = match made.fields.first() {
         Some(word) => type_named(word).unwrap_or(v.ty),
-        None => accessed(v, inner, code).filter(narrower).filter(whole).unwrap_or(v.ty),
+        None => {
+            let smallest = types.into_iter().min_by_key(|ty| ty.bits);
+            smallest.filter(narrower).filter(whole).unwrap_or(v.ty)
+        }
     };
     let size = u64::from(ty.bytes());
     let elements = match (made.elements, bytes) {
@@ -644,9 +694,25 @@ fn declared(
         Some(init) => init.iter().map(|first| first.text(&BTreeMap::new())).collect(),
         None => regrouped(&v.init, v.ty, ty).iter().map(i64::to_string).collect::<Vec<_>>(),
     };
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let name = if v.name.chars().all(bare) { v.name.clone() } else { quote(&v.name) };
-    Ok(format!("{name} = {}\n", object(&init, elements.max(1), Some(&type_word(ty)), v.space)))
+    Ok(format!("{} = {}\n", toml_key(&v.name), object(&init, elements.max(1), Some(&type_word(ty)), v.space)))
+}
+
+/// The line of an array of bytes.
+fn of_bytes(name: &str, bytes: u64, space: &str) -> String {
+    let space = if space == "global" { String::new() } else { format!(", space = {}", quote(space)) };
+    format!("{} = {{ bytes = {bytes}{space} }}", toml_key(name))
+}
+
+/// The line of what its accesses made of one.
+fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str) -> String {
+    let name = toml_key(name);
+    if layout.cells() == 1 {
+        return format!("{name} = {}", object(&[], cells as u64, Some(&type_word(layout.field(0).ty)), space));
+    }
+    let count = cells / layout.cells();
+    let size = if count > 1 { format!(", size = {count}") } else { String::new() };
+    let space = if space == "global" { String::new() } else { format!(", space = {}", quote(space)) };
+    format!("{name} = {{ fields = {}{size}{space} }}", fields(layout))
 }
 
 /// Initial values of one type as values of another: the same bytes, the lowest of each first.
@@ -674,9 +740,9 @@ fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> Stri
     format!("{{ {} }}", keys.join(", "))
 }
 
-/// The smallest type with which code accesses a variable: by its name, or through registers that something was made of it in. Where
+/// The types with which code accesses a variable: by its name, or through registers that something was made of it in. Where
 /// there is no such access, as where its address goes through memory, that of all accesses to its space through registers.
-fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Option<Ty> {
+fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Vec<Ty> {
     let lines = code.iter().flat_map(|(text, _)| text.split([';', '\n']));
     let lines: Vec<(&str, &str)> = lines
         .filter_map(|line| {
@@ -705,10 +771,11 @@ fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Option
     let any = |opcode: &str, operands: &str| {
         !named(operands) && !scalar(operands) && opcode.contains(&format!(".{}", v.space))
     };
-    let smallest = |is: &dyn Fn(&str, &str) -> bool| {
-        lines.iter().filter(|line| is(line.0, line.1)).filter_map(|line| element(line.0)).min_by_key(|ty| ty.bits)
+    let all = |is: &dyn Fn(&str, &str) -> bool| -> Vec<Ty> {
+        lines.iter().filter(|line| is(line.0, line.1)).filter_map(|line| element(line.0)).collect()
     };
-    smallest(&|_, operands| through(operands)).or_else(|| smallest(&any))
+    let found = all(&|_, operands| through(operands));
+    if found.is_empty() { all(&any) } else { found }
 }
 
 /// The operand in brackets that an instruction accesses memory through.

@@ -200,6 +200,16 @@ pub(super) const LOCATION: &[Key] = &[
          none yet; CUDA: also a class, such as `cuda::atomic<int>`; C family: also a structure that the code defines",
     ),
     key(
+        "bytes",
+        Shape::Count,
+        "PTX: an array of so many bytes, in which lies what its accesses, of several sizes, are to; instead of `type` and `size`",
+    ),
+    key(
+        "fields",
+        Shape::Open(&[], &Shape::Text),
+        "PTX: what an element is made of, in order, each at a multiple of its size: `{ data = \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
+    ),
+    key(
         "space",
         Shape::Word(SPACES),
         "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one per work-group)",

@@ -14,8 +14,8 @@ use program::dialect::Allocation;
 use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpectation};
 use program::litmus::{show, show_observable};
 use program::{
-    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Layout, Location, LocationKind, Machine, MemoryKind, Op,
-    OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Thread, ThreadId, Ty,
+    ATTRIBUTES, BarrierNaming, Class, Dialect, Field, Init, Layout, Location, LocationKind, Machine, MemoryKind,
+    Op, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Thread, ThreadId, Ty, mbarrier,
 };
 
 /// The test as TOML text.
@@ -293,16 +293,23 @@ fn memory(location: &Location, program: &Program) -> String {
                 return format!("{{ init = {start}, type = {}, space = \"shared\" }}", quote(&name));
             }
             let ty = layout.field(0).ty;
-            let ty_text = match ty {
-                Ty { bits, signed: true } => format!("s{bits}"),
-                Ty { bits, signed: false } => format!("u{bits}"),
-            };
+            let ty_text = ptx_type(ty);
             let space = match space {
                 Space::Global => "",
                 Space::Shared => ", space = \"shared\"",
                 Space::Constant => ", space = \"const\"",
                 Space::Local => ", space = \"local\"",
             };
+            if layout.cells() > 1 {
+                let count = init.len() / layout.cells();
+                let size = if count > 1 { format!(", size = {count}") } else { String::new() };
+                let value = |(cell, v): (usize, &Init)| match v {
+                    Init::Int(word) if layout.field(cell as u32).mbarrier => mbarrier::count_of(*word).to_string(),
+                    v => value(v, program),
+                };
+                let start = list(init.iter().enumerate().map(value));
+                return format!("{{ init = [{start}], fields = {}{size}{space} }}", fields(layout));
+            }
             match (ty == Ty::WORD, space.is_empty()) {
                 (true, true) => start,
                 (true, false) => format!("{{ init = {start}{space} }}"),
@@ -310,6 +317,23 @@ fn memory(location: &Location, program: &Program) -> String {
             }
         }
     }
+}
+
+fn ptx_type(ty: Ty) -> String {
+    format!("{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
+}
+
+/// The fields of an element of memory in PTX.
+pub(super) fn fields(layout: &Layout) -> String {
+    let all: Vec<&Field> = (0..layout.cells() as u32).map(|cell| layout.field(cell)).collect();
+    let name =
+        |field: &Field| field.path.trim_start_matches('.').split('[').next().unwrap_or_default().to_string();
+    let fields = all.chunk_by(|a, b| name(a) == name(b)).map(|group| {
+        let ty = if group[0].mbarrier { "mbarrier".to_string() } else { ptx_type(group[0].ty) };
+        let count = if group[0].path.contains('[') { format!("[{}]", group.len()) } else { String::new() };
+        format!("{} = \"{ty}{count}\"", toml_key(&name(group[0])))
+    });
+    format!("{{ {} }}", list(fields))
 }
 
 /// The name of a class, and the counts that its objects are made with.

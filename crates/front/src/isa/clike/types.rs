@@ -153,7 +153,7 @@ impl Record {
         self.0.each_cell(&mut |path, offset, of| {
             let boolean = of.ty.is_boolean();
             let ty = of.ty.stored().unwrap_or(BYTE);
-            fields.push(Field { path: path.to_string(), offset: offset as u32, ty, boolean });
+            fields.push(Field { path: path.to_string(), offset: offset as u32, ty, boolean, mbarrier: false });
         });
         let name = match &self.0 {
             Type::Struct(of) => Some(of.name.as_str()),

@@ -32,6 +32,7 @@ use super::memory::is_ordinary;
 use super::operands::plus;
 use super::table::{B128, Group, GroupKind, HINT, NOFTZ, NUMBERS, PRED, Role, Row, SCOPES};
 use super::tensormap::{PLACES, tensor_map};
+use crate::isa::Object;
 use diag::{Sink, Span};
 use program::{
     Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags, Thread, Ty, Update,
@@ -758,12 +759,14 @@ pub(super) enum End {
     In(Space),
 }
 
-/// The types of the elements that an end may be of.
+/// The types of the elements that an end may be of. What is cut as it is accessed may be of any.
 fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
+    let any = |o: &Object| o.cut || o.fields.is_some();
     match end {
+        End::Of(loc) if any(e.symbols.object(loc).1) => Vec::new(),
         End::Of(loc) => vec![e.symbols.ty(loc)],
         End::In(space) => {
-            let in_space = e.symbols.objects().filter(|(_, o)| o.space == space && o.class.is_none());
+            let in_space = e.symbols.objects().filter(|(_, o)| o.space == space && o.class.is_none() && !any(o));
             in_space.filter_map(|(_, o)| Some(o.ty?.0)).collect()
         }
     }
@@ -826,7 +829,7 @@ pub(super) fn end(
     };
     is_ordinary(e, loc, &c.opcode)?;
     let declared = e.symbols.object(loc).1;
-    let (elements, size, lives) = (declared.init.len(), e.symbols.ty(loc).bytes(), declared.space);
+    let (elements, size, lives) = (e.symbols.count(loc), e.symbols.ty(loc).bytes(), declared.space);
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
     let mut wrong = |id, message: String, expected: String| {

@@ -178,7 +178,9 @@ fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
     let given = |reg: &Register| env.regs.iter().any(|r| bare(&r.name) == reg.name);
     let value = |reg: &Register| match reg.init {
         Init::Int(v) => Expr::Const(v),
-        Init::Address { loc, index } => plus(Expr::Address(loc), i64::from(index), symbols.ty(loc)),
+        Init::Address { loc, index } => {
+            plus(Expr::Address(loc), symbols.layout(loc).offset(index), Ty { bits: 8, signed: false })
+        }
     };
     let all = (0..).map(RegId).zip(regs);
     all.filter(|(_, reg)| given(reg)).map(|(id, reg)| (id, value(reg))).collect()
@@ -414,7 +416,7 @@ impl<'a> Emit<'a, '_> {
             Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
                 (Some(loc), Expr::Const(offset)) => {
                     let object = self.symbols.object(loc).1;
-                    let bytes = object.init.len() as i64 * i64::from(self.symbols.ty(loc).bytes());
+                    let bytes = self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes());
                     let apart = known.reached && object.space != Space::Shared;
                     apart || (0..bytes).contains(offset)
                 }

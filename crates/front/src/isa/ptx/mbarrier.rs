@@ -558,7 +558,7 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()>
     // What is used as one through a register is one.
     let Some(loc) = c.expr(at).base().filter(|_| !c.is_found(at)) else { return Some(()) };
     let (id, declared) = e.symbols.object(loc);
-    if declared.class == Some(program::Class::Mbarrier) {
+    if declared.class == Some(program::Class::Mbarrier) || declared.cut || declared.fields.is_some() {
         return Some(());
     }
     let symbol = e.symbols.get(id);

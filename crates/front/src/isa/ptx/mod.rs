@@ -44,12 +44,14 @@ pub mod module;
 mod multimem;
 mod names;
 mod needs;
+mod offsets;
 mod operands;
 mod origin;
 mod outside;
 #[cfg(test)]
 mod page;
 mod parse;
+mod parts;
 pub mod pointers;
 mod print;
 mod regs;

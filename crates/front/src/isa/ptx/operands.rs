@@ -188,7 +188,7 @@ impl Emit<'_, '_> {
 
     /// The address that a location with an offset names.
     fn named(&mut self, n: &NameOperand, id: LocId) -> Option<Expr> {
-        let (ty, count) = (self.symbols.ty(id), self.symbols.object(id).1.init.len());
+        let (ty, count) = (self.symbols.ty(id), self.symbols.count(id));
         let element = self.element(n, ty)?;
         if usize::try_from(element).is_ok_and(|e| e < count) {
             return Some(plus(Expr::Address(id), element, ty));
@@ -256,7 +256,7 @@ impl Emit<'_, '_> {
         if declared.class == Some(program::Class::Mbarrier) {
             return Some(());
         }
-        let count = declared.init.len();
+        let count = self.symbols.count(id);
         let cells = m.quals.ty().map_or(1, |of| (of.bits / ty.bits).max(1));
         let width = m.quals.width() as i64 * i64::from(cells);
         let first = self.element(n, ty)?;

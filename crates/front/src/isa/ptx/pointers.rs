@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! - An access through a register has the size of the elements of every object that the register can point to, or is to as
-//!   many elements of each; anything else is reported as `mixed-size`.
+//!   many elements of each; anything else is reported as `mixed-size`. What has several fields is cut by [`super::parts`].
 //! - No result rests on where objects lie: arithmetic on addresses other than with offsets is reported.
 //! - Threads that were not written in PTX, such as those of the host, have types from the start: addresses are followed
 //!   through them, and they stay as they are.
@@ -15,7 +15,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Lowered;
 use super::memory;
+use super::parts;
 use super::regs::is_half;
+use crate::isa::Open;
 use diag::{Sink, Span};
 use program::mbarrier;
 use program::points::{Points, Targets, access_of};
@@ -26,19 +28,26 @@ use program::{
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
 type Untyped = Option<Vec<usize>>;
 
-/// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open` lists the
-/// objects that have none yet.
-pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
+/// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open`, what no declaration says of
+/// memory.
+pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &mut Sink) {
     spaces(program, untyped, sink);
     let points = Points::compute(program);
-    infer(program, &points, untyped, open, sink);
+    infer(program, &points, untyped, &open.untyped, sink);
+    let errors = sink.errors();
+    let parts = parts::cut(program, &points, &open.bytes, sink);
+    if sink.errors() > errors {
+        return;
+    }
+    let open = &open.untyped;
     objects(program, &points, untyped, sink);
     for (t, untyped) in untyped.iter().enumerate() {
         let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
             let instr = &program.threads[t].code[i];
             let mut pass = Pass { program, points: &points, open, thread: t, span: instr.span, sink };
-            let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok());
+            let known = parts.get(&(t, i)).copied();
+            let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok(), known);
             if memory::is_non_coherent(instr) {
                 pass.never_written(&instr.op);
             }
@@ -51,7 +60,7 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             if let Some(ty) = ty {
                 program.threads[t].code[i].op.accesses_mut().for_each(|access| access.ty = ty);
             }
-            if let Some(cells) = cells(program, &points, (t, i)) {
+            if let Some(cells) = known.or_else(|| cells(program, &points, (t, i))) {
                 program.threads[t].code[i].element.cells = cells;
             }
         }
@@ -129,7 +138,8 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
     for (t, thread) in program.threads.iter().enumerate().filter(|(t, _)| untyped[*t].is_some()) {
         for instr in thread.code.iter().filter(|instr| instr.op.has("MB")) {
             let reached = instr.op.address().map(|addr| points.of(t, addr)).unwrap_or_default();
-            reached.into_iter().for_each(|object| {
+            // Of several fields, some are.
+            reached.into_iter().filter(|object| program.layout(*object).cells() == 1).for_each(|object| {
                 found.entry(object).or_insert(instr.span);
             });
         }
@@ -214,8 +224,9 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// The type of an access through a register, unless it is refused.
-    fn access(&mut self, op: &Op, untyped: bool) -> Option<Ty> {
+    /// The type of an access through a register, unless it is refused. `parts`: how many cells it is to, if it can be to an object with several
+    /// fields.
+    fn access(&mut self, op: &Op, untyped: bool, parts: Option<u8>) -> Option<Ty> {
         let (addr, ty) = access_of(op).filter(|(addr, _)| addr.base().is_none() && !op.aborts())?;
         let targets = self.points.of(self.thread, addr);
         let Some(first) = targets.first().copied() else {
@@ -238,12 +249,17 @@ impl Pass<'_> {
             return None;
         }
         let bits = |object: LocId| self.program.element(object).bits;
+        let several_fields = |o: &LocId| self.program.layout(*o).cells() > 1;
+        if let Some(parts) = parts.filter(|_| !untyped) {
+            let alike = |o: &LocId| several_fields(o) || bits(*o) * parts == wanted.bits;
+            if targets.iter().all(alike) {
+                return Some(wanted);
+            }
+        }
         // Several elements of each object, if its declaration says their type.
         let piece = bits(first);
         let several = piece != 0 && wanted.bits > piece && wanted.bits.is_multiple_of(piece);
-        let divisible = |o: &LocId| {
-            several && bits(*o) == piece && !self.open.contains(o) && self.program.layout(*o).cells() == 1
-        };
+        let divisible = |o: &LocId| several && bits(*o) == piece && !self.open.contains(o) && !several_fields(o);
         if targets.iter().all(divisible) {
             return Some(wanted);
         }
@@ -338,9 +354,13 @@ impl Pass<'_> {
         }
     }
 
-    /// The size of the smallest element of some objects.
+    /// The size of the smallest element of some objects; of several fields, of a byte.
     fn smallest(&self, objects: &Targets) -> u32 {
-        objects.iter().map(|o| self.program.element(*o).bytes()).min().unwrap_or(1)
+        let size = |o: &LocId| match self.program.layout(*o) {
+            layout if layout.cells() > 1 => 1,
+            layout => layout.field(0).ty.bytes(),
+        };
+        objects.iter().map(size).min().unwrap_or(1)
     }
 
     /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits than those that tell bytes of an

@@ -199,7 +199,9 @@ impl Printer<'_> {
     /// The type qualifier of an access, where it differs from what is understood.
     fn suffix(&self, addr: &Expr, ty: Ty) -> String {
         match addr.base().map(|loc| self.program.element(loc)) {
-            Some(own) if own == ty => String::new(),
+            Some(own) if own == ty && addr.base().is_none_or(|loc| self.program.layout(loc).cells() == 1) => {
+                String::new()
+            }
             _ => named(ty),
         }
     }
@@ -224,6 +226,9 @@ impl Printer<'_> {
             Expr::Address(loc) => self.program.location(*loc).name.clone(),
             Expr::Bin(BinOp::Add, Ty::U64, base, offset) => match (&**base, &**offset) {
                 (Expr::Address(loc), Expr::Const(n)) => {
+                    if self.program.layout(*loc).cells() > 1 {
+                        return Some(format!("{}+{n}", self.program.location(*loc).name));
+                    }
                     let size = i64::from(self.program.element(*loc).bytes());
                     format!("{}[{}]", self.program.location(*loc).name, (n % size == 0).then_some(n / size)?)
                 }

@@ -37,11 +37,33 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         let words = Object { init: vec![Init::Int(0); elements], space, ty, declared: true, ..Object::scalar(0) };
         symbols.declare(name, Span::default(), SymbolKind::Object(words), &mut sink);
     }
+    // Bytes, and a word of 64 bits, an mbarrier object and two of 16 bits.
+    let ty = Some((Ty { bits: 8, signed: false }, Span::default()));
+    let shared = Object { space: program::Space::Shared, ty, declared: true, ..Object::scalar(0) };
+    let bytes = Object { init: vec![Init::Int(0); 32], cut: true, ..shared.clone() };
+    let field = |path: &str, offset, bits, mbarrier| program::Field {
+        path: path.into(),
+        offset,
+        ty: Ty { bits, signed: false },
+        boolean: false,
+        mbarrier,
+    };
+    let fields = vec![
+        field(".key", 0, 64, false),
+        field(".bar", 8, 64, true),
+        field(".h[0]", 16, 16, false),
+        field(".h[1]", 18, 16, false),
+    ];
+    let fields = Some(program::Layout::record(None, fields, 24));
+    let structure = Object { init: vec![Init::Int(0); 4], fields, ..shared };
+    for (name, object) in [("bytes", bytes), ("structure", structure)] {
+        symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
+    }
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     unit.settle_types(env.strict, &mut symbols, &mut sink);
     let lowered = unit.lower(env, &symbols, &mut sink);
     let untyped = [Some(lowered.untyped().to_vec())];
-    let open = symbols.untyped();
+    let open = symbols.open();
     let (name, place, source) = ("P0".into(), Place::device(0, 0), String::new());
     let thread = Thread { name, place, regs: lowered.regs, code: lowered.code, source };
     let mut program = Program {
@@ -1313,4 +1335,96 @@ fn floating_point_operations_are_those_of_the_processor() {
     ] {
         fails(code, id);
     }
+}
+
+/// The cells of an object: where each lies, its bits, and whether it is an mbarrier object.
+fn cells(program: &Program, name: &str) -> Vec<(i64, u8, bool)> {
+    let object = program.locations.iter().find(|l| l.name == name).expect("a location");
+    let LocationKind::Object { layout, init, .. } = &object.kind else { panic!("an alias") };
+    let of = |cell: u32| (layout.offset(cell), layout.field(cell).ty.bits, layout.field(cell).mbarrier);
+    (0..init.len() as u32).map(of).collect()
+}
+
+/// How many cells each access is to.
+fn counts(program: &Program) -> Vec<u8> {
+    program.threads[0].code.iter().filter(|i| i.op.is_access()).map(|i| i.element.cells).collect()
+}
+
+#[test]
+fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
+    // An object, a word and a byte; what is not accessed is of words.
+    let program = lower(
+        "mov.u32 %rb, bytes\nst.shared.u32 [%rb], 1\nst.shared.u8 [bytes+4], 1\nadd.u32 %rb, %rb, 8\nmbarrier.init.shared.b64 [%rb], 1",
+    );
+    assert_eq!(
+        cells(&program, "bytes"),
+        [
+            (0, 32, false),
+            (4, 8, false),
+            (5, 8, false),
+            (6, 16, false),
+            (8, 64, true),
+            (16, 64, false),
+            (24, 64, false)
+        ]
+    );
+    // A loop that numbers decide has the addresses that it has.
+    let program = lower(
+        "mov.u32 i, 0\nmov.u32 %rb, bytes\nL: st.shared.u32 [%rb], i\nadd.u32 %rb, %rb, 8\nadd.u32 i, i, 1\nsetp.lt.u32 p, i, 2\n\
+         @p bra L\nst.shared.u64 [bytes+16], 1\nld.shared.u16 r, [bytes+30]",
+    );
+    let all = cells(&program, "bytes");
+    assert!(
+        all.contains(&(0, 32, false)) && all.contains(&(8, 32, false)) && all.contains(&(16, 64, false)),
+        "{all:?}"
+    );
+    assert!(all.contains(&(30, 16, false)), "{all:?}");
+    // So has an index that was read, as far as a mask says.
+    let program = lower(
+        "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 4\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u16 [%rb+4], 1\n\
+         st.shared.u64 [bytes+8], 1\nst.shared.u32 [bytes], 1",
+    );
+    let all = cells(&program, "bytes");
+    assert!(
+        all.contains(&(4, 16, false)) && all.contains(&(20, 16, false)) && all.contains(&(8, 64, false)),
+        "{all:?}"
+    );
+    // One that nothing is known of can be anywhere.
+    let program = lower(
+        "ld.u32 i, [words]\nmul.lo.u32 i, i, 4\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u32 [%rb], 1\nst.shared.u64 [bytes+8], 1",
+    );
+    assert_eq!(cells(&program, "bytes"), (0..8).map(|n| (4 * n, 32, false)).collect::<Vec<_>>());
+    assert_eq!(counts(&program), [1, 1, 2]);
+    // A cut in one place of an access is one in all of them.
+    let program = lower(
+        "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 3\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u64 [%rb], 1\n\
+         ld.shared.u32 r, [bytes]\nld.shared.u64 rd, [bytes+24]",
+    );
+    let all = cells(&program, "bytes");
+    assert!(all.contains(&(8, 32, false)) && all.contains(&(12, 32, false)), "{all:?}");
+    assert_eq!(
+        counts(&program),
+        [1, 2, 1, u8::from(all.contains(&(24, 64, false))) + 2 * u8::from(all.contains(&(28, 32, false)))]
+    );
+}
+
+#[test]
+fn what_is_no_whole_field_is_refused() {
+    let part = "mov.u32 %rb, bytes\nmbarrier.init.shared.b64 [%rb+8], 1\nst.shared.u32 [%rb+12], 1";
+    fails(part, "mbarrier-access");
+    fails("mbarrier.init.shared.b64 [bytes+8], 1\nld.shared.u64 rd, [bytes+8]", "mbarrier-access");
+    fails("st.shared.u32 [structure+4], 1", "mixed-size");
+    fails("mov.u32 %rb, structure\nst.shared.u16 [%rb+18], 1\nst.shared.u64 [%rb+16], 1", "mixed-size");
+    fails(
+        "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 4\nmov.u32 %rb, structure\nadd.u32 %rb, %rb, i\nst.shared.u16 [%rb], 1\n\
+           st.shared.u32 [%rb+4], 1",
+        "mixed-size",
+    );
+    // Several fields of one size are one access.
+    assert_eq!(
+        counts(&lower(
+            "st.shared.u32 [structure+16], 1\nst.shared.u64 [structure], 1\nst.shared.u16 [structure+18], 1"
+        )),
+        [2, 1, 1]
+    );
 }

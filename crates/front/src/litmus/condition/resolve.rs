@@ -218,7 +218,8 @@ impl<'p> Resolver<'p> {
             return None;
         }
         let object = &self.program.location(self.program.object(loc)).kind;
-        if let LocationKind::Object { class: Some(Class::Barrier(_) | Class::Mbarrier), .. } = object {
+        let is_barrier = matches!(object, LocationKind::Object { class: Some(Class::Barrier(_)), .. });
+        if is_barrier || self.program.is_mbarrier(loc, index) {
             sink.error("wrong-operand", text.span(range), "the state of a barrier is no value", |d| {
                 d.label("expected a register or another location")
             });

@@ -7,9 +7,9 @@
 //! - PTX ISA, Memory Consistency Model, *Proxies*: a C++ access goes through the generic proxy.
 //! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*: the host has no shared memory.
 
-use crate::isa::Symbols;
 use crate::isa::ptx;
 use crate::isa::ptx::{Unit, pointers};
+use crate::isa::{Open, Symbols};
 use crate::mapping::Mapping;
 use diag::{Sink, Span};
 use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
@@ -31,13 +31,8 @@ impl Assembly {
     }
 }
 
-/// The whole program in PTX. `untyped`: of each thread in PTX, its accesses that name no type; `open`: memory of no type.
-pub(super) fn in_ptx(
-    program: Program,
-    untyped: &[Option<Vec<usize>>],
-    open: &[LocId],
-    sink: &mut Sink,
-) -> Program {
+/// The whole program in PTX. `untyped`: of each thread in PTX, its accesses that name no type; `open`: what is not said of memory.
+pub(super) fn in_ptx(program: Program, untyped: &[Option<Vec<usize>>], open: &Open, sink: &mut Sink) -> Program {
     let errors = sink.errors();
     let of_kernel = |t: ThreadId| untyped[usize::from(t.0)].is_some();
     for t in program.thread_ids().filter(|t| !of_kernel(*t)) {

@@ -134,7 +134,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
         threads.push(body.thread);
         untyped.push(body.untyped);
     }
-    let open = symbols.untyped();
+    let open = symbols.open();
     let locations = symbols.into_locations();
     let mut program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     settle_atomicity(&mut program);

@@ -81,13 +81,18 @@ impl Reader<'_, '_> {
     /// The words of an object of a class, from the counts that it is made with.
     pub(super) fn class_init(&mut self, symbols: &Symbols, id: LocId, init: Vec<Init>) -> Vec<Init> {
         let (object, span) = (symbols.object(id).1, symbols.get(id).span);
-        let Some(class) = object.class else { return init };
-        let word = |value: Init| match value {
-            Init::Int(count) => class_initial(class, count).map(Init::Int),
-            address if matches!(class, Class::Atomic(_)) => Ok(address),
+        if object.class.is_none() && object.fields.is_none() {
+            return init;
+        }
+        let layout = object.layout();
+        let class = |cell: usize| object.class.or(layout.field(cell as u32).mbarrier.then_some(Class::Mbarrier));
+        let word = |(cell, value): (usize, Init)| match (class(cell), value) {
+            (None, value) => Ok(value),
+            (Some(class), Init::Int(count)) => class_initial(class, count).map(Init::Int),
+            (Some(Class::Atomic(_)), address) => Ok(address),
             _ => Err("expected a number".to_string()),
         };
-        match init.into_iter().map(word).collect() {
+        match init.into_iter().enumerate().map(word).collect() {
             Ok(words) => words,
             Err(what) => {
                 self.sink

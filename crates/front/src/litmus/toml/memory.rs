@@ -85,7 +85,7 @@ impl Reader<'_, '_> {
 
     /// An alias; `None` with a diagnostic if what it names is not declared before it.
     fn alias(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Option<SymbolKind> {
-        for key in ["init", "type", "space"] {
+        for key in ["init", "type", "space", "bytes", "fields"] {
             if let Some(value) = table.get(key) {
                 let message = format!("an alias has no `{key}` of its own");
                 self.sink.error("conflicting-keys", span_of(value), message, |d| {
@@ -128,7 +128,12 @@ impl Reader<'_, '_> {
         let mut values = table.get("init").map_or(Vec::new(), |v| self.starts(v, choice));
         let record = self.structure(dialect, table, choice);
         let size = self.count(table, &["size"], choice);
-        if let Some(record) = &record {
+        let (fields, bytes) = (self.fields(table, choice), self.bytes(table, choice));
+        if let Some(fields) = &fields {
+            values = self.structures(fields, values, size, table);
+        } else if let Some(bytes) = bytes {
+            values = vec![Start::Int(0); bytes as usize];
+        } else if let Some(record) = &record {
             values = self.structures(&record.layout(), values, size, table);
         } else if let Some(size) = size {
             let span = table.get("size").map_or(Span::default(), span_of);
@@ -145,7 +150,11 @@ impl Reader<'_, '_> {
             }
         }
         let mut kind = object(values.len(), space);
-        if let (SymbolKind::Object(object), Some(_)) = (&mut kind, &record) {
+        if let SymbolKind::Object(object) = &mut kind
+            && (fields.is_some() || bytes.is_some())
+        {
+            self.of_bytes(object, table, fields);
+        } else if let (SymbolKind::Object(object), Some(_)) = (&mut kind, &record) {
             (object.record, object.declared) = (record, true);
         } else if let SymbolKind::Object(object) = &mut kind
             && let Some(class) = self.class(table, choice)

@@ -23,6 +23,7 @@ use program::options::{OPTIONS, Row, Setting};
 mod clike;
 mod cuda;
 mod expect;
+mod fields;
 mod host;
 mod matrix;
 mod memory;

@@ -1,0 +1,425 @@
+//! Which bytes of an object an access through a register can be to.
+//!
+//! Threads are run over ranges of numbers: what they read is any number, a branch that rests on such is taken both ways. A loop is gone
+//! through as often as numbers decide; where that gives too many states, these become one, whose numbers go on without end.
+//!
+//! # Invariants
+//! - No verdict rests on what is found here. It says how memory is cut into cells; an access that turns out to be to another place than
+//!   these is to no cell, and the engines tell it by its address.
+//! - Numbers stay inside of their types: an index that wraps around is not followed.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use program::points::access_of;
+use program::{BinOp, Expr, Init, Instr, LocId, Op, Program, RegId, Ty};
+
+/// Numbers from the first to the last, so far apart. One alone: 0 apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Range {
+    first: i64,
+    last: i64,
+    step: i64,
+}
+
+/// No address or index is larger; numbers that go on without end go on to here.
+const FAR: i64 = 1 << 40;
+/// So many states of a thread at a label are told apart.
+const STATES: usize = 96;
+/// So many micro-ops are run for all threads.
+const STEPS: usize = 4_000_000;
+
+impl Range {
+    const ANY: Range = Range { first: -FAR, last: FAR, step: 1 };
+    const BIT: Range = Range { first: 0, last: 1, step: 1 };
+
+    fn one(n: i64) -> Range {
+        Range { first: n, last: n, step: 0 }
+    }
+
+    fn new(first: i64, last: i64, step: i64) -> Range {
+        if first == last { Range::one(first) } else { Range { first, last, step: step.max(1) }.bounded() }
+    }
+
+    /// Without numbers that are out of reach; those that are left are as far apart.
+    fn bounded(self) -> Range {
+        let Range { first, last, step } = self;
+        let first = if first < -FAR {
+            -FAR + (first.rem_euclid(step) - (-FAR).rem_euclid(step)).rem_euclid(step)
+        } else {
+            first
+        };
+        let last = if last > FAR { FAR - (FAR - first).rem_euclid(step) } else { last };
+        if first < last { Range { first, last, step } } else { Range::ANY }
+    }
+
+    fn is_one(self) -> Option<i64> {
+        (self.step == 0).then_some(self.first)
+    }
+
+    /// Both.
+    fn or(self, other: Range) -> Range {
+        let apart = gcd(gcd(self.step, other.step), self.first - other.first);
+        Range::new(self.first.min(other.first), self.last.max(other.last), apart)
+    }
+
+    /// As what becomes of this one in a loop: further, without end.
+    fn widened(self, later: Range) -> Range {
+        let both = self.or(later);
+        let step = both.step.max(1);
+        let first = if later.first < self.first {
+            both.first - (FAR + both.first).max(0) / step * step
+        } else {
+            both.first
+        };
+        let last =
+            if later.last > self.last { both.last + (FAR - both.last).max(0) / step * step } else { both.last };
+        Range::new(first, last, both.step)
+    }
+
+    fn times(self, by: i64) -> Range {
+        let of = |n: i64| n.saturating_mul(by);
+        let (a, b) = (of(self.first), of(self.last));
+        Range::new(a.min(b), a.max(b), of(self.step).saturating_abs())
+    }
+
+    fn plus(self, other: Range) -> Range {
+        match (self.is_one(), other.is_one()) {
+            (Some(a), Some(b)) => Range::one(a.wrapping_add(b)),
+            _ => Range::new(
+                self.first.saturating_add(other.first),
+                self.last.saturating_add(other.last),
+                gcd(self.step, other.step),
+            ),
+        }
+    }
+
+    /// What all of them are a multiple of, if it is a power of 2.
+    fn unit(self) -> i64 {
+        1 << gcd(self.first, self.step).max(1).trailing_zeros().min(40)
+    }
+
+    /// From 0 to the end of the bits that a number has.
+    fn bits(most: i64, unit: i64) -> Range {
+        let most = (most as u64 + 1).next_power_of_two() as i64 - 1;
+        Range::new(0, most / unit * unit, unit)
+    }
+
+    /// One operation on numbers of which at least one is no constant.
+    fn apply(op: BinOp, ty: Ty, a: Range, b: Range) -> Range {
+        let either = op.is_free_of_order() || op == BinOp::Mul;
+        let (a, b) = if either && b.is_one().is_none() { (b, a) } else { (a, b) };
+        let (low, high) = (a.first.min(b.first), a.last.max(b.last));
+        match (op, b.is_one()) {
+            (BinOp::Add, _) => a.plus(b),
+            (BinOp::Sub, _) => a.plus(b.times(-1)),
+            (BinOp::Mul, Some(by)) => a.times(by),
+            (BinOp::Shl, Some(by)) if (0..40).contains(&by) => a.times(1 << by),
+            (BinOp::Shr, Some(by)) if (0..40).contains(&by) && (ty.signed || a.first >= 0) => {
+                let step = if a.unit() % (1 << by) == 0 { a.step >> by } else { 1 };
+                Range::new(a.first >> by, a.last >> by, step)
+            }
+            (BinOp::Div, Some(by)) if by > 0 && a.first >= 0 => {
+                let exact = a.first % by == 0 && a.step % by == 0;
+                Range::new(a.first / by, a.last / by, if exact { a.step / by } else { 1 })
+            }
+            (BinOp::Rem, Some(by)) if by > 0 && a.first >= 0 => {
+                if a.last < by {
+                    a
+                } else {
+                    Range::new(0, by - 1, 1).stepping(gcd(a.step, by), a.first)
+                }
+            }
+            (BinOp::Rem, Some(by)) if by > 0 => Range::new(1 - by, by - 1, 1),
+            (BinOp::And, Some(mask)) => a.masked(Ty { signed: true, ..ty }.wrap(mask)),
+            // Bits that the other one does not have.
+            (BinOp::Or | BinOp::Xor, Some(bits)) if (0..a.unit()).contains(&bits) => a.plus(b),
+            (BinOp::Or | BinOp::Xor, _) if low >= 0 && high < FAR => Range::bits(high, a.unit().min(b.unit())),
+            (BinOp::Min, _) => Range::new(low, a.last.min(b.last), gcd(gcd(a.step, b.step), a.first - b.first)),
+            (BinOp::Max, _) => Range::new(a.first.max(b.first), high, gcd(gcd(a.step, b.step), a.first - b.first)),
+            _ => Range::ANY,
+        }
+    }
+
+    fn masked(self, mask: i64) -> Range {
+        let unit = 1i64 << mask.trailing_zeros().min(40);
+        match mask {
+            0 => Range::one(0),
+            // The high bits: down to a multiple.
+            mask if mask < 0 && -mask == unit => {
+                let step = if self.step % unit == 0 { self.step } else { unit };
+                Range::new(self.first & mask, self.last & mask, step)
+            }
+            mask if mask < 0 => Range::ANY,
+            // The low bits.
+            mask if (mask + 1).count_ones() == 1 => {
+                if self.first >= 0 && self.last <= mask {
+                    return self;
+                }
+                Range::new(0, mask, 1).stepping(gcd(self.step, mask + 1), self.first)
+            }
+            mask => Range::new(0, mask, unit),
+        }
+    }
+
+    /// Of these, those that are a multiple of a step from a number.
+    fn stepping(self, step: i64, from: i64) -> Range {
+        let step = step.max(1);
+        let first = self.first + (from - self.first).rem_euclid(step);
+        Range::new(first, self.last - (self.last - first).rem_euclid(step), step)
+    }
+
+    /// As a value of a type.
+    fn cast(self, ty: Ty) -> Range {
+        if let Some(n) = self.is_one() {
+            return Range::one(ty.wrap(n));
+        }
+        if ty.wrap(self.first) == self.first && ty.wrap(self.last) == self.last || ty.bits >= 32 {
+            return self;
+        }
+        let (least, most) =
+            if ty.signed { (-1 << (ty.bits - 1), (1 << (ty.bits - 1)) - 1) } else { (0, (1 << ty.bits) - 1) };
+        Range::new(least, most, 1).stepping(gcd(self.step, 1 << ty.bits), self.first)
+    }
+
+    /// Which of an object's bytes these offsets are, if they count from its first one. Copies of it are so far apart.
+    fn within(self, bytes: i64, apart: Option<i64>) -> Vec<i64> {
+        if let Some(n) = self.is_one() {
+            let n = apart.map_or(n, |apart| n.rem_euclid(apart));
+            return Some(n).filter(|n| (0..bytes).contains(n)).into_iter().collect();
+        }
+        let count = (self.last - self.first) / self.step;
+        match apart {
+            Some(apart) if count < bytes => {
+                let all: HashSet<i64> =
+                    (0..=count).map(|k| (self.first + k * self.step).rem_euclid(apart)).collect();
+                all.into_iter().filter(|n| (0..bytes).contains(n)).collect()
+            }
+            _ => {
+                let step = apart.map_or(self.step, |apart| gcd(self.step, apart)).max(1);
+                let inside = |n: &i64| apart.is_some() || (self.first..=self.last).contains(n);
+                (self.first.rem_euclid(step)..bytes).step_by(step as usize).filter(inside).collect()
+            }
+        }
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.saturating_abs(), b.saturating_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// A number, or an address so far behind the beginning of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Value {
+    base: Option<LocId>,
+    at: Range,
+}
+
+/// `None`: anything.
+type Known = Option<Value>;
+
+fn number(at: Range) -> Known {
+    Some(Value { base: None, at })
+}
+
+/// Where each access of a thread can be, by the objects of which its addresses are; none of that: nothing is known.
+pub(super) struct Offsets {
+    found: BTreeMap<(usize, usize), HashMap<LocId, HashSet<Range>>>,
+    unknown: HashSet<(usize, usize)>,
+    /// Micro-ops that may still be run.
+    steps: usize,
+}
+
+impl Offsets {
+    /// Of the accesses of some threads.
+    pub(super) fn compute(program: &Program, threads: impl Iterator<Item = usize>) -> Offsets {
+        let mut offsets = Offsets { found: BTreeMap::new(), unknown: HashSet::new(), steps: STEPS };
+        for t in threads {
+            let mut run = Run { program, thread: t, offsets: &mut offsets };
+            if run.all().is_none() {
+                let all = 0..program.threads[t].code.len();
+                offsets.unknown.extend(all.map(|i| (t, i)));
+            }
+        }
+        offsets
+    }
+
+    /// The bytes of an object at which an access of a size begins; only those at which it may lie.
+    pub(super) fn of(&self, program: &Program, (t, i): (usize, usize), object: LocId, size: u32) -> Vec<i64> {
+        let layout = program.layout(object);
+        let (bytes, copied) = match &program.location(object).kind {
+            program::LocationKind::Object { init, .. } => {
+                (layout.bytes(init.len()), program.copied(object) != program::Copied::Not)
+            }
+            program::LocationKind::Alias { .. } => return Vec::new(),
+        };
+        let apart = copied.then(|| program::memory::stride(bytes));
+        let bytes = bytes as i64;
+        let mut all: Vec<i64> = if self.unknown.contains(&(t, i)) {
+            (0..bytes).collect()
+        } else {
+            let ranges = self.found.get(&(t, i)).and_then(|of| of.get(&object));
+            ranges.into_iter().flatten().flat_map(|range| range.within(bytes, apart)).collect()
+        };
+        all.retain(|n| n % i64::from(size) == 0 && n + i64::from(size) <= bytes);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// A thread, run.
+struct Run<'a> {
+    program: &'a Program,
+    thread: usize,
+    offsets: &'a mut Offsets,
+}
+
+impl Run<'_> {
+    /// Goes all ways; `None`: there are too many.
+    fn all(&mut self) -> Option<()> {
+        let program = self.program;
+        let thread = &program.threads[self.thread];
+        let labels: HashSet<usize> = thread.code.iter().filter_map(|instr| instr.op.target()).collect();
+        let start = |init: &Init| match init {
+            Init::Int(n) => number(Range::one(*n)),
+            Init::Address { loc, index } => Some(Value {
+                base: Some(program.object(*loc)),
+                at: Range::one(program.layout(*loc).offset(*index)),
+            }),
+        };
+        let mut open = vec![(0, thread.regs.iter().map(|r| start(&r.init)).collect::<Vec<Known>>())];
+        let mut seen: HashMap<usize, HashSet<Vec<Known>>> = HashMap::new();
+        let mut wide: HashMap<usize, Vec<Known>> = HashMap::new();
+        while let Some((mut at, mut regs)) = open.pop() {
+            while let Some(instr) = thread.code.get(at) {
+                self.offsets.steps = self.offsets.steps.checked_sub(1)?;
+                if labels.contains(&at) {
+                    let states = seen.entry(at).or_default();
+                    if states.len() < STATES {
+                        if !states.insert(regs.clone()) {
+                            break;
+                        }
+                    } else {
+                        let joined = match wide.get(&at) {
+                            Some(before) => before.iter().zip(&regs).map(|(a, b)| widened(*a, *b)).collect(),
+                            None => regs.clone(),
+                        };
+                        if wide.get(&at) == Some(&joined) {
+                            break;
+                        }
+                        wide.insert(at, joined.clone());
+                        regs = joined;
+                    }
+                }
+                self.note(at, instr, &regs);
+                match &instr.op {
+                    Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = self.value(e, &regs),
+                    Op::Branch { cond, target } => match self.value(cond, &regs).and_then(|v| v.at.is_one()) {
+                        Some(0) => {}
+                        Some(_) => {
+                            at = *target;
+                            continue;
+                        }
+                        None => open.push((*target, regs.clone())),
+                    },
+                    other => {
+                        if let Some(RegId(dst)) = other.defines() {
+                            regs[usize::from(dst)] = None;
+                        }
+                    }
+                }
+                at += 1;
+            }
+        }
+        Some(())
+    }
+
+    fn note(&mut self, at: usize, instr: &Instr, regs: &[Known]) {
+        let Some((addr, _)) = access_of(&instr.op) else { return };
+        match self.value(addr, regs) {
+            Some(Value { base: Some(object), at: range }) => {
+                let of = self.offsets.found.entry((self.thread, at)).or_default();
+                of.entry(object).or_default().insert(range);
+            }
+            // What is no address faults.
+            Some(Value { base: None, at: range }) if range.is_one().is_some() => {}
+            _ => {
+                self.offsets.unknown.insert((self.thread, at));
+            }
+        }
+    }
+
+    fn value(&self, e: &Expr, regs: &[Known]) -> Known {
+        let of = |e: &Expr| self.value(e, regs);
+        match e {
+            Expr::Const(n) => number(Range::one(*n)),
+            Expr::Reg(r) => regs[usize::from(r.0)],
+            Expr::Address(loc) => Some(Value { base: Some(self.program.object(*loc)), at: Range::one(0) }),
+            Expr::Bin(op, ty, a, b) => {
+                // An operand of which nothing is known may be any number; with an address, it is one.
+                let (a, b) = (of(a), of(b));
+                let range = |v: Known| v.map_or(Range::ANY, |v| v.at);
+                let base = |v: Known| v.and_then(|v| v.base);
+                match (base(a), base(b)) {
+                    (None, None) if a.is_none() && b.is_none() => None,
+                    (None, None) => number(match (range(a).is_one(), range(b).is_one()) {
+                        (Some(_), Some(0)) if op.divides() => Range::ANY,
+                        (Some(a), Some(b)) if *op != BinOp::Unknown => Range::one(op.apply(*ty, a, b)),
+                        // What is not known of a value may be that it is an address.
+                        _ if (a.is_none() || b.is_none()) && matches!(op, BinOp::Add | BinOp::Sub) => return None,
+                        _ => Range::apply(*op, *ty, range(a), range(b)),
+                    }),
+                    (Some(loc), None) if matches!(op, BinOp::Add | BinOp::Sub | BinOp::And) => {
+                        let at = match op {
+                            BinOp::Add => range(a).plus(range(b)),
+                            BinOp::Sub => range(a).plus(range(b).times(-1)),
+                            // Objects lie at multiples of what tells bytes of an element apart.
+                            _ if range(b).is_one().is_some_and(|mask| mask < 0) => {
+                                Range::apply(*op, *ty, range(a), range(b))
+                            }
+                            _ => return number(Range::apply(*op, *ty, range(a), range(b))),
+                        };
+                        Some(Value { base: Some(loc), at })
+                    }
+                    (None, Some(loc)) if *op == BinOp::Add => {
+                        Some(Value { base: Some(loc), at: range(a).plus(range(b)) })
+                    }
+                    (Some(x), Some(y)) if *op == BinOp::Sub && x == y => number(range(a).plus(range(b).times(-1))),
+                    _ => None,
+                }
+            }
+            Expr::Cmp(op, ty, a, b) => number(match (of(a)?, of(b)?) {
+                (Value { base: None, at: a }, Value { base: None, at: b }) => match (a.is_one(), b.is_one()) {
+                    (Some(a), Some(b)) => Range::one(i64::from(op.holds(*ty, a, b))),
+                    _ => Range::BIT,
+                },
+                _ => Range::BIT,
+            }),
+            Expr::Select(cond, a, b) => match of(cond).and_then(|v| v.at.is_one()) {
+                Some(0) => of(b),
+                Some(_) => of(a),
+                None => either(of(a), of(b)),
+            },
+            Expr::Cast(ty, inner) => match of(inner)? {
+                Value { base: None, at } => number(at.cast(*ty)),
+                address => Some(address),
+            },
+        }
+    }
+}
+
+/// What is one or the other.
+fn either(a: Known, b: Known) -> Known {
+    let (a, b) = (a?, b?);
+    (a.base == b.base).then(|| Value { at: a.at.or(b.at), ..a })
+}
+
+/// What becomes of a register in further rounds.
+fn widened(a: Known, b: Known) -> Known {
+    let (a, b) = (a?, b?);
+    (a.base == b.base).then(|| Value { at: a.at.widened(b.at), ..a })
+}
