@@ -1,6 +1,6 @@
 //! Integer types and the operations on them.
 
-use super::FloatOp;
+use super::{FloatOp, Format};
 
 /// An integer type: size and signedness. Untyped short-form accesses use [`Ty::WORD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,7 +70,7 @@ pub enum BinOp {
     /// `(a == 0 || a > b) ? b : a - 1` (PTX ISA, `atom.dec`), unsigned.
     Dec,
     /// One of floating point, on the bits of its operands.
-    Float(FloatOp),
+    Float(FloatOp, Format),
     /// One whose result is not worked out: 0 stands in for it, on which nothing may depend ([`crate::unknown`]).
     Unknown,
     /// 1 if its operands are equal, else 0: what an instruction tells of a value that no other one can interpret, and that is not worked
@@ -129,7 +129,7 @@ impl BinOp {
                     a
                 }
             }
-            BinOp::Float(op) => op.apply(ty, a, b),
+            BinOp::Float(op, format) => op.apply(format, a, b),
             BinOp::Unknown => 0,
             BinOp::Tells => i64::from(a == b),
             BinOp::Inc => {

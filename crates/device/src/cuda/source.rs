@@ -293,7 +293,7 @@ impl Ptx<'_> {
                 let by_zero = if op == BinOp::Div { "-1" } else { &a };
                 put(format!("selp.b64 {to}, {by_zero}, {by_one}, {zero}"));
             }
-            BinOp::Inc | BinOp::Dec | BinOp::Float(_) | BinOp::Unknown | BinOp::Tells => {
+            BinOp::Inc | BinOp::Dec | BinOp::Float(..) | BinOp::Unknown | BinOp::Tells => {
                 return Err("this arithmetic".into());
             }
         }

@@ -431,7 +431,7 @@ fn binary(op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
         }
         BinOp::Min => format!("((long)min(({as_is}){a}, ({as_is}){b}))"),
         BinOp::Max => format!("((long)max(({as_is}){a}, ({as_is}){b}))"),
-        BinOp::Inc | BinOp::Dec | BinOp::Float(_) | BinOp::Unknown | BinOp::Tells => {
+        BinOp::Inc | BinOp::Dec | BinOp::Float(..) | BinOp::Unknown | BinOp::Tells => {
             return Err("this arithmetic".into());
         }
     })

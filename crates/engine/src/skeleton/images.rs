@@ -163,11 +163,11 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
                 (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
                     match Image::any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y)))) {
                         // There are no bits of what is made of others in floating point.
-                        Image::Word if matches!(op, BinOp::Float(_)) => return None,
+                        Image::Word if matches!(op, BinOp::Float(..)) => return None,
                         image => image,
                     }
                 }
-                _ if matches!(op, BinOp::Float(_)) => return None,
+                _ if matches!(op, BinOp::Float(..)) => return None,
                 (values, others) => narrowed(op, ty, values, others),
             },
         },

@@ -113,7 +113,7 @@ impl Word {
                 let again = gates.or(!some, above);
                 choice(gates, again, y, &fewer)
             }
-            BinOp::Float(_) | BinOp::Unknown => unreachable!("their values are listed"),
+            BinOp::Float(..) | BinOp::Unknown => unreachable!("their values are listed"),
             BinOp::Tells => unreachable!("it is a comparison"),
         };
         extended(&bits, ty)

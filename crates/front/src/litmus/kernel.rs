@@ -13,9 +13,9 @@ use std::sync::Arc;
 use super::toml::is_identifier;
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
-use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
+use crate::isa::ptx::{Unit, bits_named, files_named, format_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
-use program::{Layout, LocationKind, Ty};
+use program::{FloatOp, Format, Layout, LocationKind, Number, Rounding, Ty};
 
 /// How a kernel is launched.
 #[derive(Clone, Debug, Default)]
@@ -111,16 +111,15 @@ const MOST_BYTES: u64 = 4 * LONGEST;
 const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
                     `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, `bytes` is for what accesses make of it, and `&buffer[2]` may be a first value of 64 bits";
 
-/// A number to its bits.
-type ToBits = fn(f64) -> i64;
+/// A floating-point type's format, and the integer type of its size; `None`: it is an integer type.
+fn float(ty: &str) -> Option<(Format, &'static str)> {
+    let format = format_named(ty).filter(|_| !ty.ends_with("x2"))?;
+    Some((format, ["u16", "u32", "u64"][usize::from(format.bits / 32)]))
+}
 
-/// The bits of a floating-point number of that type, and the integer type of its size; `None`: it is an integer type.
-fn float(ty: &str) -> Option<(ToBits, &'static str)> {
-    match ty {
-        "f32" => Some((|v| i64::from((v as f32).to_bits()), "u32")),
-        "f64" => Some((|v| v.to_bits() as i64, "u64")),
-        _ => None,
-    }
+/// The bits of a number, rounded to nearest even.
+fn rounded(to: Format, number: f64) -> i64 {
+    FloatOp::To(Number::Float(to), Rounding::Nearest).apply(Format::DOUBLE, number.to_bits() as i64, 0)
 }
 
 /// A number with a fraction or an exponent, in decimal notation.
@@ -162,7 +161,7 @@ impl Binding {
             match (text.trim().strip_prefix('&'), float(typed)) {
                 (Some(place), None) if is_wide => pointed(place).map(|(name, index)| First::Address(name, index)),
                 (Some(_), _) => None,
-                (None, Some((bits, _))) => fraction(text).map(bits).map(First::Bits),
+                (None, Some((format, _))) => fraction(text).map(|v| First::Bits(rounded(format, v))),
                 (None, None) => number(text).map(First::Bits),
             }
         };
@@ -632,8 +631,10 @@ fn bind(
     order: &mut Vec<String>,
 ) -> Option<First> {
     Some(match binding {
-        Binding::Float(value) => First::Bits(float(ty)?.0(value)),
-        Binding::Scalar(value) => First::Bits(float(ty).map_or(value, |(bits, _)| bits(value as f64))),
+        Binding::Float(value) => First::Bits(rounded(float(ty)?.0, value)),
+        Binding::Scalar(value) => {
+            First::Bits(float(ty).map_or(value, |(format, _)| rounded(format, value as f64)))
+        }
         Binding::Buffer { name, index, made } => {
             if !memory.contains_key(&name) {
                 order.push(name.clone());

@@ -3,8 +3,7 @@
 //! # Sources
 //! - PTX ISA 9.4, *atom*, *red*: the default order is relaxed, the default scope is gpu; `red` has no acquire form.
 //! - PTX ISA 9.4, *atom*, *red*: one with a vector or a packed type is an atomic for each number in it; there are vectors of
-//!   floating-point numbers in global memory, of `add`, and of `min` and `max` on those of 16 bits. What comes of numbers of 16 bits is
-//!   not worked out.
+//!   floating-point numbers in global memory, of `add`, and XX
 //! - PTX ISA 9.4, *atom*: `exch` and `cas` of 128 bits are one atomic.
 //! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a read; `red` is not.
 //!
@@ -20,7 +19,7 @@ use super::operands::plus;
 use super::table::{
     B128, CACHE, Group, GroupKind, NOFTZ, NUMBERS, Role, Row, SCOPES, SPACES, TYPES, VECTORS, WIDE,
 };
-use program::{Access, BinOp, CmpOp, Expr, FloatOp, Op, RegId, Scope, Tags, Ty, Update};
+use program::{Access, BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Rounding, Scope, Tags, Ty, Update};
 
 pub(super) const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
 const OPS: Group =
@@ -104,7 +103,7 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
         let value = e.fit(value, c.ty);
         let at = if packed > 1 { aligned(at, i64::from(c.ty.bytes())) } else { at };
         let mut pieces = Vec::new();
-        for (k, value) in numbers(c, &value).into_iter().enumerate() {
+        for (k, value) in numbers(packed, &value).into_iter().enumerate() {
             let old = match dst {
                 Some(_) if packed > 1 => e.temporary(c, &format!("number {i}.{k}"), ty),
                 dst => dst,
@@ -128,32 +127,32 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
     }
     e.push_elements(ops);
     for (dst, pieces) in results {
-        let value = joined(c, pieces.into_iter().map(Expr::Reg));
+        let value = joined(pieces.into_iter().map(Expr::Reg));
         e.push(Op::Assign { dst, value });
     }
 }
 
-/// The numbers that a value of the instruction's type is made of, the lowest first.
-pub(super) fn numbers(c: &Call, value: &Expr) -> Vec<Expr> {
-    match c.quals.packed() {
+/// The numbers that a value is made of, which are so many, the lowest first.
+pub(super) fn numbers(packed: u8, value: &Expr) -> Vec<Expr> {
+    match packed {
         1 => vec![value.clone()],
         of => (0..i64::from(of))
             .map(|k| {
                 let down = Expr::Const(k * i64::from(HALF.bits));
-                Expr::Cast(HALF, Expr::Bin(BinOp::Shr, c.ty, value.clone().into(), down.into()).into())
+                Expr::Cast(HALF, Expr::Bin(BinOp::Shr, Ty::U32, value.clone().into(), down.into()).into())
             })
             .collect(),
     }
 }
 
-/// The value of the instruction's type that is made of numbers, the lowest first.
-fn joined(c: &Call, numbers: impl Iterator<Item = Expr>) -> Expr {
+/// The value that is made of numbers, the lowest first.
+pub(super) fn joined(numbers: impl Iterator<Item = Expr>) -> Expr {
     let up = |(k, number): (usize, Expr)| match k {
         0 => number,
-        k => Expr::Bin(BinOp::Shl, c.ty, number.into(), Expr::Const(k as i64 * i64::from(HALF.bits)).into()),
+        k => Expr::Bin(BinOp::Shl, Ty::U32, number.into(), Expr::Const(k as i64 * i64::from(HALF.bits)).into()),
     };
     let all = numbers.enumerate().map(up);
-    all.reduce(|low, high| Expr::Bin(BinOp::Or, c.ty, low.into(), high.into())).unwrap_or(Expr::Const(0))
+    all.reduce(|low, high| Expr::Bin(BinOp::Or, Ty::U32, low.into(), high.into())).unwrap_or(Expr::Const(0))
 }
 
 /// An atomic of 128 bits: it writes if what it reads is expected, or in any case.
@@ -225,10 +224,11 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
         });
         return None;
     };
-    if c.quals.is_half() {
+    // What `min` and `max` make of what is no number is not said.
+    if c.quals.is_half() && op != "add" {
         return Some(Update::Apply(BinOp::Unknown, operand));
     }
-    if c.quals.is_float() {
+    if let Some(format) = c.quals.format() {
         if op != "add" {
             let message = format!("`.{op}` is no operation on floating-point numbers");
             let place = c.quals.place(GroupKind::Op).unwrap_or_default();
@@ -237,8 +237,9 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
         }
         // In global memory, subnormal numbers of 32 bits are zeros.
         let shared = c.quals.get(GroupKind::Space).is_some_and(|space| space.starts_with("shared"));
-        let sum = if c.ty.bits == 64 || shared { FloatOp::Add } else { FloatOp::AddFlush };
-        return Some(Update::Apply(BinOp::Float(sum), operand));
+        let flushes = format == Format::SINGLE && !shared;
+        let sum = if flushes { FloatOp::AddFlush } else { FloatOp::Add(Rounding::Nearest) };
+        return Some(Update::Apply(BinOp::Float(sum, format), operand));
     }
     Some(match operation(op) {
         Some(op) => Update::Apply(op, operand),

@@ -6,11 +6,12 @@
 //!
 //! What needs several steps takes them in its destination ([`crate::isa::bits`]).
 
-use super::arith::{absolute_value, assign, double, op as bin, suits, wide_product};
+use super::arith::{assign, double, op as bin, wide_product};
+use super::floats::{absolute_value, flushed, suits};
 use super::lower::{Call, Emit};
-use super::table::{DATA, FLUSH, Group, GroupKind, ResultTy, Role, Row, TYPES};
+use super::table::{DATA, FLUSH, Group, GroupKind, NUMBERS, ResultTy, Role, Row, TYPES};
 use crate::isa::bits::{Stage, Step, absolute, count_ones, count_zeros, reverse, smear, unsigned};
-use program::{BinOp, CmpOp, Expr, FloatOp, Op, Ty};
+use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, Ty};
 
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
 const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
@@ -178,11 +179,13 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["r"]),
-    Row::new("abs", "`abs{.ftz}{.type} d, a`", "absolute value", &[FLUSH, DATA], UNARY, |e, c| {
-        if c.quals.is_float() {
-            absolute_value(e, c);
-        } else if suits(e, c) {
-            assign(e, c, absolute(c.ty, c.expr(1)));
+    Row::new("abs", "`abs{.ftz}{.type} d, a`", "absolute value", &[FLUSH, NUMBERS], UNARY, |e, c| {
+        if !suits(e, c) {
+            return;
+        }
+        match c.quals.format() {
+            Some(format) => absolute_value(e, c, format),
+            None => assign(e, c, absolute(c.ty, c.expr(1))),
         }
     }),
     Row::new("sad", "`sad{.type} d, a, b, c`", "`c` plus the absolute difference", &[TYPES], TERNARY, |e, c| {
@@ -277,7 +280,8 @@ pub(super) const ROWS: &[Row] = &[
             let holds = match c.quals.conversion() {
                 Some((_, "s32")) => Expr::Cmp(CmpOp::Ge, Ty::S32, c.expr(3).into(), int(0).into()),
                 Some((_, "f32")) => {
-                    bin(BinOp::Float(FloatOp::LessEqual), Ty::U32, int(0), super::arith::flushed(c, c.expr(3)))
+                    let looked_at = flushed(c, Format::SINGLE, c.expr(3));
+                    bin(BinOp::Float(FloatOp::LessEqual, Format::SINGLE), Ty::U32, int(0), looked_at)
                 }
                 _ => {
                     e.error("missing-type", c.opcode.clone(), "`slct` names the type of what it looks at", |d| {

@@ -33,6 +33,7 @@ mod control;
 mod copies;
 mod expand;
 mod fences;
+mod floats;
 mod known;
 mod lanes;
 mod lex;
@@ -76,7 +77,7 @@ pub(super) use memory::{asks_space, is_non_coherent};
 pub(crate) use origin::files_named;
 pub use print::{Unprintable, opcode, print};
 pub(crate) use table::PRED;
-pub use table::{Row, bits_named, rows, type_named};
+pub use table::{Row, bits_named, format_named, rows, type_named};
 
 /// One thread's code, parsed.
 pub struct Unit {

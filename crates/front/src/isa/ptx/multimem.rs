@@ -126,7 +126,7 @@ fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Ex
 fn values(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Vec<Expr> {
     let value = |arg: &Arg| if let Arg::Expr(value) = arg { value.clone() } else { Expr::Const(0) };
     let all: Vec<Expr> = c.elements(at).iter().map(value).collect();
-    all.into_iter().flat_map(|value| numbers(c, &e.fit(value, c.ty))).collect()
+    all.into_iter().flat_map(|value| numbers(c.quals.packed(), &e.fit(value, c.ty))).collect()
 }
 
 /// The operation of a reduction. What comes of floating-point numbers depends on the order of devices.
@@ -139,7 +139,7 @@ fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
         ("or", BinOp::Or),
         ("xor", BinOp::Xor),
     ];
-    let floats = c.quals.is_half() || c.quals.is_float();
+    let floats = c.quals.format().is_some();
     let exact = !matches!(c.quals.get(GroupKind::Op), Some("add")) && !c.quals.is_half();
     let bits = matches!(c.quals.get(GroupKind::Op), Some("and" | "or" | "xor"));
     if floats && (exact || bits) {

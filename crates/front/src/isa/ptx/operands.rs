@@ -73,8 +73,14 @@ impl Emit<'_, '_> {
                 None
             }
             (OperandKind::Int(v), Role::Val | Role::Loose | Role::Any) => {
-                let prefix = m.quals.get(GroupKind::Type).and_then(|ty| ty.strip_prefix('f'));
-                let prefix = prefix.map(|bits| if bits == "32" { "0f" } else { "0d" });
+                if m.quals.is_half() && role == Role::Val {
+                    let message = "there are no constants of 16 bits of floating point";
+                    self.error("wrong-operand", operand.range.clone(), message, |d| {
+                        d.label("expected a register, which `mov.b16` or `mov.b32` sets to the bits of one")
+                    });
+                    return None;
+                }
+                let prefix = m.quals.format().map(|format| if format.bits == 32 { "0f" } else { "0d" });
                 let written = self.str(&operand.range);
                 if let Some(prefix) = prefix
                     && role == Role::Val
@@ -95,7 +101,9 @@ impl Emit<'_, '_> {
             }
             (OperandKind::Int(_), _) => wrong(self, "a constant"),
             // A constant is of 64 bits until it is used (PTX ISA, Floating-Point Constants).
-            (OperandKind::Fraction(v), Role::Val | Role::Any) if role == Role::Any || m.quals.is_float() => {
+            (OperandKind::Fraction(v), Role::Val | Role::Any)
+                if role == Role::Any || m.quals.format().is_some_and(|format| format.bits > 16) =>
+            {
                 let bits = if ty.bits == 32 { i64::from((*v as f32).to_bits()) } else { v.to_bits() as i64 };
                 Some(Arg::Expr(Expr::Const(bits)))
             }

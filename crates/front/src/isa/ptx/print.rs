@@ -432,7 +432,7 @@ fn arith_name(op: BinOp) -> Option<&'static str> {
         BinOp::Shr => "shr",
         BinOp::Min => "min",
         BinOp::Max => "max",
-        BinOp::Inc | BinOp::Dec | BinOp::Float(_) | BinOp::Unknown | BinOp::Tells => return None,
+        BinOp::Inc | BinOp::Dec | BinOp::Float(..) | BinOp::Unknown | BinOp::Tells => return None,
     })
 }
 

@@ -16,7 +16,7 @@ use super::{
     memory, multimem, outside, tensormap, unknown,
 };
 use diag::{MappedText, Sink};
-use program::{Scope, Ty};
+use program::{Format, Scope, Ty};
 
 /// One instruction family.
 pub struct Row {
@@ -193,6 +193,10 @@ pub(super) enum GroupKind {
     Round,
     /// `.ftz`: subnormal numbers are zeros.
     Flush,
+    /// Limits of a result: `.sat`, `.satfinite`, or what `.NaN` makes of operands that are no numbers.
+    Clamp,
+    /// `.relu`: no result is negative.
+    Rectify,
     /// Operation, comparison or proxy.
     Op,
     /// Accepted, without meaning here.
@@ -219,7 +223,7 @@ pub(super) const DATA: Group = Group {
     kind: GroupKind::Type,
     words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64"],
 };
-/// What atomics compute with; of halves, sums have `.noftz`.
+/// What is computed with.
 pub(super) const NUMBERS: Group = Group {
     kind: GroupKind::Type,
     words: &[
@@ -234,7 +238,7 @@ pub(super) const DATA_PRED: Group = Group {
         "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64", "pred",
     ],
 };
-pub(super) const ROUND: Group = Group { kind: GroupKind::Round, words: &["rn"] };
+pub(super) const ROUND: Group = Group { kind: GroupKind::Round, words: &["rn", "rz", "rm", "rp"] };
 pub(super) const FLUSH: Group = Group { kind: GroupKind::Flush, words: &["ftz"] };
 pub(super) const VECTORS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8", B128] };
 /// The type of what has 128 bits: a register of it is its halves, a vector.
@@ -357,14 +361,19 @@ impl Quals {
         Some((words.next()?, words.next()?))
     }
 
-    /// Whether it works on floating-point numbers.
-    pub(super) fn is_float(&self) -> bool {
-        self.get(GroupKind::Type).is_some_and(|ty| ty.starts_with('f'))
+    /// All qualifiers, with where they were written.
+    pub(super) fn written(&self) -> impl Iterator<Item = (GroupKind, &'static str, Range<usize>)> {
+        self.0.iter().cloned()
+    }
+
+    /// The format of the floating-point numbers that it works on.
+    pub(super) fn format(&self) -> Option<Format> {
+        self.get(GroupKind::Type).and_then(format_named)
     }
 
     /// Whether it works on floating-point numbers of 16 bits, or on pairs of them.
     pub(super) fn is_half(&self) -> bool {
-        matches!(self.get(GroupKind::Type), Some("f16" | "f16x2" | "bf16" | "bf16x2"))
+        self.format().is_some_and(|format| format.bits == 16)
     }
 
     /// How many numbers an element is made of: an access to a packed type is one to each.
@@ -387,6 +396,17 @@ pub fn bits_named(name: &str) -> Option<Ty> {
         "f16" | "bf16" | "e4m3x2" | "e5m2x2" => Some(Ty { bits: 16, signed: false }),
         _ => type_named(name),
     }
+}
+
+/// The format of the floating-point numbers that a type of that name is, or is packed of.
+pub fn format_named(name: &str) -> Option<Format> {
+    Some(match name {
+        "f16" | "f16x2" => Format::HALF,
+        "bf16" | "bf16x2" => Format::BRAIN,
+        "f32" => Format::SINGLE,
+        "f64" => Format::DOUBLE,
+        _ => return None,
+    })
 }
 
 /// The integer type of that name (without its dot).

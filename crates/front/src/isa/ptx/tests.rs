@@ -719,6 +719,32 @@ fn mistakes_have_names() {
         ("testp.finite.f32 p, r0", "unsupported-instruction"),
         ("ex2.f32 r0, r1", "unknown-instruction"),
         ("add.f16.f32 r0, 1, 2", "conflicting-qualifiers"),
+        ("add.rz.f16 r0, r1, r2", "conflicting-qualifiers"),
+        ("add.ftz.bf16 r0, r1, r2", "conflicting-qualifiers"),
+        ("mov.b16 r1, 1; add.f16 r0, r1, 0x3c00", "wrong-operand"),
+        ("sub.sat.bf16x2 r0, r1, r2", "conflicting-qualifiers"),
+        ("mul.sat.s32 r0, r1, r2", "conflicting-qualifiers"),
+        ("div.rn.f16 r0, r1, r2", "unsupported-qualifier"),
+        ("fma.f16 r0, r1, r2, r3", "unsupported-qualifier"),
+        ("fma.rn.sat.relu.f16 r0, r1, r2, r3", "conflicting-qualifiers"),
+        ("fma.rn.relu.f32 r0, r1, r2, r3", "conflicting-qualifiers"),
+        ("min.NaN.f64 r0, r1, r2", "conflicting-qualifiers"),
+        ("mov.b16 r1, 1; setp.lt.bf16 p|q, r1, r1", "wrong-operand"),
+        ("setp.lt.u32 p, 1, 2; setp.lt.and.u32 p|q, 1, 2, p", "wrong-operand"),
+        ("setp.lo.f16 p, r1, r2", "missing-operation"),
+        ("set.lt.f16.bf16 r0, r1, r2", "missing-type"),
+        ("set.lt.bf16x2.f16x2 r0, r1, r2", "missing-type"),
+        ("cvt.f16.bf16 r0, r1", "conflicting-qualifiers"),
+        ("cvt.f16.f32 r0, r1", "conflicting-qualifiers"),
+        ("cvt.rn.f32.f16 r0, r1", "conflicting-qualifiers"),
+        ("cvt.rm.relu.f16.f32 r0, r1", "conflicting-qualifiers"),
+        ("cvt.rn.sat.bf16.f32 r0, r1", "conflicting-qualifiers"),
+        ("cvt.rn.ftz.f16.f64 r0, r1", "conflicting-qualifiers"),
+        ("cvt.rn.f16x2.f32 r0, r1", "conflicting-qualifiers"),
+        ("cvt.rn.f16.f32 r0, r1, r2", "conflicting-qualifiers"),
+        ("cvt.rm.f16x2.f32 r0, r1, r2", "conflicting-qualifiers"),
+        ("cvt.rn.bf16.u8 r0, r1", "conflicting-qualifiers"),
+        ("cvt.rn.satfinite.f32.f64 r0, r1", "conflicting-qualifiers"),
         ("add.u32 r0, 1, 1.5", "wrong-operand"),
         ("mov.u32 r0, 1.5.0", "bad-number"),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f64 {r0}, {r1}, {r2}, {r3}", "unsupported-qualifier"),
@@ -881,12 +907,9 @@ fn values_that_are_not_worked_out() {
         "mov.f32 fb, 0f3F800000\nex2.approx.ftz.f32 d, fa",
         "lg2.approx.f32 d, fa\nsin.approx.f32 d, fa\ncos.approx.ftz.f32 d, fa\ntanh.approx.f32 d, fa",
         "rsqrt.approx.ftz.f64 d, fa\nrcp.approx.ftz.f32 d, fa\nsqrt.approx.f32 d, fa\ndiv.full.f32 d, fa, fb",
-        "add.rz.f32 d, fa, fb\nsub.rm.f64 d, fa, fb\nmul.sat.f32 d, fa, fb\nfma.rn.f64 d, fa, fb, fc\nmad.rn.f32 d, fa, fb, fc",
-        "add.f16x2 h, g, g\nsub.rn.bf16 i, i, i\nfma.rn.relu.f16 i, i, i, i\nneg.ftz.f16 i, i\nabs.bf16x2 h, h",
-        "min.NaN.f32 d, fa, fb\nmax.xorsign.abs.f32 d, fa, fb\nmin.f16 i, i, i",
-        "cvt.rn.f16.f32 i, fa\ncvt.f32.bf16 d, i\ncvt.rn.bf16x2.f32 h, fa, fb\ncvt.rz.f32.f64 d, fl\ncvt.rna.tf32.f32 h, fa",
-        "cvt.rn.satfinite.e4m3x2.f32 i, fa, fb\ncvt.sat.u8.f32 i, fa\ncvt.rzi.s32.f16 h, i",
-        "setp.gt.and.f16x2 p|q, h, g, r\nset.eq.f16x2.f16x2 h, g, g\nsetp.lt.bf16 p, i, i",
+        "fma.rn.f64 d, fa, fb, fc\nmad.rn.f64 d, fa, fb, fc\nfma.rn.oob.relu.f16 i, i, i, i",
+        "min.xorsign.abs.f16x2 h, g, g\nmax.NaN.xorsign.abs.f32 d, fa, fb",
+        "cvt.rna.tf32.f32 h, fa\ncvt.rn.satfinite.e4m3x2.f32 i, fa, fb\ncvt.rn.f16x2.e5m2x2 h, i",
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {d, e}, {fa, fb}, {fc}, {d, e}",
         "createpolicy.fractional.L2::evict_first.b64 fl, 1.0\nld.global.L2::cache_hint.u32 d, [x], fl",
         "createpolicy.cvt.L2.b64 fl, k\napplypriority.global.L2::evict_normal [x], 128",
@@ -922,6 +945,124 @@ fn run(code: &str) -> i64 {
         regs[usize::from(dst.0)] = last;
     }
     last
+}
+
+/// What the rules of the ISA make of numbers that were worked out by hand: 1 is 0x3c00 of `.f16`, 0x3f80 of `.bf16` and 0x3f800000 of
+/// `.f32`; 0x7fff is no number.
+#[test]
+fn numbers_of_16_bits_and_limits() {
+    let bits = |ty: &str| program_type(ty).bits;
+    for (code, operands, expected) in [
+        ("add.f16", "0x3c00 0x3c00", 0x4000),
+        ("sub.rn.bf16", "0x3f80 0x4000", 0xbf80),
+        // 1 + 2^-11 is a tie, and one more of the last bit is none.
+        ("add.f16", "0x3c00 0x1000", 0x3c00),
+        ("add.f16", "0x3c01 0x1000", 0x3c02),
+        ("add.f16x2", "0x3c003c01 0x10001000", 0x3c00_3c02),
+        ("mul.f16x2", "0x40004200 0x3800c000", 0x3c00_c600),
+        ("mul.bf16x2", "0x40003f80 0x3f80bf80", 0x4000_bf80),
+        // The smallest number, flushed and not.
+        ("add.f16", "0x0001 0x8000", 0x0001),
+        ("add.ftz.f16", "0x8001 0x8000", 0x8000),
+        ("add.sat.f16", "0x3c00 0x3c00", 0x3c00),
+        ("sub.sat.f16", "0x3c00 0x4000", 0),
+        ("sub.sat.f16", "0x7c00 0x7c00", 0),
+        ("sub.f16", "0x7c00 0x7c00", 0x7fff),
+        ("mul.sat.f32", "0x40000000 0x40000000", 0x3f80_0000),
+        ("fma.rn.f16", "0x3c01 0x3c01 0xbc02", 0x0010),
+        ("fma.rn.relu.f16", "0x3c00 0xc000 0x3c00", 0),
+        ("fma.rn.relu.bf16", "0x7fc0 0x3f80 0x3f80", 0x7fff),
+        ("fma.rn.bf16x2", "0x3f803f80 0x40003f80 0x3f80bf80", 0x4040_0000),
+        ("fma.rz.f32", "0x3f800001 0x3f800001 0x3f800000", 0x4000_0001),
+        ("fma.rp.f32", "0x3f800001 0x3f800001 0x3f800000", 0x4000_0002),
+        ("mad.rn.sat.f32", "0x3f800000 0x3f800000 0x3f800000", 0x3f80_0000),
+        ("neg.f16x2", "0x3c000000", 0xbc00_8000),
+        ("abs.bf16", "0xbf80", 0x3f80),
+        ("min.f16", "0x7fff 0x3c00", 0x3c00),
+        ("min.NaN.f16", "0x7fff 0x3c00", 0x7fff),
+        ("max.NaN.f32", "0x3f800000 0x40000000", 0x4000_0000),
+        ("max.bf16x2", "0x80003f80 0x0000bf80", 0x0000_3f80),
+        ("add.rp.f32", "0x3f800000 0x00000001", 0x3f80_0001),
+        ("sub.rm.f64", "0x3ff0000000000000 0x3ff0000000000000", i64::MIN),
+        ("div.rz.f32", "0x3f800000 0x40400000", 0x3eaa_aaaa),
+        ("rcp.rp.f32", "0x40400000", 0x3eaa_aaab),
+        ("sqrt.rm.f32", "0x40000000", 0x3fb5_04f3),
+        ("set.lt.f16.f16", "0x3c00 0x4000", 0x3c00),
+        ("set.lt.u16.bf16", "0x3f80 0x4000", 0xffff),
+        ("set.ge.u32.f16x2", "0x3c003c00 0x40003c00", 0xffff),
+        ("set.ltu.bf16x2.bf16x2", "0x7fff3f80 0x3f803f80", 0x3f80_0000),
+        ("set.eq.ftz.u32.f16", "0x0001 0x8000", 0xffff_ffff),
+        ("add.sat.s32", "0x7fffffff 1", 0x7fff_ffff),
+        ("sub.sat.s32", "0x80000000 1", i64::from(i32::MIN)),
+        ("cvt.f32.f16", "0x3c00", 0x3f80_0000),
+        ("cvt.f32.bf16", "0x0001", 0x0001_0000),
+        ("cvt.ftz.f32.bf16", "0x0001", 0),
+        ("cvt.f64.f16", "0x0001", 0x3e70_0000_0000_0000),
+        ("cvt.rn.f16.f32", "0x3f801000", 0x3c00),
+        ("cvt.rp.f16.f32", "0x3f801000", 0x3c01),
+        ("cvt.rz.bf16.f32", "0x3f80ffff", 0x3f80),
+        ("cvt.rn.bf16.f32", "0x3f80ffff", 0x3f81),
+        ("cvt.rn.f16.f32", "0x7f7fffff", 0x7c00),
+        ("cvt.rn.satfinite.f16.f32", "0xff800000", 0xfbff),
+        ("cvt.rn.relu.satfinite.bf16.f32", "0xff800000", 0),
+        ("cvt.rn.satfinite.f16.f32", "0x7fc00000", 0x7fff),
+        ("cvt.rn.f16x2.f32", "0x3f800000 0x40000000", 0x3c00_4000),
+        ("cvt.rn.relu.bf16x2.f32", "0xbf800000 0x40000000", 0x4000),
+        ("cvt.rn.sat.f16.f32", "0x40000000", 0x3c00),
+        ("cvt.rn.bf16.f16", "0x3c01", 0x3f80),
+        ("cvt.rni.f16.f16", "0x3e00", 0x4000),
+        ("cvt.rmi.s32.f16", "0xc100", -3),
+        ("cvt.rzi.u16.bf16", "0x4049", 3),
+        ("cvt.rn.f16.u32", "70000", 0x7c00),
+        ("cvt.rz.f16.s64", "70000", 0x7bff),
+        ("cvt.rz.f32.f64", "0x3fefffffffffffff", 0x3f7f_ffff),
+        ("cvt.sat.u8.s32", "0xfffffff0", 0),
+        ("cvt.sat.s8.u32", "0xfffffff0", 127),
+        ("cvt.rn.sat.f32.f64", "0x4000000000000000", 0x3f80_0000),
+    ] {
+        let ty = |i: usize| code.split('.').rev().filter(|word| bits_named(word).is_some()).nth(i);
+        let (of, to) =
+            if code.starts_with("cvt") || code.starts_with("set") { (ty(0), ty(1)) } else { (ty(0), ty(0)) };
+        let (of, to) = (of.expect("a type"), to.expect("a type"));
+        let mut text = String::new();
+        let names: Vec<String> = operands
+            .split(' ')
+            .enumerate()
+            .map(|(i, operand)| {
+                text += &format!("mov.b{} a{i}, {operand}\n", bits(of).max(16));
+                format!("a{i}")
+            })
+            .collect();
+        let got = run(&format!("{text}{code} d, {}", names.join(", ")));
+        let size = bits(to);
+        let mask = if size == 64 { -1 } else { (1i64 << size) - 1 };
+        assert_eq!(got & mask, expected & mask, "{code} {operands}: {got:#x}");
+    }
+    let both = |code: &str| {
+        let program = lower(&format!("mov.b32 ha, 0x3c004000\nmov.b32 hb, 0x3c003c00\nsetp.eq.u32 r, 1, 2\n{code}"));
+        let instrs = &program.threads[0].code;
+        let values: Vec<i64> = instrs[3..]
+            .iter()
+            .map(|instr| match &instr.op {
+                Op::Assign { value, .. } => value
+                    .value(&|e| match e {
+                        program::Expr::Reg(r) => Some([0x3c00_4000, 0x3c00_3c00, 0][usize::from(r.0)]),
+                        _ => None,
+                    })
+                    .expect("a value"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        values
+    };
+    assert_eq!(both("setp.gt.f16x2 p|q, ha, hb"), [1, 0]);
+    assert_eq!(both("setp.gt.or.f16x2 p|q, ha, hb, !r"), [1, 1]);
+    assert_eq!(both("setp.lt.u32 p|q, ha, hb"), [0, 1]);
+    assert_eq!(both("setp.lt.and.u32 _|q, ha, hb, r"), [0]);
+}
+
+fn program_type(name: &str) -> program::Ty {
+    bits_named(name).expect("a type")
 }
 
 /// `recorded.tsv`: an opcode, the types of its result and operands, a last operand that is part of the opcode, and for each

@@ -1,25 +1,21 @@
-//! Operations whose values are not worked out ([`program::unknown`]): approximations, roundings other than to nearest even,
-//! saturation, arithmetic of half precision, products of matrices, cache policies.
+//! Operations whose values are not worked out ([`program::unknown`]): approximations, a product and sum in 64 bits, formats of less
+//! than 16 bits, products of matrices, cache policies.
 //!
 //! What such an operation gives is determined by its operands, in a way that the ISA leaves to the implementation or that no answer
 //! has needed. A kernel with them can be asked whatever does not depend on the values, above all whether it is race-free.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison and Selection
-//!   Instructions*, *cvt*, *Warp Level Matrix Multiply-Accumulate Instructions*, *createpolicy*.
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *cvt*, *Warp Level Matrix Multiply-Accumulate Instructions*, *createpolicy*.
 //!
 //! # Where we differ
 //! - A product of matrices depends on the operands of all lanes; here it does on those of its own, which orders less.
 
-use super::arith::{COMPARISONS, op};
+use super::arith::op;
 use super::lower::{Arg, Call, Emit};
 use super::table::{FLUSH, Group, GroupKind, ResultTy, Role, Row};
 use program::{BinOp, Expr, Op};
 
-const HALVES: &[&str] = &["f16", "f16x2", "bf16", "bf16x2"];
-/// What makes a sum or product one of these.
-const INEXACT: &[&str] = &["f16", "f16x2", "bf16", "bf16x2", "rz", "rm", "rp", "sat", "relu"];
-const QUOTIENTS: &[&str] = &["approx", "full", "rz", "rm", "rp"];
+const QUOTIENTS: &[&str] = &["approx", "full"];
 const MODES: Group = Group { kind: GroupKind::Round, words: &["rn", "rz", "rm", "rp", "approx", "full"] };
 const CLAMPED: Group = Group { kind: GroupKind::Ignored, words: &["sat", "relu", "NaN", "xorsign", "abs", "oob"] };
 const NUMBERS: Group =
@@ -36,24 +32,7 @@ const CONVERTED: Group = Group {
     words: &["rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi", "sat", "satfinite", "relu"],
 };
 /// What makes a conversion one of these.
-const INEXACT_CONVERSION: &[&str] = &[
-    "f16",
-    "f16x2",
-    "bf16",
-    "bf16x2",
-    "tf32",
-    "e4m3x2",
-    "e5m2x2",
-    "rz",
-    "rm",
-    "rp",
-    "rna",
-    "rs",
-    "sat",
-    "satfinite",
-    "relu",
-    "pack",
-];
+const INEXACT_CONVERSION: &[&str] = &["tf32", "e4m3x2", "e5m2x2", "rna", "rs", "pack"];
 const MATRICES: Group = Group {
     kind: GroupKind::Ignored,
     words: &[
@@ -107,25 +86,18 @@ const fn of(opcode: &'static str, syntax: &'static str, doc: &'static str, opera
     Row::new(opcode, syntax, doc, ALIKE, operands, unknown)
 }
 
-const OTHER: &str =
-    "in half precision, saturated, or rounded other than to nearest even: a value that is not worked out";
+const SIGNED: &str = "of magnitudes, with a sign of both: a value that is not worked out";
 const APPROXIMATE: &str = "an approximation: a value that is not worked out";
 
 pub(super) const ROWS: &[Row] = &[
-    of("add", "`add{.rnd}{.ftz}{.sat}.type d, a, b`", OTHER, BINARY).one_of(INEXACT),
-    of("sub", "`sub{.rnd}{.ftz}{.sat}.type d, a, b`", OTHER, BINARY).one_of(INEXACT),
-    of("mul", "`mul{.rnd}{.ftz}{.sat}.type d, a, b`", OTHER, BINARY).one_of(INEXACT),
-    of("fma", "`fma.rnd{.ftz}{.sat|.relu}.type d, a, b, c`", OTHER, TERNARY).one_of(INEXACT),
+    of("fma", "`fma.rnd.oob{.relu}.type d, a, b, c`", "product plus `c`, where some operands count as zero: a value that is not worked out", TERNARY)
+        .keyed(&["oob"]),
     of("fma", "`fma.rnd.f64 d, a, b, c`", "product plus `c`, rounded once: a value that is not worked out", TERNARY)
         .one_of(&["f64"]),
-    of("mad", "`mad{.rnd}{.ftz}{.sat}.type d, a, b, c`", "product plus `c`: a value that is not worked out", TERNARY)
-        .one_of(&["f32", "f64"]),
-    of("neg", "`neg{.ftz}.type d, a`", OTHER, UNARY).one_of(HALVES),
-    of("abs", "`abs{.ftz}.type d, a`", OTHER, UNARY).one_of(HALVES),
-    of("min", "`min{.ftz}{.NaN}{.xorsign.abs}.type d, a, b`", OTHER, BINARY)
-        .one_of(&["f16", "f16x2", "bf16", "bf16x2", "NaN", "xorsign"]),
-    of("max", "`max{.ftz}{.NaN}{.xorsign.abs}.type d, a, b`", OTHER, BINARY)
-        .one_of(&["f16", "f16x2", "bf16", "bf16x2", "NaN", "xorsign"]),
+    of("mad", "`mad.rnd.f64 d, a, b, c`", "product plus `c`, rounded once: a value that is not worked out", TERNARY)
+        .one_of(&["f64"]),
+    of("min", "`min{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
+    of("max", "`max{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
     of("div", "`div{.approx|.full|.rnd}{.ftz}.type d, a, b`", APPROXIMATE, BINARY).one_of(QUOTIENTS),
     of("rcp", "`rcp{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
     of("sqrt", "`sqrt{.approx|.rnd}{.ftz}.type d, a`", APPROXIMATE, UNARY).one_of(QUOTIENTS),
@@ -138,34 +110,13 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         "cvt",
         "`cvt{.rnd}{.ftz}{.sat|.satfinite}{.relu}.type.type d, a{, b{, c}}`",
-        "of types of half precision or less, saturated, or rounded other than to nearest even: a value that is not worked out",
+        "of formats of less than 16 bits and of `.tf32`, and with random roundings: a value that is not worked out",
         &[CONVERSIONS, CONVERTED, FLUSH],
         TERNARY,
         unknown,
     )
     .one_of(INEXACT_CONVERSION)
     .optional(2),
-    Row::new(
-        "setp",
-        "`setp.cmp{.and|.or|.xor}{.ftz}.type p{|q}, a, b{, r}`",
-        "of half precision: a value that is not worked out",
-        &[COMPARISONS, COMBINATIONS, FLUSH, NUMBERS],
-        &[Role::DstAndPred, Role::Any, Role::Any, Role::Pred],
-        unknown,
-    )
-    .one_of(HALVES)
-    .optional(1)
-    .result(ResultTy::Pred),
-    Row::new(
-        "set",
-        "`set.cmp{.and|.or|.xor}{.ftz}.type.type d, a, b{, r}`",
-        "of half precision: a value that is not worked out",
-        &[COMPARISONS, COMBINATIONS, FLUSH, CONVERSIONS],
-        &[Role::Dst, Role::Any, Role::Any, Role::Pred],
-        unknown,
-    )
-    .one_of(HALVES)
-    .optional(1),
     Row::new(
         "mma",
         "`mma.sync.aligned.shape.row.col.type.type.type.type {d, …}, {a, …}, {b, …}, {c, …}`",
@@ -203,8 +154,6 @@ pub(super) const ROWS: &[Row] = &[
         |_, _| {},
     ),
 ];
-
-const COMBINATIONS: Group = Group { kind: GroupKind::Ignored, words: &["and", "or", "xor"] };
 
 /// Writes a value that is not worked out to each destination.
 fn unknown(e: &mut Emit<'_, '_>, c: &Call) {

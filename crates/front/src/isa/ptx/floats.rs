@@ -1,0 +1,469 @@
+//! Floating-point numbers of all formats, on their bits: arithmetic, comparisons, conversions.
+//!
+//! # Invariants
+//! - A format is what a type's name stands for ([`Quals::format`]); nothing here knows one of them but for which qualifiers PTX has of it
+//!   ([`GOES`]). An instruction on a packed type is one on each number of it ([`each`]).
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Floating-Point Instructions*, *Half Precision Floating-Point Instructions*, *Comparison and Selection Instructions*,
+//!   *Half Precision Comparison Instructions*, *cvt*. Which qualifiers go with which types was tried with `ptxas` 13.
+//!
+//! # Where we differ
+//! - A result that is no number is the canonical one in 64 bits, too, and of `neg` and `abs`.
+//! - A product and a sum without `.rn` are not contracted, as an implementation may.
+//! - A negative zero that `.sat` or `.relu` limits is the positive one.
+
+use super::arith::{assign, op};
+use super::atomics::{HALF, joined, numbers};
+use super::lower::{Arg, Call, Emit};
+use super::table::{GroupKind, PRED, bits_named, format_named, type_named};
+use program::{BinOp, CmpOp, Expr, FloatOp, Format, Number, Op, Rounding, Ty};
+
+const SINGLES: &[&str] = &["f32", "f64"];
+const FLOATS: &[&str] = &["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"];
+const HALVES: &[&str] = &["f16", "f16x2", "bf16", "bf16x2"];
+const FLUSHED: &[&str] = &["f32", "f16", "f16x2"];
+
+/// With which types qualifiers go; the others go with all.
+const GOES: &[(&str, &[&str])] = &[
+    ("rn", FLOATS),
+    ("rz", SINGLES),
+    ("rm", SINGLES),
+    ("rp", SINGLES),
+    ("ftz", FLUSHED),
+    ("sat", &["f32", "f16", "f16x2", "s32"]),
+    ("NaN", &["f32", "f16", "f16x2", "bf16", "bf16x2"]),
+    ("relu", HALVES),
+    ("lo", &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64"]),
+];
+
+/// Whether qualifiers that only some types have go with this one; if not, says so.
+pub(super) fn suits(e: &mut Emit<'_, '_>, c: &Call) -> bool {
+    suits_type(e, c, c.quals.get(GroupKind::Type).unwrap_or("s64"))
+}
+
+fn suits_type(e: &mut Emit<'_, '_>, c: &Call, ty: &str) -> bool {
+    let goes = |word: &str| GOES.iter().find(|goes| goes.0 == word).map_or(FLOATS, |goes| goes.1);
+    let modifies = |kind| {
+        matches!(
+            kind,
+            GroupKind::Ignored | GroupKind::Round | GroupKind::Flush | GroupKind::Clamp | GroupKind::Rectify
+        )
+    };
+    let known = |word: &str| GOES.iter().any(|goes| goes.0 == word);
+    let wrong =
+        c.quals.written().find(|(kind, word, _)| modifies(*kind) && known(word) && !goes(word).contains(&ty));
+    let Some((_, word, place)) = wrong else { return true };
+    e.error("conflicting-qualifiers", place, format!("`.{word}` does not go with this type"), |d| {
+        d.label(format!("expected it with one of {}", goes(word).join(", ")))
+    });
+    false
+}
+
+/// Whether an instruction that may be an approximation is not; if it is, says so.
+pub(super) fn rounds(e: &mut Emit<'_, '_>, c: &Call) -> bool {
+    if c.quals.place(GroupKind::Round).is_none() {
+        let message = format!("`{}` without rounding is not supported", c.row.opcode);
+        e.error("unsupported-qualifier", c.opcode.clone(), message, |d| {
+            d.label("expected a rounding such as `.rn`: what an approximation gives is not defined")
+        });
+        return false;
+    }
+    suits(e, c)
+}
+
+/// An operation of a format on two numbers.
+fn float(operation: FloatOp, format: Format, a: Expr, b: Expr) -> Expr {
+    let ty = match operation {
+        FloatOp::Product | FloatOp::Accumulate(_) | FloatOp::To(..) | FloatOp::From(..) => Ty::U64,
+        _ => Ty { bits: format.bits, signed: false },
+    };
+    op(BinOp::Float(operation, format), ty, a, b)
+}
+
+fn unary(operation: FloatOp, format: Format, a: Expr) -> Expr {
+    float(operation, format, a, Expr::Const(0))
+}
+
+/// How the instruction rounds.
+fn rounding(c: &Call) -> Rounding {
+    match c.quals.get(GroupKind::Round) {
+        Some("rz" | "rzi") => Rounding::Zero,
+        Some("rm" | "rmi") => Rounding::Down,
+        Some("rp" | "rpi") => Rounding::Up,
+        _ => Rounding::Nearest,
+    }
+}
+
+/// Without subnormal numbers, if the instruction says so.
+pub(super) fn flushed(c: &Call, format: Format, value: Expr) -> Expr {
+    match c.quals.get(GroupKind::Flush) {
+        Some(_) => unary(FloatOp::Flush, format, value),
+        None => value,
+    }
+}
+
+/// A number, or the canonical one that is none where `nan` holds.
+fn unless(nan: Expr, format: Format, value: Expr) -> Expr {
+    Expr::Select(nan.into(), Expr::Const(format.nan()).into(), value.into())
+}
+
+/// A result within the limits that the instruction says.
+fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
+    let within = |value: Expr, least, most| {
+        float(FloatOp::Min, format, float(FloatOp::Max, format, value, Expr::Const(least)), Expr::Const(most))
+    };
+    let no_number = |value: &Expr| float(FloatOp::Unordered, format, value.clone(), value.clone());
+    match c.quals.get(GroupKind::Clamp) {
+        // What is no number is zero.
+        Some("sat") => value = within(value, 0, format.one()),
+        Some("satfinite") => {
+            let (nan, most) = (no_number(&value), format.largest());
+            value = unless(nan, format, within(value, most | format.sign(), most));
+        }
+        _ => {}
+    }
+    if c.quals.get(GroupKind::Rectify).is_some() {
+        let nan = no_number(&value);
+        value = unless(nan, format, float(FloatOp::Max, format, value, Expr::Const(0)));
+    }
+    value
+}
+
+/// What comes of each number that operands `1..=n` are made of, flushed before and behind, within limits.
+fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Expr {
+    let all: Vec<Vec<Expr>> = (1..=n).map(|i| numbers(c.quals.packed(), &c.expr(i))).collect();
+    let one = |k: usize| {
+        let operands: Vec<Expr> = all.iter().map(|numbers| flushed(c, format, numbers[k].clone())).collect();
+        limited(c, format, flushed(c, format, of(&operands)))
+    };
+    joined((0..usize::from(c.quals.packed())).map(one))
+}
+
+/// An operation of two operands, which are the instruction's or made of them.
+pub(super) fn calculate(e: &mut Emit<'_, '_>, c: &Call, format: Format, operation: BinOp) {
+    let (by, not_a_number) = (rounding(c), c.quals.get(GroupKind::Clamp) == Some("NaN"));
+    let operation = match operation {
+        BinOp::Add => FloatOp::Add(by),
+        BinOp::Sub => FloatOp::Sub(by),
+        BinOp::Mul => FloatOp::Mul(by),
+        BinOp::Div => FloatOp::Div(by),
+        BinOp::Min => FloatOp::Min,
+        _ => FloatOp::Max,
+    };
+    let value = each(c, format, 2, |of| {
+        let (a, b) = (of[0].clone(), of[1].clone());
+        let value = float(operation, format, a.clone(), b.clone());
+        if not_a_number { unless(float(FloatOp::Unordered, format, a, b), format, value) } else { value }
+    });
+    assign(e, c, value);
+}
+
+/// What a number is taken from for its opposite, so that the opposite of a zero is the other one.
+fn opposite(format: Format, value: Expr) -> Expr {
+    float(FloatOp::Sub(Rounding::Nearest), format, Expr::Const(format.sign()), value)
+}
+
+pub(super) fn negated(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
+    let value = each(c, format, 1, |of| opposite(format, of[0].clone()));
+    assign(e, c, value);
+}
+
+/// The larger one of a number and its opposite.
+pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
+    let value =
+        each(c, format, 1, |of| float(FloatOp::Max, format, of[0].clone(), opposite(format, of[0].clone())));
+    assign(e, c, value);
+}
+
+/// A product and a sum with one rounding.
+pub(super) fn fused(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else { return };
+    if let (Some(_), Some(place)) = (c.quals.get(GroupKind::Clamp), c.quals.place(GroupKind::Rectify)) {
+        return e.error("conflicting-qualifiers", place, "`.relu` does not go with `.sat`", |d| {
+            d.label("expected one of them")
+        });
+    }
+    let value = each(c, format, 3, |of| {
+        let product = float(FloatOp::Product, format, of[0].clone(), of[1].clone());
+        float(FloatOp::Accumulate(rounding(c)), format, product, of[2].clone())
+    });
+    assign(e, c, value);
+}
+
+pub(super) fn root(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else { return };
+    let value = each(c, format, 1, |of| unary(FloatOp::Sqrt(rounding(c)), format, of[0].clone()));
+    assign(e, c, value);
+}
+
+pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else { return };
+    let one = || Expr::Const(format.one());
+    let value = each(c, format, 1, |of| float(FloatOp::Div(rounding(c)), format, one(), of[0].clone()));
+    assign(e, c, value);
+}
+
+/// A conversion.
+pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some((to_word, from_word)) = c.quals.conversion() else {
+        return e.error("missing-type", c.opcode.clone(), "a conversion names two types", |d| {
+            d.label("expected the form `cvt.type.type d, a`")
+        });
+    };
+    let number = |word: &str| match format_named(word) {
+        Some(format) => Number::Float(format),
+        None => Number::Int(type_named(word).unwrap_or(Ty::WORD)),
+    };
+    let (to, from) = (number(to_word), number(from_word));
+    if !converts(e, c, (to_word, to), (from_word, from)) {
+        return;
+    }
+    let by = rounding(c);
+    let of = |value: Expr| {
+        let value = match from {
+            Number::Float(format @ Format::SINGLE) => flushed(c, format, value),
+            _ => value,
+        };
+        let value = match (from, to) {
+            (Number::Int(from), Number::Float(to)) => unary(FloatOp::From(from, by), to, value),
+            (Number::Float(from), Number::Float(to)) if from == to && c.quals.get(GroupKind::Round).is_some() => {
+                unary(FloatOp::Whole(by), from, value)
+            }
+            (Number::Float(from), to) => unary(FloatOp::To(to, by), from, value),
+            (Number::Int(_), Number::Int(_)) => value,
+        };
+        match to {
+            Number::Float(format @ Format::SINGLE) => limited(c, format, flushed(c, format, value)),
+            Number::Float(format) => limited(c, format, value),
+            Number::Int(_) => value,
+        }
+    };
+    let value = match (to, from) {
+        (Number::Int(to), Number::Int(from)) => {
+            let value = e.fit(c.expr(1), from);
+            let value = if c.quals.get(GroupKind::Clamp).is_some() { saturated(value, from, to) } else { value };
+            Expr::Cast(c.ty, Box::new(value))
+        }
+        _ if to_word.ends_with("x2") => joined([2, 1].into_iter().map(|i| of(c.expr(i)))),
+        _ => of(c.expr(1)),
+    };
+    assign(e, c, value);
+}
+
+/// An integer within the range of another type.
+fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
+    let range = |ty: Ty| match ty.signed {
+        true => (-(1i128 << (ty.bits - 1)), (1i128 << (ty.bits - 1)) - 1),
+        false => (0, (1i128 << ty.bits) - 1),
+    };
+    let ((least, most), own) = (range(to), range(from));
+    let limit = |by, limit: i128, value: Expr| op(by, from, value, Expr::Const(limit.clamp(own.0, own.1) as i64));
+    limit(BinOp::Min, most, limit(BinOp::Max, least, value))
+}
+
+/// A sum or difference within the range of `.s32`.
+pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
+    let [a, b] = [1, 2].map(|i| Expr::Cast(Ty::S32, c.expr(i).into()));
+    assign(e, c, saturated(op(operation, Ty::WORD, a, b), Ty::WORD, Ty::S32));
+}
+
+/// Whether there is such a conversion with these qualifiers; if not, says so.
+fn converts(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    (to_word, to): (&str, Number),
+    (from_word, from): (&str, Number),
+) -> bool {
+    let packed = to_word.ends_with("x2");
+    let round = c.quals.get(GroupKind::Round);
+    let whole = round.is_some_and(|word| word.ends_with('i'));
+    let is = |word: &str| to_word == word || from_word == word;
+    let narrow = |bits: u8| bits == 8 && is("bf16");
+    // Whether the second has all numbers of the first.
+    let fits = |a: Format, b: Format| a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction;
+    let (rounds, expected) = match (from, to) {
+        (Number::Int(_), Number::Int(_)) => (round.is_none(), "no rounding"),
+        (Number::Int(from), _) if narrow(from.bits) => (false, "an integer of at least 16 bits"),
+        (_, Number::Int(to)) if narrow(to.bits) => (false, "an integer of at least 16 bits"),
+        (_, Number::Int(_)) => (whole, "`.rni`, `.rzi`, `.rmi` or `.rpi`"),
+        (Number::Float(a), Number::Float(b)) if a == b => {
+            (round.is_none() || whole, "an integer rounding, or none")
+        }
+        // A rounding that changes nothing.
+        (Number::Float(a), Number::Float(b)) if fits(a, b) => {
+            (round.is_none() || (from_word == "bf16" && !whole), "no rounding")
+        }
+        _ => (round.is_some() && !whole, "`.rn`, `.rz`, `.rm` or `.rp`"),
+    };
+    let (clamp, relu) = (c.quals.get(GroupKind::Clamp), c.quals.get(GroupKind::Rectify).is_some());
+    let from_single = from_word == "f32" && HALVES.contains(&to_word) && matches!(round, Some("rn" | "rz"));
+    let wrong = if !rounds {
+        Some((GroupKind::Round, expected))
+    } else if c.quals.get(GroupKind::Flush).is_some() && (!is("f32") || packed) {
+        Some((GroupKind::Flush, "`.ftz` with `.f32` alone"))
+    } else if (clamp == Some("satfinite") || relu) && !from_single {
+        Some((GroupKind::Clamp, "`.relu` and `.satfinite` from `.f32` to numbers of 16 bits, with `.rn` or `.rz`"))
+    } else if clamp == Some("sat") && (is("bf16") || packed) {
+        Some((GroupKind::Clamp, "`.sat` without `.bf16` and packed types"))
+    } else if packed && (!from_single || relu && clamp == Some("sat")) {
+        Some((GroupKind::Types, "two numbers `.f32`, and `.rn` or `.rz`"))
+    } else if clamp == Some("sat") && relu {
+        Some((GroupKind::Rectify, "one of `.sat` and `.relu`"))
+    } else if packed != (c.args.len() == 3) {
+        Some((GroupKind::Types, "two operands for a packed type, else one"))
+    } else {
+        None
+    };
+    let Some((kind, expected)) = wrong else { return true };
+    let place = c.quals.place(kind).unwrap_or(c.opcode.clone());
+    e.error("conflicting-qualifiers", place, "there is no such conversion", |d| {
+        d.label(format!("expected {expected}"))
+    });
+    false
+}
+
+/// A comparison in a type, of which the instruction's operands are of, or made of several.
+fn comparisons(e: &mut Emit<'_, '_>, c: &Call, word: &str) -> Option<Vec<Expr>> {
+    let ty = bits_named(word).unwrap_or(Ty::WORD);
+    let Some(format) = format_named(word) else { return Some(vec![of_integers(e, c, ty)?]) };
+    let packed = if word.ends_with("x2") { 2 } else { 1 };
+    let [a, b] = [1, 2].map(|i| numbers(packed, &c.expr(i)));
+    a.into_iter().zip(b).map(|(a, b)| of_numbers(e, c, format, a, b)).collect()
+}
+
+fn of_numbers(e: &mut Emit<'_, '_>, c: &Call, format: Format, a: Expr, b: Expr) -> Option<Expr> {
+    let (a, b) = (flushed(c, format, a), flushed(c, format, b));
+    let test = |kind, a: &Expr, b: &Expr| float(kind, format, a.clone(), b.clone());
+    let not = |value| op(BinOp::Xor, PRED, value, Expr::Const(1));
+    let (less, equal, at_most) = (FloatOp::Less, FloatOp::Equal, FloatOp::LessEqual);
+    let unordered = test(FloatOp::Unordered, &a, &b);
+    Some(match c.quals.get(GroupKind::Op) {
+        Some("eq") => test(equal, &a, &b),
+        Some("ne") => not(op(BinOp::Or, PRED, test(equal, &a, &b), unordered)),
+        Some("lt") => test(less, &a, &b),
+        Some("le") => test(at_most, &a, &b),
+        Some("gt") => test(less, &b, &a),
+        Some("ge") => test(at_most, &b, &a),
+        Some("equ") => op(BinOp::Or, PRED, test(equal, &a, &b), unordered),
+        Some("neu") => not(test(equal, &a, &b)),
+        Some("ltu") => not(test(at_most, &b, &a)),
+        Some("leu") => not(test(less, &b, &a)),
+        Some("gtu") => not(test(at_most, &a, &b)),
+        Some("geu") => not(test(less, &a, &b)),
+        Some("num") => not(unordered),
+        Some("nan") => unordered,
+        _ => return no_comparison(e, c),
+    })
+}
+
+fn of_integers(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<Expr> {
+    let unsigned = Ty { signed: false, ..ty };
+    let (cmp, ty) = match c.quals.get(GroupKind::Op) {
+        Some("eq") => (CmpOp::Eq, ty),
+        Some("ne") => (CmpOp::Ne, ty),
+        Some("lt") => (CmpOp::Lt, ty),
+        Some("le") => (CmpOp::Le, ty),
+        Some("gt") => (CmpOp::Gt, ty),
+        Some("ge") => (CmpOp::Ge, ty),
+        Some("lo") => (CmpOp::Lt, unsigned),
+        Some("ls") => (CmpOp::Le, unsigned),
+        Some("hi") => (CmpOp::Gt, unsigned),
+        Some("hs") => (CmpOp::Ge, unsigned),
+        _ => return no_comparison(e, c),
+    };
+    Some(Expr::Cmp(cmp, ty, c.expr(1).into(), c.expr(2).into()))
+}
+
+/// A comparison that sets a predicate, combined with another one; a second predicate is set to what the opposite gives, or, of
+/// a packed type, what the upper numbers give.
+pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
+    if !suits(e, c) {
+        return;
+    }
+    let word = c.quals.get(GroupKind::Type).unwrap_or("s64");
+    let Some(mut results) = comparisons(e, c, word) else { return };
+    if let ([one], false) = (&results[..], HALVES.contains(&word)) {
+        let opposite = op(BinOp::Xor, PRED, one.clone(), Expr::Const(1));
+        results.push(opposite);
+    }
+    let (destinations, mut written) = (c.elements(0), None);
+    if destinations.len() > results.len() {
+        return e.error("wrong-operand", c.opcode.clone(), "numbers of 16 bits have one predicate", |d| {
+            d.label("expected one predicate, or a packed type")
+        });
+    }
+    if destinations.iter().all(|dst| matches!(dst, Arg::Dst(None))) {
+        return assign(e, c, Expr::Const(0));
+    }
+    for (dst, value) in destinations.iter().zip(results) {
+        let value = match combined {
+            Some(combined) => op(combined, PRED, value, c.expr(3)),
+            None => value,
+        };
+        // It is of what the operands were before.
+        if written.is_some_and(|w| value.any(&|e| *e == Expr::Reg(w))) {
+            return e.error(
+                "wrong-operand",
+                c.opcode.clone(),
+                "a predicate that is written is read for the other",
+                |d| d.label("expected another predicate for one of them"),
+            );
+        }
+        if let Arg::Dst(Some(dst)) = dst {
+            e.push(Op::Assign { dst: *dst, value });
+            written = Some(*dst);
+        }
+    }
+}
+
+/// A comparison whose answer is a number: of integers all ones, of floating-point numbers 1.
+pub(super) fn set(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
+    let Some((to, of)) = c.quals.conversion().filter(|(to, of)| is_set(to, of)) else {
+        return e.error(
+            "missing-type",
+            c.opcode.clone(),
+            "`set` names the type of its result and of what it compares",
+            |d| d.label("expected `.u32`, `.s32`, `.f32` or, of numbers of 16 bits, a type of that size, and a type to compare"),
+        );
+    };
+    if !suits_type(e, c, of) {
+        return;
+    }
+    let Some(results) = comparisons(e, c, of) else { return };
+    let yes = match (format_named(to), results.len()) {
+        (Some(format), _) => format.one(),
+        (None, 1) => c.ty.wrap(-1),
+        (None, _) => HALF.wrap(-1),
+    };
+    let value = |holds: Expr| {
+        let holds = match combined {
+            Some(combined) => op(combined, PRED, holds, c.expr(3)),
+            None => holds,
+        };
+        Expr::Select(holds.into(), Expr::Const(yes).into(), Expr::Const(0).into())
+    };
+    assign(e, c, joined(results.into_iter().map(value)));
+}
+
+/// Whether `set` has such a result of comparing such a type.
+fn is_set(to: &str, of: &str) -> bool {
+    let packed = of.ends_with("x2");
+    match to {
+        "u32" | "s32" => true,
+        "f32" => !HALVES.contains(&of),
+        "u16" | "s16" => ["f16", "bf16"].contains(&of),
+        "f16" => !packed && of != "bf16",
+        "bf16" => !packed && of != "f16",
+        "f16x2" | "bf16x2" => of == to,
+        _ => false,
+    }
+}
+
+fn no_comparison<T>(e: &mut Emit<'_, '_>, c: &Call) -> Option<T> {
+    let message = format!("`{}` names a comparison that its type has", c.row.opcode);
+    e.error("missing-operation", c.opcode.clone(), message, |d| {
+        d.label(format!("expected the form {}", c.row.syntax))
+    });
+    None
+}
