@@ -140,6 +140,8 @@ fn what_is_wrong_is_told_of_the_module() {
     with(&["--kernel", "map"], &["unknown-kernel", "did you mean `mp`"]);
     with(&["--kernel", "mp", "--arg", "0=data"], &["unbound-parameter", "mp_param_1", "mp_param_3", "--arg 3=4"]);
     with(&of(&["--arg", "4=1"]), &["unknown-parameter"]);
+    with(&of(&["--arg", "0=_ZZ2mpE1s:u32[4]"]), &["name-clash", "`_ZZ2mpE1s` is a variable of the module"]);
+    with(&of(&["--arg", "0=mp_param_0"]), &["name-clash", "`mp_param_0` is a parameter of `mp`"]);
     with(&of(&["--arg", "nonsense"]), &["bad-argument", "NAME=VALUE"]);
     with(&of(&["--arg", "2=out:u32[99999999]"]), &["bad-argument"]);
     with(&of(&["--arg", "2=&out[7]"]), &["out-of-bounds"]);
@@ -758,6 +760,24 @@ fn structures_strings_and_floats_are_taken_as_they_are_printed() {
     assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
     let said = fencepost(folder.path(), &["import", "k.ptx"]);
     assert!(said.out.contains("k(.u64 k_0, .b8 k_1[12])") && !said.out.contains("refused"), "{}", said.out);
+}
+
+/// What has the bits of an address is one where an address can be: elsewhere it is a number.
+#[test]
+fn numbers_of_64_bits_are_not_taken_for_addresses() {
+    let text = "name = \"numbers\"\ncondition = 'P0:n == 1 && P0:p == 1 && y[1] == 1'\n\
+                [memory]\nx = { type = \"u64\" }\ny = { type = \"u64\", init = [0, 0] }\nz = { type = \"u64\" }\n\
+                [[thread]]\ncode = \"mov.u64 p, x; mov.u64 n, 256; st.u64 [y+8], n; st.u64 [z], p; ld.u64 q, [z]\"\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = text.replace("y[1] == 1'", "y[1] == 1'\nobserve = [\"P0:q\", \"z\"]");
+    fs::write(folder.path().join("numbers.toml"), text).expect("writable");
+    for command in ["outcomes", "run"] {
+        let said = fencepost(folder.path(), &[command, "numbers.toml", "--format", "jsonl"]);
+        for shown in ["\"P0:n\":\"256\"", "\"P0:p\":\"&x\"", "\"y[1]\":\"256\"", "\"P0:q\":\"&x\"", "\"z\":\"&x\""]
+        {
+            assert!(said.out.contains(shown), "{command}: {shown}: {}{}", said.out, said.err);
+        }
+    }
 }
 
 /// What has less bits than an address is a number, whichever number it is.

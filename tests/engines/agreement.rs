@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::litmus::{Atom, LitmusTest, Observable, Prop};
+use fencepost::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use fencepost::model::{Model, load_shipped};
-use fencepost::program::{CmpOp, RegId, ThreadId, Ty};
+use fencepost::program::{BinOp, CmpOp, RegId, ThreadId, Ty};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Outcomes;
 use rand::SeedableRng;
@@ -100,11 +100,19 @@ fn engines_agree_on_threads_that_are_alike() {
                 let holds = |at: &usize| {
                     let reg = RegId((seed as usize % registers.max(1)) as u16);
                     let observable = Observable::Reg(ThreadId(*at as u16), reg);
-                    Prop::Cmp(CmpOp::Eq, Ty::WORD, Atom::Observable(observable), Atom::Const(value))
+                    Prop::Cmp(CmpOp::Eq, Ty::WORD, Atom::Observable(observable).into(), Atom::Const(value).into())
                 };
                 let all: Vec<Prop> = copies.iter().map(holds).collect();
                 let one = Prop::And(vec![all[0].clone(), Prop::Not(Box::new(all[all.len() - 1].clone()))]);
-                for condition in [Prop::And(all.clone()), Prop::Or(all), one] {
+                let reg = RegId((seed as usize % registers.max(1)) as u16);
+                let each = copies
+                    .iter()
+                    .map(|at| Side::from(Atom::Observable(Observable::Reg(ThreadId(*at as u16), reg))));
+                let by = [BinOp::Add, BinOp::Sub, BinOp::Mul][seed as usize % 3];
+                let computed = each.reduce(|a, b| Side::Of(by, a.into(), b.into())).expect("there are copies");
+                let is = [CmpOp::Eq, CmpOp::Le][seed as usize / 3 % 2];
+                let summed = Prop::Cmp(is, Ty::WORD, computed, Atom::Const(value + 1).into());
+                for condition in [Prop::And(all.clone()), Prop::Or(all), one, summed] {
                     if registers == 0 {
                         continue;
                     }

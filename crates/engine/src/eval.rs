@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::skeleton::{Atom, Cond, Skeleton, Term, TermId};
 use cat::rel::EventSet;
-use program::litmus::{Atom as PropAtom, Prop};
+use program::litmus::{Atom as PropAtom, Prop, Side};
 use program::memory::CellId;
 use program::{RegId, ThreadId};
 
@@ -191,7 +191,11 @@ pub fn prop(p: &Prop, value: &mut dyn FnMut(&PropAtom) -> Option<i64>) -> Option
         }
         Prop::Not(p) => prop(p, value).map(|b| !b),
         Prop::Cmp(op, ty, a, b) => {
-            let (a, b) = (value(a)?, value(b)?);
+            let mut side = |of: &Side| {
+                let atom = &mut |atom: &PropAtom| value(atom).ok_or(());
+                of.fold(atom, &mut |op, a, b| op.apply(*ty, a, b)).ok()
+            };
+            let (a, b) = (side(a)?, side(b)?);
             Some(op.holds(*ty, a, b))
         }
     }

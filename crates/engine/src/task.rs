@@ -267,6 +267,8 @@ impl<'a> Task<'a> {
         if sk.fixed.is_hit(&sk, &domains) {
             (sk, domains, needed) = unrolled(false)?;
         }
+        // What is computed of a value that nothing names may be any other.
+        domains.open |= domains.seeded && props.iter().any(|p| p.computes());
         let open_values = domains.open && !excluded;
         let (mut bases, mut open) = (FxHashMap::default(), Vec::new());
         for node in &model.nodes {
@@ -427,8 +429,7 @@ impl<'a> Task<'a> {
         if self.unknowns.shown(&self.test.program, o).is_some() || self.given_up(o).is_some() {
             return "?".to_owned();
         }
-        let ty = self.observable_ty(o);
-        self.sk.memory.show_as(&self.sk.program, ty, ty.wrap(v))
+        self.sk.memory.show_held(&self.sk.program, o, self.observable_ty(o), v)
     }
 
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
@@ -465,10 +466,12 @@ fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
             Prop::And(ps) | Prop::Or(ps) => ps.iter().for_each(|p| constants(p, out)),
             Prop::Not(p) => constants(p, out),
             Prop::Cmp(_, _, a, b) => {
-                for atom in [a, b] {
-                    if let PropAtom::Const(v) = atom {
-                        out.insert(*v);
-                    }
+                for side in [a, b] {
+                    side.atoms(&mut |atom| {
+                        if let PropAtom::Const(v) = atom {
+                            out.insert(*v);
+                        }
+                    });
                 }
             }
         }

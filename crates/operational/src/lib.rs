@@ -166,7 +166,7 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> 
     let named = |seen: &Seen| -> State {
         let value = |(o, &v): (&Observable, &i64)| {
             let ty = observable_ty(&test.program, &memory, *o);
-            (memory.observable_name(&test.program, *o), memory.show_as(&test.program, ty, ty.wrap(v)))
+            (memory.observable_name(&test.program, *o), memory.show_held(&test.program, *o, ty, v))
         };
         observables.iter().zip(&seen.state).map(value).collect()
     };
@@ -313,7 +313,7 @@ fn exactly(test: &LitmusTest, seen: &Seen) -> Prop {
     let memory = Memory::new(&test.program);
     let equal = |(o, v): (Observable, &i64)| {
         let ty = observable_ty(&test.program, &memory, o);
-        Prop::Cmp(CmpOp::Eq, ty, Atom::Observable(o), Atom::Const(*v))
+        Prop::Cmp(CmpOp::Eq, ty, Atom::Observable(o).into(), Atom::Const(*v).into())
     };
     Prop::And(test.observables().into_iter().zip(&seen.state).map(equal).collect())
 }

@@ -109,7 +109,7 @@ impl FloatOp {
                 Some(v) if v.exponent < 0 => {
                     format.bits_of(&Exact { size: v.over(0, rounding), exponent: 0, ..v }, rounding)
                 }
-                _ if nan => format.nan(),
+                _ if format.is_nan(a) => format.nan(),
                 _ => a,
             },
             FloatOp::Product => product(Format::DOUBLE, format, Rounding::Nearest, a, b),

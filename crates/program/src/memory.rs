@@ -12,10 +12,13 @@
 //!   shares that of the name it is bound to, a generic alias does not (PTX ISA, Proxies; ISCA 2022, virtual against
 //!   physical aliases).
 
+use std::sync::{Arc, OnceLock};
+
 use rustc_hash::FxHashMap;
 
 use crate::litmus::Observable;
 use crate::mbarrier::State;
+use crate::points::Points;
 use crate::waiting::Wanted;
 use crate::{Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty};
 
@@ -57,6 +60,8 @@ pub struct Memory {
     cta_of: Vec<ThreadId>,
     /// For each thread, the first thread of its device.
     device_of: Vec<ThreadId>,
+    /// What can hold addresses, once it was asked.
+    points: Arc<OnceLock<Points>>,
 }
 
 /// The addresses of objects are multiples of this.
@@ -79,7 +84,7 @@ impl Memory {
         let cta_of = first(&|a, b| a.same(b, Scope::Cta));
         let device_of = first(&Place::same_gpu);
         let (cells, bases) = Default::default();
-        let mut memory = Memory { cells, bases, cta_of, device_of };
+        let mut memory = Memory { cells, bases, cta_of, device_of, points: Arc::default() };
         // Objects first, so that an alias declared before its object finds it.
         let (objects, aliases): (Vec<LocId>, Vec<LocId>) = (0..program.locations.len() as u16)
             .map(LocId)
@@ -269,12 +274,13 @@ impl Memory {
         }
     }
 
-    /// A value of a cell: the state of an mbarrier object in words, anything else as [`Memory::show_as`] has it.
+    /// A value of a cell: the state of an mbarrier object in words, anything else as [`Memory::show_held`] has it.
     pub fn show_in(&self, program: &Program, cell: CellId, v: i64) -> String {
         if self.is_mbarrier(program, cell) {
             State::of(v).text()
         } else {
-            self.show_as(program, self.cell(cell).ty, v)
+            let Cell { ty, location: (loc, index), .. } = *self.cell(cell);
+            self.show_held(program, Observable::Mem { loc, index, viewer: None }, ty, v)
         }
     }
 
@@ -289,12 +295,19 @@ impl Memory {
         if self.is_mbarrier(program, cell) {
             return format!("the next phase of {name} ({})", State::of(seen).text());
         }
-        wanted.text(name, &|v| self.show(program, v))
+        wanted.text(name, &|v| self.show_in(program, cell, v))
     }
 
-    /// A value of a type, as [`Memory::show`] has it: what has less bits than an address is a number.
-    pub fn show_as(&self, program: &Program, ty: Ty, v: i64) -> String {
-        if ty.bits < Ty::WORD.bits { v.to_string() } else { self.show(program, v) }
+    /// A value of a register or of memory, of a type: the name of the memory of which it is the address, if that can be there, else a
+    /// number.
+    pub fn show_held(&self, program: &Program, by: Observable, ty: Ty, v: i64) -> String {
+        let v = ty.wrap(v);
+        let cell = self.at(v).filter(|_| ty.bits == Ty::WORD.bits).map(|c| self.cell(c));
+        let points = || self.points.get_or_init(|| Points::compute(program));
+        match cell.filter(|cell| points().holds(by, program.object(cell.location.0))) {
+            Some(cell) => format!("&{}", cell.name),
+            None => v.to_string(),
+        }
     }
 
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.

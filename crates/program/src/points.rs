@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use diag::Span;
 
+use crate::litmus::Observable;
 use crate::{Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Ty, is_of_word};
 
 /// Objects by index.
@@ -27,7 +28,7 @@ pub fn access_of(op: &Op) -> Option<(&Expr, Ty)> {
 }
 
 /// What can hold an address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Holder {
     Reg(usize, RegId),
     Object(LocId),
@@ -36,6 +37,7 @@ enum Holder {
 }
 
 /// What registers and memory can hold.
+#[derive(Debug)]
 pub struct Points {
     /// Of each location, its object.
     objects: Vec<LocId>,
@@ -93,6 +95,15 @@ impl Points {
         let before = held.len();
         held.extend(targets);
         held.len() > before
+    }
+
+    /// Whether a register or memory can hold an address of an object.
+    pub fn holds(&self, of: Observable, object: LocId) -> bool {
+        let holder = match of {
+            Observable::Reg(t, r) => Holder::Reg(usize::from(t.0), r),
+            Observable::Mem { loc, .. } => Holder::Object(self.objects[usize::from(loc.0)]),
+        };
+        self.held.get(&holder).is_some_and(|held| held.contains(&object))
     }
 
     /// The objects that a value can point to.

@@ -4,8 +4,10 @@
 //! - A renamed or permuted test keeps the names that outcomes show, up to the mark of [`renamed`].
 //! - A stronger test has the same threads, registers and locations.
 
+use std::convert::Infallible;
+
 use program::edits::{Change, Edit, Fence, Site};
-use program::litmus::{Atom, LitmusTest, Observable, Prop};
+use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use program::words::Order;
 use program::{Expr, Init, LocId, LocationKind, Op, Scope, ThreadId};
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -87,7 +89,13 @@ fn observed(
             Prop::And(ps) => Prop::And(ps.iter().map(|p| prop(p, to, place)).collect()),
             Prop::Or(ps) => Prop::Or(ps.iter().map(|p| prop(p, to, place)).collect()),
             Prop::Not(p) => Prop::Not(Box::new(prop(p, to, place))),
-            Prop::Cmp(op, ty, a, b) => Prop::Cmp(*op, *ty, atom(a, to, place), atom(b, to, place)),
+            Prop::Cmp(op, ty, a, b) => {
+                let side = |of: &Side| {
+                    let moved = of.mapped(&mut |a| Ok::<_, Infallible>(atom(a, to, place)));
+                    moved.unwrap_or_else(|never| match never {})
+                };
+                Prop::Cmp(*op, *ty, side(a), side(b))
+            }
         }
     }
     LitmusTest {

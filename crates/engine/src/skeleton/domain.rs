@@ -21,7 +21,7 @@ use program::memory::CellId;
 use verdict::Reason;
 
 /// At most this many values of one term are listed.
-pub(super) const MAX_VALUES: usize = 1024;
+pub(crate) const MAX_VALUES: usize = 1024;
 
 /// For so many rounds nobody asks which values may depend on themselves.
 const PATIENT_ROUNDS: usize = 4;
@@ -40,6 +40,8 @@ pub struct Domains {
     pub may_fault: Vec<bool>,
     /// Whether values may be missing.
     pub open: bool,
+    /// Whether a read may return a value out of nowhere, which stands for those that nothing names.
+    pub seeded: bool,
 }
 
 impl Domains {
@@ -63,7 +65,7 @@ impl Domains {
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
         let mut of_read: Vec<Option<BTreeSet<i64>>> = vec![Some(BTreeSet::new()); n];
-        let mut shifting = false;
+        let (mut shifting, mut seeded) = (false, false);
         if !seeds.is_empty() {
             let cycles = self_dependent(sk, &may);
             for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
@@ -71,9 +73,10 @@ impl Domains {
                 values.extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
             }
             shifting = cycles.iter().all(|c| only_shifts(sk, c));
+            seeded = cycles.iter().flatten().next().is_some();
         }
         let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
-        let mut d = Domains { images: Images::default(), cells, may_fault, open: false };
+        let mut d = Domains { images: Images::default(), cells, may_fault, open: false, seeded };
         let update = |images: &mut Images, of_read: &[Option<BTreeSet<i64>>], stale: &[bool]| {
             let updated = images.update(&sk.pool, needs, of_read, |e| stale[e.index()], rough, deadline);
             updated.map_err(|why| stuck(sk, why))

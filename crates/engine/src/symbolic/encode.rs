@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::leaves::{Cases, LeafGates, Value, collect, holds};
+use super::leaves::{Cases, LeafGates, Value, calculated, collect, holds};
 use super::relations::exactly_one;
 use super::words::Word;
 use crate::bounds::TaskBounds;
@@ -19,7 +19,8 @@ use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Budget, Gates, Lit};
 use cat::model::ir::{Axiom, NodeId, Shape};
 use cat::rel::{EventSet, Rel};
-use program::litmus::{Atom as PropAtom, Observable, Prop};
+use program::Ty;
+use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
 use program::memory::CellId;
 
 /// The circuit of a task, built on demand.
@@ -206,8 +207,18 @@ impl Encoding<'_> {
             }
             Prop::Not(p) => !self.prop(p),
             Prop::Cmp(op, ty, a, b) => {
-                let (a, b) = (self.atom(a), self.atom(b));
+                let (a, b) = (self.side(*ty, a), self.side(*ty, b));
                 holds(&mut self.gates, *op, *ty, &a, &b)
+            }
+        }
+    }
+
+    fn side(&mut self, ty: Ty, of: &Side) -> Value {
+        match of {
+            Side::Atom(a) => self.atom(a),
+            Side::Of(op, a, b) => {
+                let (a, b) = (self.side(ty, a), self.side(ty, b));
+                calculated(&mut self.gates, *op, ty, &a, &b)
             }
         }
     }

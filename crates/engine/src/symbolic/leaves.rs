@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::words::Word;
 use crate::skeleton::base::Base;
+use crate::skeleton::domain::MAX_VALUES;
 use crate::skeleton::images::{Image, together};
 use crate::skeleton::{Atom, Cond, Term, TermId};
 use crate::task::Task;
@@ -228,13 +229,7 @@ impl LeafGates<'_> {
             }
             (Image::Any(_), Term::Bin(op, ty, a, b)) => {
                 let (a, b) = (self.term(gates, a), self.term(gates, b));
-                let mut list = Vec::new();
-                for &(x, lx) in a.iter() {
-                    for &(y, ly) in b.iter() {
-                        list.push((op.apply(ty, x, y), gates.and(lx, ly)));
-                    }
-                }
-                collect(gates, list)
+                calculated_cases(gates, op, ty, &a, &b)
             }
         };
         self.terms.insert(t, cases.clone());
@@ -269,6 +264,29 @@ pub(super) fn holds(gates: &mut Gates, op: CmpOp, ty: Ty, a: &Value, b: &Value) 
     }
     let (a, b) = (a.word(gates), b.word(gates));
     Word::holds(gates, op, ty, &a, &b)
+}
+
+/// What an operation makes of two values: cases, where these are no more than a list has, else bits.
+pub(super) fn calculated(gates: &mut Gates, op: BinOp, ty: Ty, a: &Value, b: &Value) -> Value {
+    match (a, b) {
+        (Value::Cases(a), Value::Cases(b)) if a.len() * b.len() <= MAX_VALUES => {
+            Value::Cases(calculated_cases(gates, op, ty, a, b))
+        }
+        _ => {
+            let (a, b) = (a.word(gates), b.word(gates));
+            Value::Word(Rc::new(Word::apply(gates, op, ty, &a, &b)))
+        }
+    }
+}
+
+fn calculated_cases(gates: &mut Gates, op: BinOp, ty: Ty, a: &Cases, b: &Cases) -> Rc<Cases> {
+    let mut list = Vec::new();
+    for &(x, lx) in a {
+        for &(y, ly) in b {
+            list.push((op.apply(ty, x, y), gates.and(lx, ly)));
+        }
+    }
+    collect(gates, list)
 }
 
 /// When it is a case that says yes.

@@ -17,6 +17,7 @@
 //! - The classes of a query are parts of those of the task.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,8 +32,8 @@ use crate::task::Task;
 use cat::algebra::gates::Lit;
 use cat::model::ir::Shape;
 use cat::rel::EventId;
-use program::litmus::{Atom as PropAtom, Observable, Prop};
-use program::{CmpOp, ThreadId, Ty};
+use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
+use program::{BinOp, CmpOp, ThreadId, Ty};
 use verdict::Reason;
 
 /// Programs with more events have no classes: it takes time to find out.
@@ -321,7 +322,16 @@ fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String
                 PropAtom::Observable(o) => format!("{:?}", observable(o)),
                 ref other => format!("{other:?}"),
             };
-            let (mut a, mut b) = (atom(a), atom(b));
+            let side = |of: &Side| {
+                let combined = &mut |op: BinOp, mut a: String, mut b: String| {
+                    if op.is_free_of_order() && b < a {
+                        std::mem::swap(&mut a, &mut b);
+                    }
+                    format!("{op:?}({a}, {b})")
+                };
+                of.fold(&mut |a| Ok::<_, Infallible>(atom(a)), combined).unwrap_or_else(|never| match never {})
+            };
+            let (mut a, mut b) = (side(a), side(b));
             if matches!(op, CmpOp::Eq | CmpOp::Ne) && b < a {
                 std::mem::swap(&mut a, &mut b);
             }

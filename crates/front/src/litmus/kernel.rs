@@ -459,6 +459,22 @@ impl Source {
             }
             at += 1;
         }
+        // A variable may be pointed to like a buffer, and is declared already.
+        for name in std::mem::take(&mut order) {
+            match is_variable(&name) {
+                false => order.push(name),
+                true if memory.get(&name) == Some(&Made::default()) => drop(memory.remove(&name)),
+                true => errors.push(
+                    self.plain("name-clash", format!("`{name}` is a variable of the module, and no buffer"))
+                        .help(format!("give the buffer another name; `--arg 0={name}` is the variable's address")),
+                ),
+            }
+        }
+        for (name, _) in regs.iter().filter(|(name, _)| memory.contains_key(name) || is_variable(name)) {
+            let message = format!("`{name}` is a parameter of `{}`, and a buffer or a variable", kernel.name);
+            let error = self.plain("name-clash", message);
+            errors.push(error.help("give the buffer another name, or the parameter one in the module"));
+        }
         // What is left are special registers: inputs such as timers.
         for (name, binding) in given {
             match binding {

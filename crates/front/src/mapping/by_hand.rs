@@ -6,7 +6,7 @@
 //! - Nothing but the source itself is mapped: what another program would become, nobody says.
 
 use super::table::Mapping;
-use program::litmus::{Atom, LitmusTest, Observable, Prop};
+use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use program::{Layout, LocId, Program, RegId, ThreadId};
 
 /// The two programs.
@@ -92,7 +92,10 @@ impl Pair {
             Prop::And(props) => Prop::And(all(props)?),
             Prop::Or(props) => Prop::Or(all(props)?),
             Prop::Not(prop) => Prop::Not(Box::new(self.prop(prop)?)),
-            Prop::Cmp(op, ty, a, b) => Prop::Cmp(*op, *ty, self.atom(a)?, self.atom(b)?),
+            Prop::Cmp(op, ty, a, b) => {
+                let of = |side: &Side| side.mapped(&mut |atom| self.atom(atom));
+                Prop::Cmp(*op, *ty, of(a)?, of(b)?)
+            }
         })
     }
 

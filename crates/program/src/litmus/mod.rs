@@ -16,7 +16,7 @@ use diag::{SourceFile, Span};
 use indexmap::IndexMap;
 
 use crate::options::Setting;
-use crate::{CmpOp, LocId, Program, RegId, ThreadId, Ty};
+use crate::{BinOp, CmpOp, LocId, Program, RegId, ThreadId, Ty};
 
 /// No loop bound is larger.
 pub const MAX_BOUND: u32 = 1000;
@@ -116,7 +116,7 @@ pub enum Prop {
     /// Negation.
     Not(Box<Prop>),
     /// A comparison, carried out in the given type.
-    Cmp(CmpOp, Ty, Atom, Atom),
+    Cmp(CmpOp, Ty, Side, Side),
 }
 
 impl Prop {
@@ -126,17 +126,79 @@ impl Prop {
             Prop::And(ps) | Prop::Or(ps) => ps.iter().for_each(|p| p.observables(f)),
             Prop::Not(p) => p.observables(f),
             Prop::Cmp(_, _, a, b) => {
-                for atom in [a, b] {
-                    if let Atom::Observable(o) = atom {
-                        f(*o);
-                    }
+                for side in [a, b] {
+                    side.atoms(&mut |atom| {
+                        if let Atom::Observable(o) = atom {
+                            f(*o);
+                        }
+                    });
                 }
             }
         }
     }
+
+    /// Whether it compares what is computed of values.
+    pub fn computes(&self) -> bool {
+        match self {
+            Prop::And(ps) | Prop::Or(ps) => ps.iter().any(Prop::computes),
+            Prop::Not(p) => p.computes(),
+            Prop::Cmp(_, _, a, b) => [a, b].iter().any(|side| matches!(side, Side::Of(..))),
+        }
+    }
 }
 
-/// One side of a comparison.
+/// One side of a comparison: what is computed of values, in the type of the comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A value.
+    Atom(Atom),
+    /// A sum, a difference or a product.
+    Of(BinOp, Box<Side>, Box<Side>),
+}
+
+impl From<Atom> for Side {
+    fn from(atom: Atom) -> Side {
+        Side::Atom(atom)
+    }
+}
+
+impl Side {
+    /// Calls `f` for every atom, in the order of writing.
+    pub fn atoms<'s>(&'s self, f: &mut impl FnMut(&'s Atom)) {
+        match self {
+            Side::Atom(atom) => f(atom),
+            Side::Of(_, a, b) => {
+                a.atoms(f);
+                b.atoms(f);
+            }
+        }
+    }
+
+    /// What comes of it where atoms are something and operations make something of that; the first error.
+    pub fn fold<T, E>(
+        &self,
+        atom: &mut impl FnMut(&Atom) -> Result<T, E>,
+        of: &mut impl FnMut(BinOp, T, T) -> T,
+    ) -> Result<T, E> {
+        Ok(match self {
+            Side::Atom(a) => atom(a)?,
+            Side::Of(op, a, b) => {
+                let (a, b) = (a.fold(atom, of)?, b.fold(atom, of)?);
+                of(*op, a, b)
+            }
+        })
+    }
+
+    /// The same with other atoms.
+    ///
+    /// # Errors
+    /// The first one that `to` returns.
+    pub fn mapped<E>(&self, to: &mut impl FnMut(&Atom) -> Result<Atom, E>) -> Result<Side, E> {
+        self.fold(&mut |atom| to(atom).map(Side::Atom), &mut |op, a, b| Side::Of(op, a.into(), b.into()))
+    }
+}
+
+/// A value in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atom {
     /// An integer.

@@ -1,7 +1,7 @@
 //! Propositions as text that [`front::litmus::condition::parse`] reads back.
 
-use crate::litmus::{Atom, Observable, Prop};
-use crate::{LocId, LocationKind, Program};
+use crate::litmus::{Atom, Observable, Prop, Side};
+use crate::{BinOp, LocId, LocationKind, Program};
 
 /// A proposition as text.
 pub fn show(prop: &Prop, program: &Program) -> String {
@@ -34,7 +34,7 @@ fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
             return write(inner, program, 3, out);
         }
         Prop::Cmp(op, _, a, b) => {
-            let text = format!("{} {} {}", atom(*a, program), op.symbol(), atom(*b, program));
+            let text = format!("{} {} {}", side(a, program), op.symbol(), side(b, program));
             // `~x == 1` would read well as `~(x == 1)`, but not to people.
             return if strength == 3 { out.push_str(&format!("({text})")) } else { out.push_str(&text) };
         }
@@ -56,6 +56,24 @@ fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
     if nested {
         out.push(')');
     }
+}
+
+/// What is no atom keeps its parentheses, but for sums on the left of others.
+fn side(of: &Side, program: &Program) -> String {
+    let (op, a, b) = match of {
+        Side::Atom(a) => return atom(*a, program),
+        Side::Of(op, a, b) => (*op, a, b),
+    };
+    let symbol = match op {
+        BinOp::Add => "+",
+        BinOp::Sub => "-",
+        _ => "*",
+    };
+    let inner = |of: &Side, bare: bool| match of {
+        Side::Of(..) if !bare => format!("({})", side(of, program)),
+        of => side(of, program),
+    };
+    format!("{} {symbol} {}", inner(a, symbol != "*"), inner(b, false))
 }
 
 fn atom(atom: Atom, program: &Program) -> String {

@@ -1039,7 +1039,8 @@ fn numbers_of_16_bits_and_limits() {
         assert_eq!(got & mask, expected & mask, "{code} {operands}: {got:#x}");
     }
     let both = |code: &str| {
-        let program = lower(&format!("mov.b32 ha, 0x3c004000\nmov.b32 hb, 0x3c003c00\nsetp.eq.u32 r, 1, 2\n{code}"));
+        let program =
+            lower(&format!("mov.b32 ha, 0x3c004000\nmov.b32 hb, 0x3c003c00\nsetp.eq.u32 r, 1, 2\n{code}"));
         let instrs = &program.threads[0].code;
         let values: Vec<i64> = instrs[3..]
             .iter()

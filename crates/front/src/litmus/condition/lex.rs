@@ -19,7 +19,9 @@ pub(super) enum TokenKind {
     CloseBracket,
     Colon,
     Ampersand,
+    Plus,
     Minus,
+    Star,
     /// A character that begins no token.
     Stray,
     End,
@@ -46,7 +48,9 @@ const SYMBOLS: &[(&str, TokenKind)] = &[
     ("]", TokenKind::CloseBracket),
     (":", TokenKind::Colon),
     ("&", TokenKind::Ampersand),
+    ("+", TokenKind::Plus),
     ("-", TokenKind::Minus),
+    ("*", TokenKind::Star),
 ];
 
 /// All tokens of a text; the last one is [`TokenKind::End`].

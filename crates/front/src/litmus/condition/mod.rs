@@ -1,19 +1,22 @@
 //! Propositions over final states: syntax, resolution against a program, printing.
 //!
 //! ```text
-//! prop  := prop '\/' prop | prop '/\' prop | '~' prop | '(' prop ')' | 'true' | 'false' | value cmp value
+//! prop  := prop '\/' prop | prop '/\' prop | '~' prop | '(' prop ')' | 'true' | 'false' | sum cmp sum
 //! cmp   := '==' | '=' | '!=' | '<' | '<=' | '>' | '>='
+//! sum   := sum '+' sum | sum '-' sum | sum '*' sum | '-' sum | '(' sum ')' | value
 //! value := thread ':' register | [thread ':'] location ['[' n ']'] | '[' location ['[' n ']'] ']'
 //!        | '&' location ['[' n ']'] | integer
 //! ```
 //! `||`, `&&`, `!` and `not` may be written for `\/`, `/\` and `~`. `/\` binds tighter than `\/`. A thread is its name,
-//! `P1` or `1`; `P0:x` with a location is the copy of `x` that P0 sees.
+//! `P1` or `1`; `P0:x` with a location is the copy of `x` that P0 sees. `*` binds tighter than `+` and `-`.
 //!
 //! # Invariants
 //! - Every name is resolved; a proposition never names a register, thread or element that does not exist.
 //! - Nesting is limited to [`MAX_NESTING`], so no later recursion over a proposition can overflow the stack.
 //! - A comparison is carried out in the type of the observable it is about; between observables of different types,
 //!   on the plain values.
+//! - What is computed is computed of the plain values, in 64 bits with a sign, or, where an observable of the comparison has 64 bits
+//!   without one, in those.
 
 mod lex;
 mod resolve;
@@ -24,10 +27,12 @@ pub use program::litmus::{show, show_observable};
 use resolve::Named;
 pub(super) use resolve::{Resolver, Unknown};
 
+use std::ops::Range;
+
 use diag::{Cursor, Diagnostic, MAX_NESTING, MappedText, Sink, SourceFile};
 use lex::{TokenKind, lex};
-use program::litmus::{Atom, Observable, Prop};
-use program::{CmpOp, Ty};
+use program::litmus::{Atom, Observable, Prop, Side};
+use program::{BinOp, CmpOp, Ty};
 
 /// Parses a proposition. `None`: a diagnostic was reported.
 pub(super) fn parse(text: &MappedText, resolver: &mut Resolver<'_>, sink: &mut Sink) -> Option<Prop> {
@@ -121,16 +126,20 @@ impl Parser<'_, '_, '_> {
         Some(if parts.len() == 1 { parts.remove(0) } else { Prop::And(parts) })
     }
 
-    fn nested(&mut self, inner: fn(&mut Self) -> Option<Prop>) -> Option<Prop> {
+    fn nested<T>(&mut self, inner: fn(&mut Self) -> Option<T>) -> Option<T> {
         if !self.tokens.descend() {
-            let span = self.text.span(self.tokens.range());
-            let message = format!("a condition nests at most {MAX_NESTING} deep");
-            self.sink.error("nesting-too-deep", span, message, |d| d.label("too deep here"));
-            return None;
+            return self.too_deep();
         }
         let prop = inner(self);
         self.tokens.ascend();
         prop
+    }
+
+    fn too_deep<T>(&mut self) -> Option<T> {
+        let span = self.text.span(self.tokens.range());
+        let message = format!("a condition nests at most {MAX_NESTING} deep");
+        self.sink.error("nesting-too-deep", span, message, |d| d.label("too deep here"));
+        None
     }
 
     fn unary(&mut self) -> Option<Prop> {
@@ -139,7 +148,7 @@ impl Parser<'_, '_, '_> {
                 self.tokens.advance();
                 Some(Prop::Not(Box::new(self.nested(Self::unary)?)))
             }
-            TokenKind::Open => {
+            TokenKind::Open if self.opens_prop() => {
                 self.tokens.advance();
                 let inner = self.nested(Self::disjunction)?;
                 if !self.tokens.eat(TokenKind::Close) {
@@ -159,17 +168,106 @@ impl Parser<'_, '_, '_> {
         }
     }
 
+    /// Whether the parentheses that open here are around a proposition: something in them is one.
+    fn opens_prop(&self) -> bool {
+        let mut depth = 0;
+        for token in self.tokens.rest() {
+            match token.kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Close if depth == 1 => return false,
+                TokenKind::Close => depth -= 1,
+                TokenKind::Cmp(_) | TokenKind::And | TokenKind::Or | TokenKind::Not => return true,
+                TokenKind::Word if ["true", "false"].contains(&&self.text.as_str()[token.range.clone()]) => {
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+
     fn comparison(&mut self) -> Option<Prop> {
-        let (a, ta) = self.value()?;
+        // Operators count as levels, within one comparison.
+        let (depth, start) = (self.tokens.depth(), self.tokens.range().start);
+        let (a, mut types) = self.sum()?;
+        let between = self.tokens.last().range.end;
         let TokenKind::Cmp(op) = self.tokens.peek() else { return self.fail("a comparison such as `==`") };
         self.tokens.advance();
-        let (b, tb) = self.value()?;
-        let ty = match (ta, tb) {
-            (Some(a), Some(b)) if a == b => a,
-            (Some(_), Some(_)) | (None, None) => Ty::WORD,
-            (Some(ty), None) | (None, Some(ty)) => ty,
+        let behind = self.tokens.range().start;
+        let (b, more) = self.sum()?;
+        let computes = [&a, &b].iter().any(|side| matches!(side, Side::Of(..)));
+        if computes {
+            self.number(start..between, &a);
+            self.number(behind..self.tokens.last().range.end, &b);
+        }
+        self.tokens.ascend_to(depth);
+        types.extend(more);
+        let ty = match &types[..] {
+            _ if computes && types.contains(&Ty::U64) => Ty::U64,
+            [first, rest @ ..] if !computes && rest.iter().all(|ty| ty == first) => *first,
+            _ => Ty::WORD,
         };
         Some(Prop::Cmp(op, ty, a, b))
+    }
+
+    /// A sum of products, and the types of the observables in it.
+    fn sum(&mut self) -> Option<(Side, Vec<Ty>)> {
+        self.operations(&[(TokenKind::Plus, BinOp::Add), (TokenKind::Minus, BinOp::Sub)], |parser| {
+            parser.operations(&[(TokenKind::Star, BinOp::Mul)], Self::factor)
+        })
+    }
+
+    fn operations(
+        &mut self,
+        operators: &[(TokenKind, BinOp)],
+        operand: fn(&mut Self) -> Option<(Side, Vec<Ty>)>,
+    ) -> Option<(Side, Vec<Ty>)> {
+        let start = self.tokens.range().start;
+        let (mut side, mut types) = operand(self)?;
+        while let Some(&(_, op)) = operators.iter().find(|operator| operator.0 == self.tokens.peek()) {
+            if !self.tokens.descend() {
+                return self.too_deep();
+            }
+            self.number(start..self.tokens.last().range.end, &side);
+            self.tokens.advance();
+            let behind = self.tokens.range().start;
+            let (other, more) = operand(self)?;
+            self.number(behind..self.tokens.last().range.end, &other);
+            side = Side::Of(op, side.into(), other.into());
+            types.extend(more);
+        }
+        Some((side, types))
+    }
+
+    /// Reports an address where a number is needed.
+    fn number(&mut self, place: Range<usize>, side: &Side) {
+        if let Side::Atom(Atom::Address { .. }) = side {
+            let span = self.text.span(place);
+            self.sink.error("not-a-number", span, "an address is no number to compute with", |d| {
+                d.label("expected a register, a location or an integer")
+            });
+        }
+    }
+
+    fn factor(&mut self) -> Option<(Side, Vec<Ty>)> {
+        match self.tokens.peek() {
+            TokenKind::Open => {
+                self.tokens.advance();
+                let inner = self.nested(Self::sum)?;
+                if !self.tokens.eat(TokenKind::Close) {
+                    return self.fail("`)`");
+                }
+                Some(inner)
+            }
+            TokenKind::Minus if self.tokens.peek_at(1) != TokenKind::Int => {
+                self.tokens.advance();
+                let start = self.tokens.range().start;
+                let (side, types) = self.nested(Self::factor)?;
+                self.number(start..self.tokens.last().range.end, &side);
+                Some((Side::Of(BinOp::Sub, Side::Atom(Atom::Const(0)).into(), side.into()), types))
+            }
+            _ => self.value().map(|(atom, ty)| (atom.into(), ty.into_iter().collect())),
+        }
     }
 
     fn integer(&mut self) -> Option<i64> {

@@ -21,7 +21,7 @@ code = "ld.u32 r0, [w]; mov r1, a"
 cta = 1
 code = ""
 "#;
-    let text = text.replace("x = 0\n", "x = 0\nw = { type = \"u32\" }\n");
+    let text = text.replace("x = 0\n", "x = 0\nw = { type = \"u32\" }\nu = { type = \"u64\" }\n");
     let tests: Vec<LitmusTest> = parse_test("t.toml", text.as_bytes()).expect("a correct test");
     tests.into_iter().next().expect("one test").program
 }
@@ -56,9 +56,12 @@ fn every_spelling_means_the_same() {
 
 #[test]
 fn what_is_shown_reads_back() {
-    for text in
-        [r"(x == 1 /\ x == 2) /\ (x == 3 \/ false)", r"~(~x == 1 /\ x == 0)", r"((x == 1 \/ x == 2) \/ x == 3)"]
-    {
+    for text in [
+        r"x - (2 - x) * 3 <= x * (x * 2) - 1 - x",
+        r"(x == 1 /\ x == 2) /\ (x == 3 \/ false)",
+        r"~(~x == 1 /\ x == 0)",
+        r"((x == 1 \/ x == 2) \/ x == 3)",
+    ] {
         let (prop, shown) = read(text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(read(&shown).map(|r| r.0), Ok(prop), "{text} was shown as {shown}");
     }
@@ -73,6 +76,30 @@ fn comparisons_take_the_type_of_what_they_compare() {
     assert_eq!(ty("P0:r0 == -1"), Ty::U32);
     assert_eq!(ty("x == -1"), Ty::WORD);
     assert_eq!(ty("0 == 0"), Ty::WORD);
+}
+
+#[test]
+fn sums_are_computed_in_64_bits() {
+    let ty = |text| match read(text) {
+        Ok((Prop::Cmp(_, ty, ..), _)) => ty,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(shown("P0:r0 + 1 == x-2*(a[0] + 3)"), "P0:r0 + 1 == x - (2 * (a[0] + 3))");
+    assert_eq!(shown("(x + 1) - 2 - (x - 1) < -x"), "x + 1 - 2 - (x - 1) < 0 - x");
+    assert_eq!(shown("(x == 1 /\\ (x + 1) * 2 == 4) \\/ (true)"), "x == 1 /\\ (x + 1) * 2 == 4 \\/ true");
+    assert_eq!(ty("P0:r0 + 1 == 0"), Ty::WORD);
+    assert_eq!(ty("P0:r0 == -1"), Ty::U32);
+    assert_eq!(ty("u + P0:r0 >= 0"), Ty::U64);
+    assert_eq!(ty("u == P0:r0"), Ty::WORD);
+    assert_eq!(
+        read("x + &a[1] == 1 /\\ &x == x - 1").unwrap_err(),
+        "c:1:5: error: an address is no number to compute with\n\
+         c:1:19: error: an address is no number to compute with\n"
+    );
+    assert_eq!(read("x + == 1").unwrap_err().lines().count(), 1);
+    let long = |n: usize| format!("x{} == 1 /\\ x + 1 == 2", " + 1".repeat(n));
+    assert!(read(&long(MAX_NESTING)).is_ok());
+    assert!(read(&long(MAX_NESTING + 1)).unwrap_err().contains("nests at most"));
 }
 
 #[test]
