@@ -1,5 +1,6 @@
 //! Values that are not worked out: what does not depend on them is decided, and what does is undecided, with the instruction named.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -236,4 +237,30 @@ fn a_number_of_too_many_values_is_undecided() {
     let line: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}{}", said.out, said.err));
     let reason = line["reason"].as_str().unwrap_or_default();
     assert!(line["verdict"] == "undecided" && reason.starts_with("too many values"), "{line}");
+}
+
+/// A value out of thin air that a condition computes with may be any: of one that nothing names nothing is said.
+#[test]
+fn values_out_of_thin_air_are_not_computed_with() {
+    let thread = |from: &str, to: &str| {
+        format!(
+            "[[thread]]\ncode = \"int r0 = atomic_load_explicit(&{from}, memory_order_relaxed); \
+             atomic_store_explicit(&{to}, r0, memory_order_relaxed);\"\n"
+        )
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    for (condition, c11) in [("P0:r0 - 50 == -8", "undecided"), ("P0:r0 == 42", "allowed")] {
+        let text = format!(
+            "name = \"oota\"\ndialect = \"c\"\ncondition = '{condition}'\n[memory]\nx = {{ type = \"atomic_int\" }}\n\
+             y = {{ type = \"atomic_int\" }}\n{}{}",
+            thread("x", "y"),
+            thread("y", "x")
+        );
+        fs::write(folder.path().join("oota.toml"), text).expect("writable");
+        for (model, verdict) in [("c11", c11), ("rc11", "forbidden")] {
+            let said = fencepost(folder.path(), &["check", "oota.toml", "--model", model, "--format", "jsonl"]);
+            let shown = format!("\"verdict\":\"{verdict}\"");
+            assert!(said.out.contains(&shown), "{condition} under {model}: {}{}", said.out, said.err);
+        }
+    }
 }

@@ -30,6 +30,7 @@ pub mod progress;
 pub mod proxy;
 pub mod strength;
 pub mod tags;
+mod ty;
 pub mod unknown;
 mod value;
 pub mod waiting;
@@ -51,7 +52,8 @@ pub use parts::Parts;
 pub use place::{Place, Scope, Seat};
 pub use proxy::Proxy;
 pub use tags::Tags;
-pub use value::{BinOp, CmpOp, Ty};
+pub use ty::Ty;
+pub use value::{BinOp, CmpOp};
 
 /// Index of a thread, in the order of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,0 +1,50 @@
+//! Integer types.
+
+/// An integer type: size and signedness. Untyped short-form accesses use [`Ty::WORD`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ty {
+    /// 8, 16, 32 or 64; 1 in registers that hold a truth value.
+    pub bits: u8,
+    /// Decides how values are extended, divided and compared.
+    pub signed: bool,
+}
+
+impl Ty {
+    /// What the short form of the suites means: 64 bits, signed.
+    pub const WORD: Ty = Ty { bits: 64, signed: true };
+    /// 32 bits, unsigned.
+    pub const U32: Ty = Ty { bits: 32, signed: false };
+    /// 32 bits, signed.
+    pub const S32: Ty = Ty { bits: 32, signed: true };
+    /// 64 bits, unsigned.
+    pub const U64: Ty = Ty { bits: 64, signed: false };
+
+    /// Size in bytes.
+    pub fn bytes(self) -> u32 {
+        u32::from(self.bits) / 8
+    }
+
+    /// One of so many equal pieces of its bits.
+    pub fn piece(self, pieces: u8) -> Ty {
+        if pieces == 1 { self } else { Ty { bits: self.bits / pieces, signed: false } }
+    }
+
+    /// The value of this type that has the same low bits.
+    pub fn wrap(self, v: i64) -> i64 {
+        let shift = 64 - u32::from(self.bits);
+        if self.signed { (v << shift) >> shift } else { (((v as u64) << shift) >> shift) as i64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_follows_size_and_sign() {
+        assert_eq!(Ty::U32.wrap(-1), 0xffff_ffff);
+        assert_eq!(Ty::S32.wrap(0xffff_ffff), -1);
+        assert_eq!(Ty::WORD.wrap(i64::MIN), i64::MIN);
+        assert_eq!(Ty { bits: 8, signed: true }.wrap(0x80), -128);
+    }
+}
