@@ -80,6 +80,9 @@ pub(super) fn parse_observable(
     }
 }
 
+/// What is computed, and the types of the observables in it.
+type Sum = (Side, Vec<Ty>);
+
 struct Parser<'a, 'r, 'p> {
     text: &'a MappedText,
     tokens: Cursor<TokenKind>,
@@ -210,8 +213,8 @@ impl Parser<'_, '_, '_> {
         Some(Prop::Cmp(op, ty, a, b))
     }
 
-    /// A sum of products, and the types of the observables in it.
-    fn sum(&mut self) -> Option<(Side, Vec<Ty>)> {
+    /// A sum of products.
+    fn sum(&mut self) -> Option<Sum> {
         self.operations(&[(TokenKind::Plus, BinOp::Add), (TokenKind::Minus, BinOp::Sub)], |parser| {
             parser.operations(&[(TokenKind::Star, BinOp::Mul)], Self::factor)
         })
@@ -220,8 +223,8 @@ impl Parser<'_, '_, '_> {
     fn operations(
         &mut self,
         operators: &[(TokenKind, BinOp)],
-        operand: fn(&mut Self) -> Option<(Side, Vec<Ty>)>,
-    ) -> Option<(Side, Vec<Ty>)> {
+        operand: fn(&mut Self) -> Option<Sum>,
+    ) -> Option<Sum> {
         let start = self.tokens.range().start;
         let (mut side, mut types) = operand(self)?;
         while let Some(&(_, op)) = operators.iter().find(|operator| operator.0 == self.tokens.peek()) {
@@ -249,7 +252,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    fn factor(&mut self) -> Option<(Side, Vec<Ty>)> {
+    fn factor(&mut self) -> Option<Sum> {
         match self.tokens.peek() {
             TokenKind::Open => {
                 self.tokens.advance();
