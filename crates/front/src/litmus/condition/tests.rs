@@ -84,7 +84,7 @@ fn sums_are_computed_in_64_bits() {
         Ok((Prop::Cmp(_, ty, ..), _)) => ty,
         other => panic!("{other:?}"),
     };
-    assert_eq!(shown("P0:r0 + 1 == x-2*(a[0] + 3)"), "P0:r0 + 1 == x - (2 * (a[0] + 3))");
+    assert_eq!(shown("P0:r0 + 1 == x-2*(a[1] + 3)"), "P0:r0 + 1 == x - (2 * (a[1] + 3))");
     assert_eq!(shown("(x + 1) - 2 - (x - 1) < -x"), "x + 1 - 2 - (x - 1) < 0 - x");
     assert_eq!(shown("(x == 1 /\\ (x + 1) * 2 == 4) \\/ (true)"), "x == 1 /\\ (x + 1) * 2 == 4 \\/ true");
     assert_eq!(ty("P0:r0 + 1 == 0"), Ty::WORD);
