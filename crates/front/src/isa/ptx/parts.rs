@@ -225,7 +225,7 @@ fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
 fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
     let count = |place: &i64| {
         let size = *cells.get(place)?;
-        let n = (access.size % size == 0).then_some(access.size / size)?;
+        let n = (access.size.is_multiple_of(size)).then_some(access.size / size)?;
         (0..n).all(|k| cells.get(&(place + i64::from(k * size))) == Some(&size)).then_some(n as u8)
     };
     let mut counts = access.places.iter().filter_map(count);
