@@ -3,7 +3,8 @@
 //! # Sources
 //! - PTX ISA 9.4, *atom*, *red*: the default order is relaxed, the default scope is gpu; `red` has no acquire form.
 //! - PTX ISA 9.4, *atom*, *red*: one with a vector or a packed type is an atomic for each number in it; there are vectors of
-//!   floating-point numbers in global memory, of `add`, and XX
+//!   floating-point numbers in global memory, of `add`, and of `min` and `max` on those of 16 bits. What `min` and `max` make of these is
+//!   not worked out.
 //! - PTX ISA 9.4, *atom*: `exch` and `cas` of 128 bits are one atomic.
 //! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a read; `red` is not.
 //!
