@@ -319,7 +319,8 @@ fn memory(location: &Location, program: &Program) -> String {
     }
 }
 
-fn ptx_type(ty: Ty) -> String {
+/// The name of an integer type in PTX.
+pub(super) fn ptx_type(ty: Ty) -> String {
     format!("{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
 }
 
