@@ -142,8 +142,8 @@ fn holds(test: &LitmusTest, prop: Option<&Prop>, state: &[i64]) -> bool {
     prop.is_none_or(|p| eval::prop(p, &mut atom) == Some(true))
 }
 
-/// Whether the test's filter lets an observed outcome pass.
-fn passes(test: &LitmusTest, state: &[i64]) -> bool {
+/// Whether the test's filter lets an outcome pass: a value for each of the test's observables.
+pub fn passes(test: &LitmusTest, state: &[i64]) -> bool {
     holds(test, test.filter.as_ref(), state)
 }
 
