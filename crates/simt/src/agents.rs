@@ -1,13 +1,13 @@
 //! Asynchronous operations, run: each of their accesses is by an *agent*, a thread of its own.
 //!
 //! An instruction begins its agents with a copy of its thread's registers, and its thread goes on. A read and the write that it
-//! feeds are one agent's; what an asynchronous operation does to an mbarrier object when it is complete is another's, which waits
+//! feeds are one agent's, so that a tensor copy, all of which goes where the map says that it has read, is one agent's, element by element; what an asynchronous operation does to an mbarrier object when it is complete is another's, which waits
 //! for those.
 //!
 //! # Invariants
 //! - Agents come behind the threads of the test, which keep their numbers and their code.
 //! - An agent that was not begun, or is done, has ended.
-//! - Agents are of no barrier.
+//! - Agents are of no barrier. A kernel is not over before those that its threads have begun.
 //! - An instruction that is come to again waits for its agents: they carry out one round at a time.
 //!
 //! # Sources
@@ -15,7 +15,7 @@
 
 use super::elements;
 use program::litmus::LitmusTest;
-use program::{Element, Instr, Program, RegId, Tags, Thread, ThreadId};
+use program::{Element, Instr, Op, Program, RegId, Tags, Thread, ThreadId};
 
 /// Whose groups they are that an operation belongs to, or that a mark makes or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) const WAITS: &str = "waits for the accesses of its operation";
 pub(super) fn group_of(tags: &Tags) -> Group {
     match () {
         () if tags.has("WGMMA") => Group::Matrices,
-        () if tags.has("BULK") || tags.has("ASYNC") => Group::Bulk,
+        () if ["BULK", "ASYNC", "TMAP"].iter().any(|tag| tags.has(tag)) => Group::Bulk,
         () => Group::Copies,
     }
 }
@@ -89,9 +89,8 @@ pub(super) fn taken_apart(test: &LitmusTest) -> Result<(Option<LitmusTest>, Vec<
 /// # Errors
 /// What agents cannot do.
 fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> {
-    let Some(first) = test.program.asynchronous() else { return Ok(None) };
-    if test.program.host.is_some() {
-        return Err(format!("not in this machine: asynchronous operations in host programs, `{}`", first.text));
+    if test.program.asynchronous().is_none() {
+        return Ok(None);
     }
     let mut new = test.clone();
     let mut agents = Vec::new();
@@ -101,15 +100,31 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
         while at < code.len() {
             let same = code[at..].iter().take_while(|i| i.span == code[at].span).count();
             if let Some(skip) = code[at..at + same].iter().position(|i| i.op.has("ASY")) {
-                of_instruction(&mut new.program, &mut agents, t, at + skip..at + same)?;
+                // Its thread decides which of its accesses there are.
+                let decides = |i: usize| {
+                    let before = &code[at + skip..i];
+                    matches!(code[i].op, Op::Branch { .. }) && !before.iter().any(|i| i.op.has("MB"))
+                };
+                let mut from = at + skip;
+                for to in (from..at + same).filter(|&i| decides(i)).chain([at + same]) {
+                    if from < to {
+                        of_instruction(&mut new.program, &mut agents, t, from..to)?;
+                    }
+                    from = to + 1;
+                }
                 for instr in &mut new.program.threads[usize::from(t.0)].code[at..at + same] {
-                    instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
+                    instr.element = alone(instr.element);
                 }
             }
             at += same;
         }
     }
     Ok(Some((new, agents)))
+}
+
+/// That of a micro-op that is in no order with its siblings, unless they are pieces of one scalar.
+fn alone(element: Element) -> Element {
+    if element.whole { element } else { Element { cells: element.cells, ..Element::ONLY } }
 }
 
 /// Makes the agents of an instruction of a thread.
@@ -124,6 +139,8 @@ fn of_instruction(
     let owner = usize::from(t.0);
     // By part: where it begins, its micro-ops, and whether it is of an mbarrier object.
     let mut parts: Vec<(usize, Vec<Instr>, bool)> = Vec::new();
+    // The part of the micro-op before.
+    let mut latest = 0;
     for (i, op) in all.iter().enumerate() {
         let mut needs: Vec<RegId> = Vec::new();
         op.op.operands().iter().for_each(|e| e.registers(&mut |r| needs.push(r)));
@@ -132,14 +149,22 @@ fn of_instruction(
         };
         let object = op.op.has("MB");
         let last_is_object = parts.last().is_some_and(|p| p.2);
-        if !object && last_is_object && !op.op.is_access() {
+        if op.element.whole && op.element.at > 0 {
+            parts[latest].1.push(op.clone());
+        } else if !object && last_is_object && !op.op.is_access() {
             parts.last_mut().expect("looked at").1.push(op.clone());
         } else if !op.op.is_access() {
             return Err(format!("not in this machine: `{}`, an asynchronous operation of this form", op.text));
-        } else if let Some(part) = parts.iter_mut().rev().find(|p| !object && !p.2 && feeds(p)) {
-            part.1.push(op.clone());
         } else {
-            parts.push((i, vec![op.clone()], object));
+            // What needs several reads is done by the agent of the first, which makes the others, too.
+            let feeding: Vec<usize> =
+                (0..parts.len()).filter(|&p| !object && !parts[p].2 && feeds(&parts[p])).collect();
+            latest = feeding.first().copied().unwrap_or(parts.len());
+            if latest == parts.len() {
+                parts.push((i, Vec::new(), object));
+            }
+            let others = feeding.iter().skip(1).rev().map(|&p| parts.remove(p).1).collect::<Vec<_>>();
+            parts[latest].1.extend(others.into_iter().rev().flatten().chain([op.clone()]));
         }
     }
     let mut data: Vec<usize> = Vec::new();
@@ -147,7 +172,7 @@ fn of_instruction(
     for (first, mut code, object) in parts {
         let number = threads + agents.len();
         for micro in &mut code {
-            micro.element = Element::ONLY;
+            micro.element = alone(micro.element);
             if let Some(target) = micro.op.target_mut() {
                 *target -= instr.start + first;
             }

@@ -23,6 +23,8 @@ pub(super) struct Access {
     pub(super) acquire: bool,
     pub(super) release: bool,
     pub(super) proxy: Proxy,
+    /// A read of a tensor map, which has a proxy of its own.
+    pub(super) map: bool,
     /// Half of a reduction, whose read never acquires.
     pub(super) red: bool,
     /// Declared atomic by its function (C-like languages).
@@ -36,6 +38,8 @@ pub(super) struct Access {
     pub(super) consume: bool,
     /// The order of a failed compare-exchange, where that differs.
     pub(super) failure: Option<Failure>,
+    /// Which of the cells of its operation it is to, and how many these are.
+    pub(super) part: (u8, u8),
 }
 
 /// What an operation on an mbarrier object does.
@@ -118,6 +122,14 @@ pub(super) enum Fence {
         /// Of the async proxy; `None`: of aliases.
         part: Option<Part>,
     },
+    /// A half of `fence.proxy.tensormap`.
+    Map {
+        /// The half that acquires, of one map; else, that releases.
+        acquire: bool,
+        scope: Scope,
+        /// The address of that map, once it is known.
+        va: Option<u16>,
+    },
     /// Asynchronous operations become a group.
     Commit(Group),
     /// A wait for groups.
@@ -131,14 +143,18 @@ pub(super) enum Fence {
 }
 
 impl Fence {
-    /// What it does, one after the other. A half does the whole of its fence, and is a fence of all memory: with that it orders more
-    /// than it has to, as halves do their work in pairs.
+    /// What it does, one after the other. A half of aliases or of the async proxy does the whole of its fence, and is a fence of all
+    /// memory: with that it orders more than it has to, as halves do their work in pairs.
     pub(super) fn in_turn(self) -> impl Iterator<Item = Fence> {
         let (first, second) = match self {
             Fence::Half { acquire, scope, part } => {
                 let whole = part.map_or(Fence::Alias, Fence::Async);
                 let memory = Fence::of_memory(acquire, scope);
                 if acquire { (memory, Some(whole)) } else { (whole, Some(memory)) }
+            }
+            Fence::Map { acquire, scope, .. } => {
+                let memory = Fence::of_memory(acquire, scope);
+                if acquire { (memory, Some(self)) } else { (self, Some(memory)) }
             }
             whole => (whole, None),
         };
@@ -226,6 +242,8 @@ pub(super) struct Code {
     /// Whether calls of kernels hand over what is known: they are launches of CUDA, or all memory that is shared is
     /// fine-grained.
     pub(super) calls_hand_over: bool,
+    /// Whether some operation is on several cells at once.
+    pub(super) several: bool,
     /// Whether any thread has a backward branch.
     pub(super) loops: bool,
     /// Whether some thread has a branch: then what a barrier does depends on what is read.
@@ -236,6 +254,8 @@ pub(super) struct Code {
     pub(super) agents: Vec<Agent>,
     /// A `fence.proxy.async` is about accesses of its CTA alone.
     pub(super) local_fences: bool,
+    /// No read of several cells takes one of a write without the others of it.
+    pub(super) untorn: bool,
 }
 
 impl Code {
@@ -283,6 +303,13 @@ impl Code {
     /// The cell of a location's own memory.
     pub(super) fn cell_of(&self, loc: usize) -> &Cell {
         self.memory.cell(self.locations[loc].cell)
+    }
+
+    /// How many cells an instruction accesses at once, and by how many micro-ops, one behind the other.
+    pub(super) fn at_once(&self, thread: usize, pc: usize) -> (u8, u8) {
+        let element = self.program.threads[thread].code[pc].element;
+        let ops = if element.whole { element.of } else { 1 };
+        (element.cells * ops, ops)
     }
 
     /// The location that a micro-op accesses with these registers, whether it may or not.

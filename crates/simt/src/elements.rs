@@ -15,7 +15,11 @@ use program::{BinOp, Element, Expr, Init, Instr, Op, RegId, Register, Thread, Ty
 
 /// Whether a test has vector instructions.
 pub fn has_vectors(test: &LitmusTest) -> bool {
-    test.program.instrs().any(|(_, _, instr)| instr.element.of > 1)
+    test.program.instrs().any(|(_, _, instr)| is_vector(instr.element))
+}
+
+fn is_vector(element: Element) -> bool {
+    element.of > 1 && !element.whole
 }
 
 /// A test with the order of elements as choices, and where its instructions are then, by thread.
@@ -38,10 +42,12 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<Ordered>, String>
         let mut rest = code.as_slice();
         while let Some(first) = rest.first() {
             let (elements, after) = rest.split_at(usize::from(first.element.of));
-            places.resize(places.len() + elements.len(), out.code.len());
-            match elements {
-                [one] => out.code.push(one.clone()),
-                vector => out.vector(vector)?,
+            if is_vector(first.element) {
+                places.resize(places.len() + elements.len(), out.code.len());
+                out.vector(elements)?;
+            } else {
+                places.extend((0..elements.len()).map(|k| out.code.len() + k));
+                out.code.extend_from_slice(elements);
             }
             rest = after;
         }
@@ -51,7 +57,9 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<Ordered>, String>
             if let (Some(target), false) = (instr.op.target_mut(), instr.element == PUT_IN) {
                 *target = places[*target];
             }
-            instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
+            if !instr.element.whole {
+                instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
+            }
         }
         thread.code = code;
         moved.push(places);

@@ -142,12 +142,17 @@ pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> 
     Ok(observation)
 }
 
+/// Nothing is bound early beside agents and operations on several cells at once.
+fn is_in_order(program: &program::Program) -> bool {
+    program.asynchronous().is_some() || program.of_several_cells().is_some()
+}
+
 /// Programs with more threads run without early binds unless these are asked for.
 const MAX_EARLY: usize = 64;
 
 /// Whether random runs of a test have early binds unless that is said.
 pub fn is_mixed(test: &LitmusTest) -> bool {
-    test.program.threads.len() <= MAX_EARLY && test.program.asynchronous().is_none()
+    test.program.threads.len() <= MAX_EARLY && !is_in_order(&test.program)
 }
 
 /// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
@@ -158,8 +163,7 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
 pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     let with = |early| Options { early, ..*options };
     match schedule {
-        // Nothing is bound early beside agents.
-        _ if !options.memory.binds() || test.program.asynchronous().is_some() => observe(test, options, schedule),
+        _ if !options.memory.binds() || is_in_order(&test.program) => observe(test, options, schedule),
         // Early binds are for programs small enough to copy at every step.
         Schedule::Random { .. } if !is_mixed(test) => observe(test, &with(Early::None), schedule),
         Schedule::Random { runs, seed } => {
@@ -234,8 +238,8 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     if options.memory == MachineMemory::Sc {
         return schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits);
     }
-    let early = if code.agents.is_empty() { options.early } else { Early::None };
-    let memory = Weak { early, rules: options.rules, collect: code.loops };
+    let early = if is_in_order(&test.program) { Early::None } else { options.early };
+    let memory = Weak { early, rules: options.rules, collect: code.loops && !code.several, several: code.several };
     schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
 }
 
@@ -244,15 +248,6 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     let dialect = test.program.dialect;
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
-    }
-    if let Some((_, _, instr)) = test.program.instrs().find(|(_, _, instr)| instr.element.whole) {
-        return Err(format!("not in this machine: accesses of 128 bits, `{}`", instr.text));
-    }
-    if let (MachineMemory::Weak, Some(instr)) = (options.memory, test.program.of_several_cells()) {
-        return Err(format!(
-            "not in this machine: accesses of different sizes on PTX's memory, `{}`; take the memory `sc`",
-            instr.text
-        ));
     }
     if let Some(instr) = test.program.asynchronous()
         && (options.scheduling != Scheduling::Independent || options.progress)
@@ -269,7 +264,7 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
         return Err(format!("not in this machine: assembly, `{}`; take `--model ptx`", instr.text));
     }
     // Of these the machine takes the value that orders most, or has them all.
-    const READINGS: [&str; 3] = ["async-fence", "read-wait", "completion-scope"];
+    const READINGS: [&str; 5] = ["async-fence", "read-wait", "completion-scope", "b128", "tearing"];
     let other = |o: &(&str, &str)| !READINGS.contains(&o.0);
     match test.options.iter().filter(|o| o.is_on()).map(|o| o.words()).find(other) {
         Some((name, value)) => Err(format!("not in this machine: option {name} = {value}")),

@@ -55,6 +55,7 @@ impl Code {
             ));
         }
         let groups = Groups::new(&program, program.threads.len() - agents.len());
+        let is_on = |option| test.options.iter().any(|o| o.words() == option);
         let mut code = Code {
             threads: Vec::new(),
             locations,
@@ -68,10 +69,12 @@ impl Code {
             plain: true,
             proxies: false,
             calls_hand_over: false,
+            several: program.of_several_cells().is_some(),
             loops: false,
             branches: false,
             counts: false,
-            local_fences: test.options.iter().any(|o| o.words() == ("async-fence", "cta")),
+            local_fences: is_on(("async-fence", "cta")),
+            untorn: is_on(("tearing", "none")),
             agents,
             memory,
             program: program.clone(),
@@ -84,7 +87,7 @@ impl Code {
             code.threads.push(thread);
         }
         let mut acts = code.threads.iter().flat_map(|t| &t.acts);
-        code.proxies = acts.any(|a| a.accesses().any(|access| access.proxy != Proxy::Generic));
+        code.proxies = acts.any(|a| a.accesses().any(|access| access.map || access.proxy != Proxy::Generic));
         code.calls_hand_over = code.calls_hand_over()?;
         code.plain = !code.proxies && code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i);
         Ok(code)
@@ -136,7 +139,7 @@ impl Code {
             }
         }
         let start = thread.regs.iter().map(|r| self.memory.initial(&self.program, &r.init, Some(id))).collect();
-        let several: Vec<bool> = thread.code.iter().map(|i| i.element.cells > 1).collect();
+        let several: Vec<bool> = thread.code.iter().map(|i| i.element.cells > 1 || i.element.whole).collect();
         let reach = self.reach(&acts, &several);
         let undefined = self.program.dialect.row().undefined_division;
         let divides = thread.code.iter().map(|i| undefined && divides(&i.op)).collect();
@@ -212,7 +215,7 @@ fn kin(program: &Program) -> Vec<usize> {
 
 fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
     if tags.has("TMAP") {
-        return Err("not in this machine: tensor maps".to_owned());
+        return Ok(Access { map: true, ..access(&tags.without(&["TMAP"]), scope, ty)? });
     }
     // Asynchronous operations have a proxy of their own.
     if tags.has("ASYNC") {
@@ -231,6 +234,7 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         acquire: tags.has("ACQ") || sc,
         release: tags.has("REL") || sc,
         proxy,
+        map: false,
         red: tags.has("RED"),
         atomic: tags.has("A"),
         updates: tags.has("RMW"),
@@ -249,6 +253,7 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
             () if tags.has("FAIL_SC") => Some(Failure::SeqCst),
             () => None,
         },
+        part: (0, 1),
     })
 }
 
@@ -268,7 +273,7 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
         return Ok(fence);
     }
     if tags.has("TMAP") {
-        return Err("not in this machine: tensor maps".to_owned());
+        return Ok(Fence::Map { acquire: tags.has("ACQ"), scope: scope.unwrap_or(Scope::Thread), va: None });
     }
     let part = match () {
         () if tags.has("OF_GLOBAL") => Part::Global,

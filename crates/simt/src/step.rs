@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::agents::{Agent, Await};
 use super::barrier::{Barriers, Came, arrival_commutes};
 use super::choice::{Chooser, Script, Tape};
-use super::code::{Access, Act, Code, Fence, Place, eval};
+use super::code::{Access, Act, Code, Fence, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
@@ -296,14 +296,12 @@ impl<B: Backend> Machine<'_, B> {
         {
             return Err(fault(Fault::Division, "divides by zero"));
         }
-        let cells = code.program.threads[t].code[at.instr].element.cells;
+        let (cells, ops) = code.at_once(t, at.instr);
         if cells > 1 {
-            if let Some((dst, value)) =
-                self.several((cx, &mut *m), at, &thread.regs, cells).ok_or_else(|| stray("is"))??
-            {
+            for (dst, value) in self.several((cx, &mut *m), at, &thread.regs, ops).ok_or_else(|| stray("is"))?? {
                 state.threads[t].regs[dst.0 as usize] = value;
             }
-            self.go(state, t, next, woken);
+            self.go(state, t, at.instr + usize::from(ops), woken);
             return Ok(());
         }
         match &code.threads[t].acts[at.instr] {
@@ -342,7 +340,17 @@ impl<B: Backend> Machine<'_, B> {
                     state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
                 }
             }
-            Act::Mark { mark: fence, .. } => self.memory.fence(cx, m, at, *fence)?,
+            Act::Mark { addr, mark } => {
+                let fence = match (*mark, addr) {
+                    (Fence::Map { acquire, scope, .. }, Some(addr)) => {
+                        let place = code.place(t, eval(addr, &thread.regs), Ty::U64, false);
+                        let va = Some(place.ok_or_else(|| stray("names a tensor map"))?.va);
+                        Fence::Map { acquire, scope, va }
+                    }
+                    (other, _) => other,
+                };
+                self.memory.fence(cx, m, at, fence)?;
+            }
             Act::Barrier(b) => {
                 if b.action != BarrierAction::Wait {
                     self.layer.arrives(code, &state.layer, &state.threads, t, b)?;
@@ -434,58 +442,67 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
-    /// Carries out an access to several cells, all at once; what it sets which register to. `None`: it is outside memory.
+    /// Carries out an operation on several cells, all at once; what it sets which registers to. `None`: it is outside memory.
     fn several(
         &self,
         (cx, m): (&mut Context<'_>, &mut B::Memory),
         at: At,
         regs: &[i64],
-        cells: u8,
-    ) -> Option<Result<Option<(RegId, i64)>>> {
+        ops: u8,
+    ) -> Option<Result<Vec<(RegId, i64)>>> {
         let (code, t) = (self.code, at.thread);
-        let act = &code.threads[t].acts[at.instr];
-        let ty = act.accesses().next()?.ty;
-        let (piece, size) = (ty.piece(cells), i64::from(ty.bytes()));
-        let address = eval(act.address()?, regs);
-        let place = |k| code.place(t, address + i64::from(k * piece.bytes()), piece, act.write().is_some());
-        let places: Vec<Place> = (0..u32::from(cells)).map(place).collect::<Option<_>>()?;
-        if address % size != 0 {
+        let acts = &code.threads[t].acts[at.instr..at.instr + usize::from(ops)];
+        let cells = code.at_once(t, at.instr).0 / ops;
+        let ty = acts[0].accesses().next()?.ty;
+        let (piece, of) = (ty.piece(cells), usize::from(cells));
+        if eval(acts[0].address()?, regs) % (i64::from(ty.bytes()) * i64::from(ops)) != 0 {
             return None;
         }
-        let target =
-            |place: &Place, access: Access| Target { at, place: *place, access: Access { ty: piece, ..access } };
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (i, act) in acts.iter().enumerate() {
+            let address = eval(act.address()?, regs);
+            for k in 0..of {
+                let address = address + k as i64 * i64::from(piece.bytes());
+                let place = code.place(t, address, piece, act.write().is_some())?;
+                let part = ((i * of + k) as u8, cells * ops);
+                let at = At { instr: at.instr + i, ..at };
+                let to = |access: &Access| Target { at, place, access: Access { ty: piece, part, ..*access } };
+                reads.extend(act.read().map(to));
+                writes.extend(act.write().map(to));
+            }
+        }
         let unsigned = Ty { signed: false, ..ty };
         let shift = |k: usize| k as u32 * u32::from(piece.bits);
-        let mut old = 0;
-        if let Some(access) = act.read() {
-            for (k, place) in places.iter().enumerate() {
-                match self.memory.load(cx, m, target(place, *access)) {
-                    Ok(value) => old |= piece.wrap(value) << shift(k),
-                    Err(halt) => return Some(Err(halt)),
-                }
-            }
-            old = ty.wrap(old);
-        }
-        let new = match act {
-            Act::Store { value, .. } => Some(eval(value, regs)),
-            Act::Rmw { dst, update, read, write, .. } => {
-                let mut regs = regs.to_vec();
-                if let (Update::When { .. }, Some(dst)) = (update, dst) {
-                    regs[dst.0 as usize] = old;
-                }
-                new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
-            }
-            _ => None,
+        let whole = |pieces: &[i64]| {
+            let bits = Ty { signed: false, ..piece };
+            ty.wrap(pieces.iter().enumerate().fold(0, |whole, (k, p)| whole | bits.wrap(*p) << shift(k)))
         };
-        if let (Some(new), Some(access)) = (new, act.write()) {
-            for (k, place) in places.iter().enumerate() {
-                let value = piece.wrap((unsigned.wrap(new) as u64 >> shift(k)) as i64);
-                if let Err(halt) = self.memory.store(cx, m, target(place, *access), value) {
-                    return Some(Err(halt));
+        let new = |old: &[i64]| {
+            let found: Vec<i64> = old.chunks(of).map(whole).collect();
+            let mut regs = regs.to_vec();
+            for (act, old) in acts.iter().zip(&found) {
+                if let Act::Rmw { dst: Some(dst), update: Update::When { .. }, .. } = act {
+                    regs[dst.0 as usize] = *old;
                 }
             }
-        }
-        Some(Ok(act.defines().map(|dst| (dst, old))))
+            let values = acts.iter().enumerate().map(|(i, act)| match act {
+                Act::Store { value, .. } => Some(eval(value, &regs)),
+                Act::Rmw { update, read, write, .. } => {
+                    new_value(update, found[i], read.ty, write.ty, &|e| Some(eval(e, &regs))).flatten()
+                }
+                _ => None,
+            });
+            let cut = |value: Option<i64>| {
+                (0..of).map(move |k| value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64)))
+            };
+            values.flat_map(cut).collect()
+        };
+        let old = match self.memory.several(cx, m, (&reads, &writes), &new) {
+            Ok(old) => old,
+            Err(halt) => return Some(Err(halt)),
+        };
+        let found = old.chunks(of).map(whole);
+        Some(Ok(acts.iter().zip(found).filter_map(|(act, v)| Some((act.defines()?, v))).collect()))
     }
 
     /// Moves a thread on.

@@ -189,13 +189,13 @@ impl<C: Default> HostState<C> {
         match cond {
             Cond::Reached(c, stage) => self.stage(c) >= stage,
             Cond::GroupEnded(c, group) => {
-                self.stage(c) >= Stage::Running && members(host(code), c, group).all(|t| threads[t].is_over())
+                self.stage(c) >= Stage::Running && members(code, c, group).all(|t| threads[t].is_over())
             }
             Cond::Made(h) => self.made[usize::from(h.0)],
             Cond::Set(h) => self.set[usize::from(h.0)],
             Cond::Passed(i) => self.items[i].passed,
             Cond::Triggered(c) => {
-                let over = |group| members(host(code), c, group).all(|t| threads[t].is_over());
+                let over = |group| members(code, c, group).all(|t| threads[t].is_over());
                 let lets = |group| self.triggered.contains(&(c, group)) || over(group);
                 self.stage(c) >= Stage::Running && (0..host(code).command(c).group_count()).all(lets)
             }
@@ -413,11 +413,13 @@ fn host(code: &Code) -> &HostProgram {
     code.program.host.as_deref().expect("a host program")
 }
 
-/// The threads of a work-group of a command.
-fn members(host: &HostProgram, command: CommandId, group: u32) -> impl Iterator<Item = usize> + '_ {
-    let command = host.command(command);
+/// The threads of a work-group of a command, and the agents that these begin.
+fn members(code: &Code, command: CommandId, group: u32) -> impl Iterator<Item = usize> + '_ {
+    let command = host(code).command(command);
     let all = command.threads.iter().zip(&command.groups);
-    all.filter(move |(_, g)| **g == group).map(|(t, _)| usize::from(t.0))
+    let own = all.filter(move |(_, g)| **g == group).map(|(t, _)| usize::from(t.0));
+    let begun = |t: usize| code.all_agents().filter(move |(_, a)| a.owner == t).map(|(u, _)| u);
+    own.flat_map(move |t| std::iter::once(t).chain(begun(t)))
 }
 
 /// The line of a call, and who makes it.

@@ -227,12 +227,12 @@ impl<B: Backend> Machine<'_, B> {
             Stage::Running => {
                 for group in 0..command.group_count() {
                     let point = Point::GroupEnd(id, group);
-                    let over = members(host, id, group).all(|t| state.threads[t].is_over());
+                    let over = members(self.code, id, group).all(|t| state.threads[t].is_over());
                     if !over || state.host.known.contains_key(&point) {
                         continue;
                     }
                     state.host.known.insert(point, B::Carried::default());
-                    for t in members(host, id, group) {
+                    for t in members(self.code, id, group) {
                         let thread = &state.threads[t];
                         let instr = self.code.threads[t].acts.len().saturating_sub(1);
                         let at = At { thread: t, instr, clock: thread.clock };
@@ -242,7 +242,8 @@ impl<B: Backend> Machine<'_, B> {
                     }
                     changed = true;
                 }
-                if command.threads.iter().all(|t| state.threads[usize::from(t.0)].is_over()) {
+                let mut groups = 0..command.group_count();
+                if groups.all(|g| members(self.code, id, g).all(|t| state.threads[t].is_over())) {
                     self.pour(state, log, Point::Start(id), Point::End(id));
                     for group in 0..command.group_count() {
                         self.pour(state, log, Point::GroupEnd(id, group), Point::End(id));

@@ -86,6 +86,9 @@ impl Context<'_> {
 /// What a read-modify-write writes, given what it read; `None`: nothing.
 pub(super) type NewValue<'a> = &'a dyn Fn(i64) -> Option<i64>;
 
+/// The same of an operation on several cells, cell by cell.
+pub(super) type NewValues<'a> = &'a dyn Fn(&[i64]) -> Vec<Option<i64>>;
+
 /// A memory: its rules. The contents are [`Backend::Memory`].
 pub(super) trait Backend: Clone {
     /// The contents.
@@ -119,6 +122,21 @@ pub(super) trait Backend: Clone {
         halves: (Target, Target),
         new: NewValue<'_>,
     ) -> Result<i64>;
+
+    /// An operation on several cells at once: reads, then writes what that makes of it (`None`: nothing there). Gives what was read.
+    fn several(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        (reads, writes): (&[Target], &[Target]),
+        new: NewValues<'_>,
+    ) -> Result<Vec<i64>> {
+        let old = reads.iter().map(|t| self.load(cx, m, *t)).collect::<Result<Vec<_>>>()?;
+        for (t, value) in writes.iter().zip(new(&old)) {
+            value.map_or(Ok(()), |value| self.store(cx, m, *t, value))?;
+        }
+        Ok(old)
+    }
 
     /// A fence of either kind.
     fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result;

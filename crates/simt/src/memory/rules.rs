@@ -59,6 +59,8 @@ rules! {
     per_location,
     /// Who reads a morally strong write knows of it.
     observation,
+    /// What is done to several cells at once is one operation.
+    wholes,
     /// A write does not come causally before itself or before a read of it.
     tokens,
     /// A release write begins release patterns through later strong writes of its location.

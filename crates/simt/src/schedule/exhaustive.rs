@@ -258,12 +258,16 @@ fn finish<B: Backend>(
 /// The picks worth trying.
 fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> {
     let actions = machine.actions(state);
-    if machine.code.loops || actions.iter().any(|a| a.early) || machine.memory.is_pending(&state.memory) {
+    let wide = machine.code.several && machine.memory.may_refuse();
+    if wide || machine.code.loops || actions.iter().any(|a| a.early) || machine.memory.is_pending(&state.memory) {
         return actions;
     }
     let alone = |a: &&Action| {
         let (code, thread) = (machine.code, &state.threads[a.thread]);
         let act = &code.threads[a.thread].acts[thread.pc];
+        if code.at_once(a.thread, thread.pc).0 > 1 {
+            return false;
+        }
         let Some(loc) = code.touched(act, &thread.regs) else { return false };
         let acquire = act.accesses().next().is_some_and(|access| access.acquire);
         let others = (0..state.threads.len()).filter(|&u| u != a.thread);

@@ -22,15 +22,18 @@ impl Weak {
     pub(super) fn strong_with(code: &Code, write: &Write, t: Target) -> bool {
         let Some(u) = write.thread() else { return false };
         let Target { at: At { thread, .. }, place, access } = t;
-        write.va == place.va
+        (write.va, write.part) == (place.va, access.part)
             && write.proxy == access.proxy
             && (u == thread
                 || write.strong && access.strong && code.mutual((u, write.scope), (thread, access.scope)))
     }
 
-    /// Whether an access is morally strong with a write of its location, or both are operations on one mbarrier object.
+    /// Whether an access is morally strong with a write of its location, both are operations on one mbarrier object, or both are
+    /// atomics that overlap in part.
     pub(super) fn coherent_with(code: &Code, write: &Write, t: Target) -> bool {
-        write.object && t.access.object.is_some() || Self::strong_with(code, write, t)
+        let alike = Target { access: Access { part: write.part, ..t.access }, ..t };
+        let atomics = write.atomic && t.access.updates && Self::strong_with(code, write, alike);
+        write.object && t.access.object.is_some() || atomics || Self::strong_with(code, write, t)
     }
 
     /// The origin of the write of a read-modify-write that reads from there.
@@ -40,7 +43,7 @@ impl Weak {
     }
 
     /// The same, and of an agent, what it says of itself.
-    fn knows(&self, m: &mut Contents, code: &Code, t: Target, (slot, token): (usize, bool)) {
+    pub(super) fn knows(&self, m: &mut Contents, code: &Code, t: Target, (slot, token): (usize, bool)) {
         let me = &mut m.threads[t.at.thread];
         Self::know(code, &mut me.known, t, slot, token);
         if code.agent(t.at.thread).is_some() {
@@ -68,7 +71,10 @@ impl Weak {
         let fits = |k: &Key| {
             usize::from(k.loc) == t.place.loc
                 && token.is_none_or(|token| k.token == token)
-                && k.tag.applies(k.va, t.place.va, t.access.proxy, cta)
+                && match t.access.map {
+                    true => k.va == t.place.va && k.tag == Tag::OfMap(cta),
+                    false => k.tag.applies(k.va, t.place.va, t.access.proxy, cta),
+                }
         };
         let entries = m.threads[t.at.thread].known.entries();
         entries.iter().filter(|e| fits(&e.key)).fold(0, |row, e| row | e.writes)
@@ -108,6 +114,10 @@ impl Weak {
         // Observation order: what follows is causally after the write.
         if strong && self.rules.observation {
             self.knows(m, code, t, (slot, false));
+            let siblings = if self.rules.wholes { m.siblings(place.loc, slot) } else { Vec::new() };
+            for (place, slot) in siblings {
+                self.knows(m, code, Target { place, ..t }, (slot, false));
+            }
         }
         let write = m.locations[place.loc].get_mut(slot);
         if !write.committed {
@@ -156,6 +166,8 @@ impl Weak {
             scope,
             origin,
             object,
+            part: access.part,
+            atomic: access.updates,
             ..Write::new(Source::Write(at.thread, number), value)
         };
         cx.log.note(Event::Write { source: write.source, instr: at.instr, loc: place.loc, value });
@@ -165,7 +177,16 @@ impl Weak {
 
     /// Commits a write that is visible.
     pub(super) fn commit(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, slot: usize) -> Result {
-        let (code, Target { at, place, access }) = (cx.code, t);
+        self.comes(cx, m, t, slot)?;
+        if self.several {
+            self.as_wholes(cx, m)?;
+        }
+        self.hands_on(m, cx.code, t, slot)
+    }
+
+    /// A write has its turn: its place in coherence order.
+    pub(super) fn comes(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, slot: usize) -> Result {
+        let (code, Target { at, place, .. }) = (cx.code, t);
         let either = Self::applying(m, code, t, None);
         if self.rules.tokens && either >> slot & 1 != 0 {
             return Err(Halt::Refused);
@@ -197,7 +218,7 @@ impl Weak {
         cx.ages(write.co_after != 0, Age::Old);
         let write = location.get_mut(slot);
         write.committed = true;
-        let (strong, origin, source) = (write.strong, write.origin, write.source);
+        let source = write.source;
         for before in bits(location.co_before(slot)) {
             cx.log.note(Event::After(place.loc, location.get(before).source, source));
         }
@@ -210,6 +231,14 @@ impl Weak {
         }
         m.early.had_turn(at);
         self.knows(m, code, t, (slot, false));
+        Ok(())
+    }
+
+    /// What a write that has had its turn hands on.
+    pub(super) fn hands_on(&self, m: &mut Contents, code: &Code, t: Target, slot: usize) -> Result {
+        let Target { at, place, access } = t;
+        let write = m.locations[place.loc].get(slot);
+        let (strong, origin) = (write.strong, write.origin);
         let me = &mut m.threads[at.thread];
         if let Some(does) = access.object {
             self.on_object(m, code, t, (slot, origin), does);

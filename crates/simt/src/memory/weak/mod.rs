@@ -15,6 +15,7 @@
 //! | `tags` | which proxies the way from there has crossed |
 //! | `commit` | read half and write half: causality, coherence, observation |
 //! | `tail` | release and acquire patterns |
+//! | `several` | operations on several cells at once |
 //! | `objects` | mbarrier objects: what arrivals hand to waits |
 //! | `per_location` | program order of an address used through several proxies, and of mbarrier objects |
 //! | `early` | binding before commit: see [`memory::early`](super::early) |
@@ -46,6 +47,7 @@ mod commit;
 mod early;
 mod objects;
 mod per_location;
+mod several;
 mod tags;
 mod tail;
 mod tidy;
@@ -58,7 +60,7 @@ use std::rc::Rc;
 
 use super::early::{Binding, Binds};
 use super::rules::Rules;
-use super::{Age, At, Backend, Context, NewValue, Target};
+use super::{Age, At, Backend, Context, NewValue, NewValues, Target};
 use crate::code::{Code, Fence};
 use crate::record::{Event, Source};
 use crate::state::Thread;
@@ -75,6 +77,8 @@ pub(crate) struct Weak {
     pub(crate) rules: Rules,
     /// Forget dead writes, so that loops come back to the same state.
     pub(crate) collect: bool,
+    /// Some operation is on several cells at once.
+    pub(crate) several: bool,
 }
 
 /// What a thread knows and has pending.
@@ -242,6 +246,16 @@ impl Backend for Weak {
         Ok(old)
     }
 
+    fn several(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        (reads, writes): (&[Target], &[Target]),
+        new: NewValues<'_>,
+    ) -> Result<Vec<i64>> {
+        self.at_once(cx, m, (reads, writes), new)
+    }
+
     fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
         for fence in fence.in_turn() {
             self.fence_in_turn(cx.code, m, at, fence)?;
@@ -279,6 +293,8 @@ impl Backend for Weak {
 
     fn hand(&self, code: &Code, m: &mut Contents, at: At) -> View {
         let mut view = m.threads[at.thread].known.clone();
+        // What an agent did in earlier rounds.
+        view.join(&m.threads[at.thread].own);
         if !code.plain && self.rules.kernels {
             tags::leave(&mut view, code.cta[at.thread] as u16);
         }
@@ -352,6 +368,11 @@ impl Backend for Weak {
         !m.early.is_empty()
     }
 
+    /// The cells of an operation are chosen for one by one.
+    fn may_refuse(&self) -> bool {
+        self.several
+    }
+
     fn tidy(&self, code: &Code, m: &mut Contents, carried: &mut dyn Iterator<Item = &mut View>) -> bool {
         self.normalise(code, m, carried)
     }
@@ -406,6 +427,10 @@ impl Weak {
                 let covers = |loc: u16| code.is_in(usize::from(loc), part, at.thread);
                 let cta = code.cta[at.thread] as u16;
                 tags::cross_async(&mut m.threads[at.thread].known, (cta, code.local_fences), covers);
+            }
+            Fence::Map { acquire, scope, va } => {
+                let cta = code.cta[at.thread] as u16;
+                tags::map(&mut m.threads[at.thread].known, (acquire, scope, va), cta);
             }
             Fence::Matrices | Fence::Commit(_) | Fence::Await(_) | Fence::Trigger | Fence::GridWait => {}
             proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),

@@ -3,12 +3,14 @@
 //! Accesses of one virtual address through different proxies are not morally strong with each other, so causality does
 //! not order them; program order on the address does. Nor does causality order operations on an mbarrier object whose scopes do
 //! not include each other. So the accesses committed are kept, and with every commit program order of an address and
-//! communication that is morally strong, or on one object, must stay acyclic.
+//! communication that is morally strong, or on one object, must stay acyclic. Where there are operations on several cells, it is asked of
+//! all locations together.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, Axioms, Sequential Consistency Per Location; `SC-per-Location` in
 //!   `models/ptx.cat`.
 
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use super::view::Row;
@@ -28,6 +30,10 @@ pub(super) struct Done {
     proxy: Proxy,
     strong: bool,
     scope: Scope,
+    /// Which of the cells of its operation it is to, and how many these are.
+    part: (u8, u8),
+    /// When that has its turn.
+    pub(super) clock: u32,
     /// Whether it is an operation on an mbarrier object.
     object: bool,
     /// Whether it writes.
@@ -42,64 +48,111 @@ impl Weak {
         &self,
         m: &mut Contents,
         code: &Code,
-        Target { at: At { thread, .. }, place, access }: Target,
+        Target { at: At { thread, clock, .. }, place, access }: Target,
         (write, slot): (bool, usize),
     ) -> Result {
-        let Access { proxy, strong, scope, .. } = access;
+        let Access { proxy, strong, scope, part, .. } = access;
         let object = access.object.is_some();
-        if !(code.proxies || object) || !self.rules.per_location {
+        if !(code.proxies || object || self.several) || !self.rules.per_location {
             return Ok(());
         }
-        let done = Done { thread, va: place.va, proxy, strong, scope, object, write, slot };
+        let done = Done { thread, va: place.va, proxy, strong, scope, part, clock, object, write, slot };
         let list = &mut m.locations[place.loc].done;
         // A read that repeats the one before it, as in a loop that waits, stands for both.
         let before = list.iter().rev().find(|d| d.thread == thread && d.va == place.va);
-        if !write && before == Some(&done) {
+        if !write && part.1 == 1 && before.is_some_and(|d| done.repeats(d)) {
             return Ok(());
         }
         list.push(done);
-        if is_acyclic(code, &m.locations[place.loc]) { Ok(()) } else { Err(Halt::Refused) }
+        // Of an operation on several cells, with the last one.
+        let open = part.0 + 1 < part.1;
+        let acyclic = open
+            || if self.several {
+                together_acyclic(code, &m.locations, self.rules.wholes)
+            } else {
+                let (location, n) = (&m.locations[place.loc], m.locations[place.loc].done.len());
+                Relation::from_fn(n, |i, j| location.comes_before(code, i, j)).is_acyclic()
+            };
+        if acyclic { Ok(()) } else { Err(Halt::Refused) }
     }
 }
 
-fn is_acyclic(code: &Code, location: &Location) -> bool {
-    let list = &location.done;
-    let strong = |a: &Done, b: &Done| {
-        a.object && b.object
-            || (a.va, a.proxy) == (b.va, b.proxy)
-                && (a.thread == b.thread
-                    || a.strong && b.strong && code.mutual((a.thread, a.scope), (b.thread, b.scope)))
+/// Whether program order of addresses and communication have no cycle, operations taken as `wholes`.
+fn together_acyclic(code: &Code, locations: &[Location], as_wholes: bool) -> bool {
+    let mut wholes: BTreeMap<_, usize> = BTreeMap::new();
+    let mut count = 0;
+    let mut number = |d: &Done| {
+        let new = count;
+        let number = match d.whole().filter(|_| as_wholes) {
+            Some(whole) => *wholes.entry(whole).or_insert(new),
+            None => new,
+        };
+        count += usize::from(number == new);
+        number
     };
-    let after = |w: usize| location.get(w).co_after;
-    let edge = |i: usize, j: usize| {
-        let (a, b) = (&list[i], &list[j]);
+    let numbers: Vec<Vec<usize>> = locations.iter().map(|l| l.done.iter().map(&mut number).collect()).collect();
+    let mut edges = vec![false; count * count];
+    for (location, numbers) in locations.iter().zip(&numbers) {
+        for (i, &a) in numbers.iter().enumerate() {
+            for (j, &b) in numbers.iter().enumerate() {
+                edges[a * count + b] |= location.comes_before(code, i, j);
+            }
+        }
+    }
+    Relation::from_fn(count, |a, b| edges[a * count + b]).is_acyclic()
+}
+
+impl Done {
+    /// Whether a thread made it through an address.
+    pub(super) fn is_of(&self, thread: usize, va: u16) -> bool {
+        self.thread == thread && self.va == va
+    }
+
+    /// Whether it is the same as another, but for when.
+    pub(super) fn repeats(&self, other: &Done) -> bool {
+        *self == Done { clock: self.clock, ..*other }
+    }
+
+    /// The half of an operation on several cells that it is of; `None`: it is of one alone.
+    pub(super) fn whole(&self) -> Option<(usize, u32, bool)> {
+        (self.part.1 > 1).then_some((self.thread, self.clock, self.write))
+    }
+}
+
+impl Location {
+    /// Whether the access kept as number `i` comes before number `j`, by program order of its address or communication.
+    pub(super) fn comes_before(&self, code: &Code, i: usize, j: usize) -> bool {
+        let (a, b) = (&self.done[i], &self.done[j]);
         if a.thread == b.thread && a.va == b.va && i < j {
             return true;
         }
+        let strong = a.object && b.object
+            || (a.va, a.proxy, a.part) == (b.va, b.proxy, b.part)
+                && (a.thread == b.thread
+                    || a.strong && b.strong && code.mutual((a.thread, a.scope), (b.thread, b.scope)));
+        let after = |w: usize| self.get(w).co_after;
         i != j
-            && strong(a, b)
+            && strong
             && match (a.write, b.write) {
                 (true, false) => a.slot == b.slot,
                 (_, true) => after(a.slot) >> b.slot & 1 != 0,
                 (false, false) => false,
             }
-    };
-    Relation::from_fn(list.len(), edge).is_acyclic()
-}
+    }
 
-impl Location {
     /// Forgets the accesses of dead writes: none that is new can come before them.
     pub(super) fn forget(&mut self, dead: Row) {
         self.done.retain(|d| dead >> d.slot & 1 == 0);
     }
 
-    /// Hashes the accesses kept, thread by thread.
-    pub(super) fn hash_done(&self, names: &[u8], mut out: &mut dyn Hasher) {
+    /// Hashes the accesses kept, thread by thread. `turns`: those of operations on several cells, in order.
+    pub(super) fn hash_done(&self, names: &[u8], turns: &[(usize, u32)], mut out: &mut dyn Hasher) {
         let mut order: Vec<&Done> = self.done.iter().collect();
         order.sort_by_key(|d| d.thread);
         out.write_usize(order.len());
         for d in order {
-            (d.thread, d.va, d.proxy, d.strong, d.scope, d.write, names[d.slot]).hash(&mut out);
+            let turn = turns.binary_search(&(d.thread, d.clock)).ok().filter(|_| d.part.1 > 1);
+            (d.thread, d.va, d.proxy, d.strong, d.scope, d.write, names[d.slot], d.part, turn).hash(&mut out);
         }
     }
 }

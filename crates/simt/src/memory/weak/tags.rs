@@ -7,6 +7,9 @@
 //! | `GenericAlias` | `Generic`, then `fence.proxy.alias` | generic |
 //! | `In(p, c)` | `Generic`, then `fence.proxy.p` in `c` | by `p` in `c`, same virtual address |
 //! | `InAlias(p, c)` | `GenericAlias`, then `fence.proxy.p` in `c` | by `p` in `c` |
+//! | `Mapped` | `Generic`, then a release half of `fence.proxy.tensormap` | none |
+//! | `Launched` | `Generic`, then the start of a kernel | none |
+//! | `OfMap(c)` | `Mapped` or `Launched`, then an acquire half for that map in `c` | none but reads of maps in `c` |
 //! | `Of(c)` | any access in CTA `c` | none |
 //! | `Over` | `Of(c)`, then the end of the kernel of `c` | none |
 //!
@@ -15,6 +18,9 @@
 //! `Generic` for each `Raw(p, d)`. All additions are computed from what was known before the fence, so that leaving one
 //! proxy and entering another takes two fences. These are the clauses of `proxy-preserved` in `models/ptx.cat`, one by
 //! one.
+//!
+//! Tensor maps are read through a proxy that is entered by an acquire half alone: that of the map `v`, in CTA `c`, adds
+//! `OfMap(c)` for each `Mapped` of that address, and, at a scope of the GPU or wider, for each `Launched`.
 //!
 //! What calls of the runtime order crosses proxies and addresses by itself. What a kernel hands on when it ends has left
 //! its proxies ([`leave`]), and a kernel that starts enters all of them ([`enter`]): `In(p, d)` for each `Generic`,
@@ -29,7 +35,7 @@
 
 use super::view::{Key, View};
 use crate::code::Fence;
-use program::Proxy;
+use program::{Proxy, Scope};
 
 /// Which proxies a path has crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,12 +45,15 @@ pub(super) enum Tag {
     Raw(Proxy, u16),
     In(Proxy, u16),
     InAlias(Proxy, u16),
+    Mapped,
+    Launched,
+    OfMap(u16),
     Of(u16),
     Over,
 }
 
 /// The proxies that are not generic.
-const SPECIAL: [Proxy; 3] = [Proxy::Surface, Proxy::Texture, Proxy::Constant];
+const SPECIAL: [Proxy; 4] = [Proxy::Surface, Proxy::Texture, Proxy::Constant, Proxy::Async];
 
 impl Tag {
     /// The tag of an access by a thread of that CTA.
@@ -63,7 +72,7 @@ impl Tag {
             Tag::GenericAlias => proxy == Proxy::Generic,
             Tag::Raw(p, c) | Tag::In(p, c) => known == va && p == proxy && (c == cta || c == EVERYWHERE),
             Tag::InAlias(p, c) => (p, c) == (proxy, cta),
-            Tag::Of(_) | Tag::Over => false,
+            Tag::Mapped | Tag::Launched | Tag::OfMap(_) | Tag::Of(_) | Tag::Over => false,
         }
     }
 }
@@ -80,7 +89,10 @@ pub(super) fn leave(view: &mut View, cta: u16) {
 /// What a thread of that CTA is told by the runtime: it enters all proxies after it.
 pub(super) fn enter(view: &mut View, cta: u16) {
     extend(view, |tag, add| match tag {
-        Tag::Generic => SPECIAL.iter().for_each(|p| add(Tag::In(*p, cta))),
+        Tag::Generic => {
+            SPECIAL.iter().for_each(|p| add(Tag::In(*p, cta)));
+            add(Tag::Launched);
+        }
         Tag::GenericAlias => SPECIAL.iter().for_each(|p| add(Tag::InAlias(*p, cta))),
         Tag::Over => {
             add(Tag::InAlias(Proxy::Generic, cta));
@@ -100,6 +112,21 @@ pub(super) fn cross(view: &mut View, fence: Fence, cta: u16) {
         (Fence::Proxy(p), Tag::Raw(q, c)) if (p, cta) == (q, c) => add(Tag::Generic),
         _ => {}
     });
+}
+
+/// A half of `fence.proxy.tensormap` of a thread of that CTA.
+pub(super) fn map(view: &mut View, (acquire, scope, va): (bool, Scope, Option<u16>), cta: u16) {
+    let mut added: Vec<(Key, u128)> = Vec::new();
+    for e in view.entries() {
+        let tag = match e.key.tag {
+            Tag::Generic if !acquire => Tag::Mapped,
+            Tag::Mapped if acquire && va == Some(e.key.va) => Tag::OfMap(cta),
+            Tag::Launched if acquire && va == Some(e.key.va) && scope >= Scope::Gpu => Tag::OfMap(cta),
+            _ => continue,
+        };
+        added.push((Key { tag, ..e.key }, e.writes));
+    }
+    added.into_iter().for_each(|(key, writes)| view.add(key, writes));
 }
 
 /// Stands for every CTA.

@@ -11,6 +11,7 @@
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
+use super::per_location::Done;
 use super::tags::Tag;
 use super::tail::Pending;
 use super::view::{Key, Row, View};
@@ -232,6 +233,10 @@ impl Contents {
             view(&h.view, &mut f);
             f.value()
         };
+        let wide = self.locations.iter().flat_map(|l| &l.done).filter_map(Done::whole);
+        let mut turns: Vec<(usize, u32)> = wide.map(|(thread, clock, _)| (thread, clock)).collect();
+        turns.sort_unstable();
+        turns.dedup();
         for (loc, l) in self.locations.iter().enumerate() {
             let mut order: Vec<usize> = l.live().map(|(i, _)| i).collect();
             order.sort_by_key(|&i| names[loc][i]);
@@ -239,6 +244,7 @@ impl Contents {
             for w in order.into_iter().map(|i| l.get(i)) {
                 (w.thread(), w.va, w.proxy, w.strong, w.scope, w.value).hash(&mut out);
                 (w.committed, !w.committed && w.read_early, w.flat).hash(&mut out);
+                (w.part, w.atomic, w.operation().filter(|_| w.part.1 > 1)).hash(&mut out);
                 (row(loc, w.co_after), row(loc, w.never)).hash(&mut out);
                 match w.origin {
                     Origin::From(s, strong) => (1u8, names[loc][usize::from(s)], strong).hash(&mut out),
@@ -254,7 +260,7 @@ impl Contents {
                 }
             }
             (row(loc, l.sealed), row(loc, l.sealed_ms)).hash(&mut out);
-            l.hash_done(&names[loc], out);
+            l.hash_done(&names[loc], &turns, out);
         }
         for t in &self.threads {
             t.idle.hash(&mut out);

@@ -79,6 +79,10 @@ pub(super) struct Write {
     /// Read by somebody while it was not committed.
     pub(super) read_early: bool,
     pub(super) origin: Origin,
+    /// Which of the cells of its operation it is to, and how many these are.
+    pub(super) part: (u8, u8),
+    /// Half of an atomic.
+    pub(super) atomic: bool,
     pub(super) heads: Rc<Vec<Head>>,
     /// It is an operation on an mbarrier object.
     pub(super) object: bool,
@@ -89,7 +93,8 @@ pub(super) struct Write {
     pub(super) co_after: Row,
     /// Writes that it must never be co-before, by from-reads and causality.
     pub(super) never: Row,
-    /// Writes that it is ordered with: that it is morally strong with, or that are of one mbarrier object with it.
+    /// Writes that it is ordered with: that it is morally strong with, that are of one mbarrier object with it, or atomics that
+    /// overlap with it in part.
     pub(super) ms: Row,
 }
 
@@ -106,6 +111,8 @@ impl Write {
             committed: false,
             read_early: false,
             origin: Origin::None,
+            part: (0, 1),
+            atomic: false,
             heads: Rc::default(),
             object: false,
             arrivals: Rc::default(),
@@ -113,6 +120,14 @@ impl Write {
             co_after: 0,
             never: 0,
             ms: 0,
+        }
+    }
+
+    /// The operation that made it: its thread, and the number of its first write; `None` for initial writes.
+    pub(super) fn operation(&self) -> Option<(usize, u32)> {
+        match self.source {
+            Source::Initial(_) => None,
+            Source::Write(t, n) => Some((t, n - u32::from(self.part.0))),
         }
     }
 

@@ -1,0 +1,178 @@
+//! Operations on several cells at once: wide accesses to memory that others access in smaller pieces, and accesses of 128 bits.
+//!
+//! Each cell is read from, or written, as by an access of its own; what the model says of whole operations is kept besides.
+//! Cells are chosen for one after the other, so that a choice may turn out to fit no other: the step is then refused.
+//!
+//! - Who observes one cell of a write observes all that both are to, and what one cell of a release hands on, all do: a write
+//!   hands on nothing before all of its cells have had their turn.
+//! - What a read learns by one of its cells holds for its others.
+//! - Coherence orders two writes the same way in all cells that both are to.
+//! - Sequential consistency per location is asked of whole operations.
+//! - Under `tearing = none`, who takes one cell of a write takes no cell of what it overwrites.
+//!
+//! # Sources
+//! - `of-siblings`, `release-acquire-whole`, Whole-Coherence, SC-per-Location, Mixed-Atomicity, Whole-Reads and Whole-Sources in `models/ptx.cat`; PTX ISA, Memory
+//!   Consistency Model, *Limitations on Mixed-size Data-races*.
+
+use std::collections::BTreeMap;
+
+use super::write::{Location, Origin};
+use super::{Contents, Weak};
+use crate::code::Place;
+use crate::memory::{Age, Context, NewValues, Target};
+use crate::record::Event;
+use crate::{Halt, Result};
+
+impl Contents {
+    /// The other cells of the operation that a write is of: where they are, and their writes.
+    pub(super) fn siblings(&self, loc: usize, slot: usize) -> Vec<(Place, usize)> {
+        let write = self.locations[loc].get(slot);
+        let Some(operation) = write.operation().filter(|_| write.part.1 > 1) else { return Vec::new() };
+        let others = self.locations.iter().enumerate().filter(|(other, _)| *other != loc);
+        let of = |(loc, l): (usize, &Location)| {
+            let mut live = l.live();
+            let (slot, w) = live.find(|(_, w)| w.part.1 > 1 && w.operation() == Some(operation))?;
+            Some((Place { loc, va: w.va }, slot))
+        };
+        others.filter_map(of).collect()
+    }
+
+    /// Forgets a read of several cells that found what the one before it had found, as in a loop that waits.
+    fn forget_repeated(&mut self, reads: &[Target]) {
+        let two = |t: &Target| {
+            let list = self.locations[t.place.loc].done.iter().rev();
+            let mut own = list.filter(|d| d.is_of(t.at.thread, t.place.va));
+            own.next()
+                .zip(own.next())
+                .filter(|(last, before)| last.repeats(before))
+                .map(|(_, before)| before.clock)
+        };
+        let before: Vec<Option<u32>> = reads.iter().map(two).collect();
+        if before.first().is_some_and(Option::is_some) && before.iter().all(|clock| *clock == before[0]) {
+            for t in reads {
+                let list = &mut self.locations[t.place.loc].done;
+                let last = list.iter().rposition(|d| d.is_of(t.at.thread, t.place.va));
+                list.remove(last.expect("it was just found"));
+            }
+        }
+    }
+}
+
+impl Weak {
+    /// Carries out an operation on several cells.
+    pub(super) fn at_once(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        (reads, writes): (&[Target], &[Target]),
+        new: NewValues<'_>,
+    ) -> Result<Vec<i64>> {
+        let mut sources = Vec::with_capacity(reads.len());
+        for t in reads {
+            let slot = self.read(cx, m, *t, None)?;
+            let overwritten = m.locations[t.place.loc].get(slot).co_after != 0;
+            let weak = !t.access.strong && writes.is_empty();
+            cx.ages(overwritten, if weak { Age::Stale } else { Age::Old });
+            sources.push(slot);
+        }
+        for (t, &slot) in reads.iter().zip(&sources) {
+            let known = Self::applying(m, cx.code, *t, Some(false));
+            if self.hides(m, t.place, slot, known) {
+                return Err(Halt::Refused);
+            }
+            if self.rules.never_before {
+                m.locations[t.place.loc].get_mut(slot).never |= known & !(1 << slot);
+            }
+        }
+        if cx.code.untorn {
+            Self::untorn(m, reads, &sources)?;
+        }
+        let old: Vec<i64> =
+            reads.iter().zip(&sources).map(|(t, slot)| m.locations[t.place.loc].get(*slot).value).collect();
+        if writes.is_empty() {
+            m.forget_repeated(reads);
+        }
+        let mut written = Vec::with_capacity(writes.len());
+        for (i, (t, value)) in writes.iter().zip(new(&old)).enumerate() {
+            let Some(value) = value else { continue };
+            let origin = match reads.get(i) {
+                Some(read) => Self::origin(m, cx.code, *read, sources[i]),
+                None => Origin::None,
+            };
+            written.push((*t, self.publish(cx, m, *t, (value, origin))?));
+        }
+        for &(t, slot) in &written {
+            self.comes(cx, m, t, slot)?;
+        }
+        self.as_wholes(cx, m)?;
+        for &(t, slot) in &written {
+            self.hands_on(m, cx.code, t, slot)?;
+        }
+        Ok(old)
+    }
+
+    /// No cell is read of a write that something else overwrites in another cell, or of which another one that writes both is read there.
+    fn untorn(m: &mut Contents, reads: &[Target], sources: &[usize]) -> Result {
+        for (one, &from) in reads.iter().zip(sources) {
+            let siblings = m.siblings(one.place.loc, from);
+            for (other, &taken) in reads.iter().zip(sources) {
+                let here = |all: &[(Place, usize)], loc| all.iter().find(|s| s.0.loc == loc).map(|s| s.1);
+                let Some(whole) = here(&siblings, other.place.loc).filter(|whole| *whole != taken) else {
+                    continue;
+                };
+                let both = here(&m.siblings(other.place.loc, taken), one.place.loc).is_some();
+                let write = m.locations[other.place.loc].get_mut(taken);
+                if both || write.co_after >> whole & 1 != 0 {
+                    return Err(Halt::Refused);
+                }
+                write.never |= 1 << whole;
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders writes of several cells the same way in all that they share.
+    ///
+    /// # Errors
+    /// Refused, if that cannot be.
+    pub(super) fn as_wholes(&self, cx: &mut Context<'_>, m: &mut Contents) -> Result {
+        if !self.rules.wholes {
+            return Ok(());
+        }
+        // By operation: its cells.
+        let mut operations: BTreeMap<(usize, u32), Vec<(usize, usize)>> = BTreeMap::new();
+        for (loc, l) in m.locations.iter().enumerate() {
+            for (slot, w) in l.live().filter(|(_, w)| w.part.1 > 1 && w.committed) {
+                operations
+                    .entry(w.operation().expect("no initial write has several"))
+                    .or_default()
+                    .push((loc, slot));
+            }
+        }
+        loop {
+            let mut changed = false;
+            for (one, cells) in &operations {
+                for (_, others) in operations.iter().filter(|(other, _)| *other != one) {
+                    let shared = |&(loc, a): &(usize, usize)| {
+                        others.iter().find(|(l, _)| *l == loc).map(|(_, b)| (loc, a, *b))
+                    };
+                    let shared: Vec<_> = cells.iter().filter_map(shared).collect();
+                    let ordered =
+                        |&(loc, a, b): &(usize, usize, usize)| m.locations[loc].get(a).co_after >> b & 1 != 0;
+                    if !shared.iter().any(ordered) || shared.iter().all(ordered) {
+                        continue;
+                    }
+                    for (loc, a, b) in shared {
+                        let location = &mut m.locations[loc];
+                        location.add_co(a, b, self.rules.atomicity)?;
+                        cx.log.note(Event::After(loc, location.get(a).source, location.get(b).source));
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return Ok(());
+            }
+        }
+    }
+}
