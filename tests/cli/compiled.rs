@@ -220,15 +220,8 @@ fn the_executor_runs_the_kernels_of_the_book_and_agrees() {
     let folder = tempfile::tempdir().expect("a folder");
     for (_, row) in rows(&page(), "kernel") {
         import(folder.path(), &row, &module(code(&row[0]), 90)).expect("the newest target");
-        let run = |memory: &[&str]| -> Value {
-            let arguments = [&["run", "k.toml", "--runs", "60", "--format", "jsonl"], memory].concat();
-            let said = fencepost(folder.path(), &arguments);
-            serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}: {}", row[0], said.err))
-        };
-        let mut seen = run(&[]);
-        if seen["reason"].as_str().is_some_and(|reason| reason.contains("accesses of different sizes")) {
-            seen = run(&["--memory", "sc"]);
-        }
+        let said = fencepost(folder.path(), &["run", "k.toml", "--runs", "60", "--format", "jsonl"]);
+        let seen: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}: {}", row[0], said.err));
         let observed = seen["observed"].as_array().expect("outcomes");
         assert!(!observed.is_empty() && observed.iter().all(|o| o["allowed"] == true), "{}: {seen}", row[0]);
         let races = seen["races"].as_array().is_some_and(|races| !races.is_empty());

@@ -169,6 +169,11 @@ fn of_instruction(
     }
     let mut data: Vec<usize> = Vec::new();
     let tracked = parts.iter().any(|p| p.2);
+    let reads_map = all.iter().any(|i| i.op.has("TMAP"));
+    if tracked && reads_map && program.thread(t).code.iter().any(|i| i.op.has("GR")) {
+        let what = "which reads a tensor map, is in no group, and stands beside a wait for the reads of groups";
+        return Err(format!("not in this machine: `{}`, {what}", all[0].text));
+    }
     for (first, mut code, object) in parts {
         let number = threads + agents.len();
         for micro in &mut code {

@@ -101,6 +101,8 @@ pub(crate) struct Knowledge {
     /// An agent: what its accesses say of themselves, and what its reads do.
     own: View,
     own_reads: View,
+    /// It is an agent. What it has read strongly counts for who learns that it is complete, whatever it knew itself.
+    agent: bool,
     /// An agent that has ended, or was not begun.
     idle: bool,
 }
@@ -193,7 +195,8 @@ impl Backend for Weak {
         Contents {
             locations: code.locations.iter().enumerate().map(initial).collect(),
             threads: (0..code.threads.len())
-                .map(|t| Knowledge { idle: code.agent(t).is_some(), ..Knowledge::default() })
+                .map(|t| code.agent(t).is_some())
+                .map(|agent| Knowledge { agent, idle: agent, ..Knowledge::default() })
                 .collect(),
             fence_sc: BTreeMap::new(),
             early: Binds::default(),
@@ -333,8 +336,9 @@ impl Backend for Weak {
 
     fn gather(&self, m: &mut Contents, of: &[usize], agent: usize) {
         for &a in of {
-            let own = m.threads[a].own.clone();
+            let Knowledge { own, pending, .. } = m.threads[a].clone();
             m.threads[agent].own.join(&own);
+            pending.into_iter().for_each(|(va, p)| m.pend(agent, va, p));
         }
     }
 

@@ -46,13 +46,20 @@ impl Weak {
                     head: Head { thread: at.thread as u16, scope, view: view.clone() },
                     scope: access.scope,
                     told: false,
+                    read: false,
                 }));
             }
             OnObject::Complete => {
                 let mut view = m.threads[at.thread].own.clone();
                 super::tags::complete(&mut view);
                 let head = Head { thread: at.thread as u16, scope: access.scope, view };
-                arrivals.current.push(Arrival { head, scope: access.scope, told: true });
+                let scope = access.scope;
+                arrivals.current.push(Arrival { head, scope, told: true, read: false });
+                for (_, pending) in &m.threads[at.thread].pending {
+                    if let Pending::Head(head) = pending {
+                        arrivals.current.push(Arrival { head: head.clone(), scope, told: true, read: true });
+                    }
+                }
             }
             OnObject::Wait => self.take_over(m, code, t, &arrivals),
             OnObject::Other => {}
@@ -79,6 +86,10 @@ impl Weak {
         };
         let met = arrivals.complete.iter().filter(|a| a.told || joins(a.head.thread, a.scope));
         for a in met {
+            if a.read {
+                m.pend(at.thread, place.va, Pending::Head(a.head.clone()));
+                continue;
+            }
             // As if it were its own, which every fence behind acquires.
             let own = Head { thread: at.thread as u16, ..a.head.clone() };
             let head = if a.told { &own } else { &a.head };

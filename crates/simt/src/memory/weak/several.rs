@@ -15,8 +15,9 @@
 //!   Consistency Model, *Limitations on Mixed-size Data-races*.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::write::{Location, Origin};
+use super::write::{Head, Location, Origin};
 use super::{Contents, Weak};
 use crate::code::Place;
 use crate::memory::{Age, Context, NewValues, Target};
@@ -107,6 +108,20 @@ impl Weak {
         self.as_wholes(cx, m)?;
         for &(t, slot) in &written {
             self.hands_on(m, cx.code, t, slot)?;
+        }
+        // A release pattern goes on through an atomic by any of its cells.
+        if written.iter().any(|(t, _)| t.access.updates) {
+            let heads = |&(t, slot): &(Target, usize)| m.locations[t.place.loc].get(slot).heads.clone();
+            let mut all: Vec<Head> = Vec::new();
+            for head in written.iter().map(heads).collect::<Vec<_>>().iter().flat_map(|heads| heads.iter()) {
+                if !all.contains(head) {
+                    all.push(head.clone());
+                }
+            }
+            let all = Rc::new(all);
+            for (t, slot) in &written {
+                m.locations[t.place.loc].get_mut(*slot).heads = all.clone();
+            }
         }
         Ok(old)
     }

@@ -32,7 +32,7 @@ impl Contents {
         for p in new {
             let entry = (va, p);
             let beaten = match &entry.1 {
-                Pending::Head(h) => h.view.is_within(&me.known),
+                Pending::Head(h) => !me.agent && h.view.is_within(&me.known),
                 Pending::Write(..) => false,
             };
             if !beaten && !me.pending.contains(&entry) {

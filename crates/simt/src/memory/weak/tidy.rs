@@ -83,7 +83,8 @@ impl Contents {
         for t in 0..self.threads.len() {
             let pending = std::mem::take(&mut self.threads[t].pending);
             for (va, p) in pending {
-                let gone = matches!(&p, Pending::Head(h) if h.view.is_within(&self.threads[t].known));
+                let me = &self.threads[t];
+                let gone = matches!(&p, Pending::Head(h) if !me.agent && h.view.is_within(&me.known));
                 if !gone {
                     self.pend(t, va, p);
                 }
@@ -254,7 +255,7 @@ impl Contents {
                 let heads = w.heads.iter().fold(0u128, |sum, h| sum.wrapping_add(head(h)));
                 (w.heads.len(), heads).hash(&mut out);
                 for list in [&w.arrivals.current, &w.arrivals.complete] {
-                    let arrival = |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope, a.told));
+                    let arrival = |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope, a.told, a.read));
                     let sum = list.iter().fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
                     (list.len(), sum).hash(&mut out);
                 }

@@ -45,6 +45,8 @@ pub(super) struct Arrival {
     pub(super) scope: Scope,
     /// It is of an asynchronous operation, of which every wait learns.
     pub(super) told: bool,
+    /// It is what such an operation has read, for an acquire fence behind the wait.
+    pub(super) read: bool,
 }
 
 /// The arrivals at an mbarrier object.
