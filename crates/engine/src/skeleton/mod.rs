@@ -33,6 +33,7 @@ pub mod images;
 mod kept;
 mod launch;
 mod loops;
+mod meetings;
 pub mod needed;
 pub mod pool;
 pub mod progress;

@@ -6,7 +6,7 @@
 //! for all that could follow, and the thread *spins* there ([`super::returns`]). Other iterations are continued up to the
 //! bound, where the thread is *cut*.
 //!
-//! Lanes of a warp that hand each other values ([`Op::Give`]) are unrolled together, each up to where they meet.
+//! Lanes of a warp that hand each other values ([`Op::Give`]) are unrolled together, each up to where they meet ([`super::meetings`]).
 //!
 //! # Invariants
 //! - Events of a thread are created in an order that contains program order.
@@ -25,17 +25,18 @@ use rustc_hash::FxHashSet;
 
 use super::execute::union;
 use super::fixed::Fixed;
-use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH, place};
+use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
 use super::loops::{Loops, Position, Step};
+use super::meetings::Taken;
 use super::pool::{Cond, TermId};
 use super::progress::Purpose;
 use super::racing::Instructions;
 use super::returns::{Effect, How, LongLoops, Past, Round};
-use super::unrolled::{Ending, Endings, Met, Segment, Unrolled, WaitKey};
+use super::unrolled::{Ending, Endings, Segment, Unrolled, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
-use program::{BarrierNaming, BinOp, CmpOp, Instr, Op, Program, Scope, Thread, ThreadId, Ty};
+use program::{BarrierNaming, Op, Program, ThreadId};
 use verdict::Reason;
 
 /// Read events that a value depends on in the eyes of the syntax.
@@ -74,49 +75,6 @@ pub(super) struct Unroller<'a> {
     pub(super) out: Unrolled,
     /// Ways in which the present thread ends.
     pub(super) endings: Endings,
-}
-
-/// What a thread meets others for ([`Op::Give`]).
-#[derive(Clone, Copy, PartialEq)]
-struct Meeting {
-    among: Scope,
-    /// Who meets.
-    lanes: i64,
-    /// When.
-    guard: Cond,
-}
-
-impl Meeting {
-    /// Whether it is for the thread of that rank in its group.
-    fn names(self, rank: u32) -> bool {
-        self.lanes.checked_shr(rank).unwrap_or(0) & 1 != 0
-    }
-}
-
-/// Of so many threads, all sets are listed that may run together.
-const MOST_LISTED: usize = 8;
-
-/// By lane: what it brought.
-type Taken = Vec<Option<(TermId, Taint)>>;
-
-/// When two of some threads meet.
-type Meet = (usize, usize, Cond);
-
-/// What a thread asks for at a place where only some may come.
-struct Asked {
-    rank: u32,
-    lanes: TermId,
-    value: (TermId, Taint),
-    guard: Cond,
-}
-
-/// Whether two threads have the same instructions, but for their operands.
-fn is_alike(a: &Thread, b: &Thread) -> bool {
-    let same = |a: &Instr, b: &Instr| {
-        let [kind, of] = [a, b].map(|instr| std::mem::discriminant(&instr.op));
-        kind == of && a.text == b.text && a.op.target() == b.op.target()
-    };
-    a.code.len() == b.code.len() && a.code.iter().zip(&b.code).all(|(a, b)| same(a, b))
 }
 
 /// A thread while it is unrolled.
@@ -364,229 +322,13 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// The meeting that a thread waits for; `None` if it waits for none, or it depends on what is read for which.
-    fn asks(&mut self, run: &Run) -> Option<Meeting> {
-        let (at, state) = run.meets.as_ref()?;
-        let Op::Give { among, lanes, converged: false, .. } = &self.program.thread(run.id).code[at.pc()].op else {
-            return None;
-        };
-        let lanes = self.eval(state, lanes, run.id).0;
-        Some(Meeting { among: *among, lanes: self.out.pool.as_const(lanes)?, guard: state.guard })
-    }
-
-    /// Lets those of a group's threads go on that meet. Whether some do.
-    ///
-    /// Threads meet if all that are named stand at a [`Op::Give`] that names the same ones, in just the same executions: then
-    /// each of them comes, whatever is read, and nothing has to be said of who waits for whom.
-    pub(super) fn meet(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
-        let asked: Vec<Option<Meeting>> = runs.iter().map(|run| self.asks(run)).collect();
-        for first in 0..runs.len() {
-            let Some(meeting @ Meeting { among, guard, .. }) = asked[first] else { continue };
-            let place = &self.program.thread(runs[first].id).place;
-            let rank = |i: usize| self.program.seat(runs[i].id, among).rank;
-            let is_named =
-                |i: &usize| self.program.thread(runs[*i].id).place.same(place, among) && meeting.names(rank(*i));
-            let group: Vec<usize> = (0..runs.len()).filter(is_named).collect();
-            if !group.contains(&first) || group.iter().any(|&i| asked[i] != asked[first]) {
-                continue;
-            }
-            let mut brought = vec![None; i64::BITS as usize];
-            for &i in &group {
-                let (at, state) = runs[i].meets.as_ref().expect("it stands there");
-                let Op::Give { value, .. } = &self.program.thread(runs[i].id).code[at.pc()].op else { continue };
-                brought[self.program.seat(runs[i].id, among).rank as usize] =
-                    Some(self.eval(state, value, runs[i].id));
-            }
-            let brought = Rc::new(brought);
-            let place = |i: &usize| (runs[*i].id, runs[*i].meets.as_ref().expect("it stands there").0.clone());
-            let threads = group.iter().map(place).collect();
-            self.out.meetings.push(Met { guard, events: self.out.events.len(), threads });
-            for &i in &group {
-                let (at, mut state) = runs[i].meets.take().expect("it stands there");
-                state.brought = Rc::clone(&brought);
-                self.leave(&mut runs[i], &at, state)?;
-            }
-            return Ok(true);
-        }
-        self.meet_in_part(runs)
-    }
-
-    /// Lets threads go on that stand at the first place where some of their group do: no other one comes there any more.
-    ///
-    /// Each meets those of whom it turns out, once values are known, that they come there and name the same ones. Executions in which one
-    /// of those that it names is not among them are put aside ([`Unrolled::unmet`]). If not all that are named have to come, some of
-    /// those that are there run together: the execution chooses.
-    fn meet_in_part(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
-        let program = self.program;
-        let stands = |i: &usize| runs[*i].meets.is_some();
-        let Some(first) = (0..runs.len()).filter(stands).min_by_key(|&i| runs[i].meets.as_ref().map(|m| &m.0))
-        else {
-            return Ok(false);
-        };
-        let here = runs[first].meets.as_ref().expect("it stands there").0.clone();
-        let (thread, pc) = (program.thread(runs[first].id), here.pc());
-        let Op::Give { among, converged, .. } = thread.code[pc].op else { return Ok(false) };
-        let mates = |i: &usize| program.thread(runs[*i].id).place.same(&thread.place, among);
-        // Where their code differs, places of one are none of the other.
-        let alike = (0..runs.len()).filter(mates).all(|i| is_alike(thread, program.thread(runs[i].id)));
-        // In a loop, one may run together with others that are in another iteration.
-        if converged && (!alike || self.purpose.is_progress() || here.iterations().next().is_some()) {
-            let what =
-                "which threads of a warp run together (`activemask`) in a loop, in different code, or for ever";
-            return Err(Reason::Unsupported(what.into()));
-        }
-        if !alike || self.purpose.is_progress() {
-            return Ok(false);
-        }
-        let is_here = |i: &usize| mates(i) && runs[*i].meets.as_ref().is_some_and(|(at, _)| *at == here);
-        let group: Vec<usize> = (0..runs.len()).filter(is_here).collect();
-        let mut asked: Vec<Asked> = Vec::new();
-        for &i in &group {
-            let state = &runs[i].meets.as_ref().expect("it stands there").1;
-            let Op::Give { value, lanes, .. } = &program.thread(runs[i].id).code[pc].op else { return Ok(false) };
-            let (lanes, value) = (self.eval(state, lanes, runs[i].id).0, self.eval(state, value, runs[i].id));
-            asked.push(Asked { rank: program.seat(runs[i].id, among).rank, lanes, value, guard: state.guard });
-        }
-        let (meet, brought) = match converged {
-            true => self.converged(&asked),
-            false => {
-                let size = program.seat(runs[first].id, among).of;
-                let (meet, unmet) = self.named(&asked, size);
-                if unmet.iter().zip(&asked).any(|(unmet, one)| *unmet == one.guard) {
-                    return Ok(false);
-                }
-                let places = group.iter().map(|&i| place(program, (runs[i].id, pc)));
-                self.out.unmet.extend(unmet.into_iter().zip(places).filter(|(unmet, _)| *unmet != Cond::FALSE));
-                let mut brought = vec![None; i64::BITS as usize];
-                asked.iter().for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
-                let brought = Rc::new(brought);
-                (meet, asked.iter().map(|_| Rc::clone(&brought)).collect())
-            }
-        };
-        for (i, j, guard) in meet {
-            let threads = [i, j].map(|i| (runs[group[i]].id, here.clone())).to_vec();
-            self.out.meetings.push(Met { guard, events: self.out.events.len(), threads });
-        }
-        for (&i, brought) in group.iter().zip(brought) {
-            let (at, mut state) = runs[i].meets.take().expect("it stands there");
-            state.brought = brought;
-            self.leave(&mut runs[i], &at, state)?;
-        }
-        Ok(true)
-    }
-
-    /// When two of some that come to a place name each other; and when one names any that do not come, or name others.
-    fn named(&mut self, all: &[Asked], size: u32) -> (Vec<Meet>, Vec<Cond>) {
-        let (mut meet, mut unmet) = (Vec::new(), Vec::new());
-        for (i, one) in all.iter().enumerate() {
-            let mut lacks = Cond::FALSE;
-            for rank in 0..size.min(i64::BITS) {
-                let pool = &mut self.out.pool;
-                let [at, bit] = [i64::from(rank), 1].map(|n| pool.constant(n));
-                let shifted = pool.bin(BinOp::Shr, Ty::WORD, one.lanes, at);
-                let bit = pool.bin(BinOp::And, Ty::WORD, shifted, bit);
-                let names = pool.non_zero(bit);
-                let comes = all.iter().find(|other| other.rank == rank).map_or(Cond::FALSE, |other| {
-                    let same = pool.cmp(CmpOp::Eq, Ty::WORD, one.lanes, other.lanes);
-                    pool.and(other.guard, same)
-                });
-                let lack = match rank == one.rank {
-                    true => pool.not(names),
-                    false => {
-                        let absent = pool.not(comes);
-                        pool.and(names, absent)
-                    }
-                };
-                lacks = pool.or(lacks, lack);
-                if let Some(j) = all[..i].iter().position(|other| other.rank == rank) {
-                    let both = pool.and(names, comes);
-                    meet.push((j, i, pool.and(one.guard, both)));
-                }
-            }
-            unmet.push(self.out.pool.and(one.guard, lacks));
-        }
-        (meet, unmet)
-    }
-
-    /// Which of some that are at one place run together, which is an equivalence, and what each of them takes.
-    fn converged(&mut self, all: &[Asked]) -> (Vec<Meet>, Vec<Rc<Taken>>) {
-        let mut meet = Vec::new();
-        let mut together = vec![vec![Cond::TRUE; all.len()]; all.len()];
-        for i in 0..all.len() {
-            for j in 0..i {
-                let both = self.out.pool.and(all[i].guard, all[j].guard);
-                let choice = match both {
-                    Cond::FALSE => Cond::FALSE,
-                    both => {
-                        let choice = self.out.pool.fresh_choice();
-                        self.out.pool.and(both, choice)
-                    }
-                };
-                (together[i][j], together[j][i]) = (choice, choice);
-                meet.push((j, i, choice));
-            }
-        }
-        for i in 0..all.len() {
-            for j in 0..all.len() {
-                for k in (0..all.len()).filter(|&k| k < i && i != j && j != k) {
-                    let way = self.out.pool.and(together[i][j], together[j][k]);
-                    let follows = self.out.pool.implies(way, together[i][k]);
-                    self.out.constraints.push(follows);
-                }
-            }
-        }
-        let taken = |i: usize| {
-            let mut brought = vec![None; i64::BITS as usize];
-            let set = self.set(&together[i], all, 0);
-            brought[all[i].rank as usize] = Some((set, all[i].value.1.clone()));
-            Rc::new(brought)
-        };
-        let brought = (0..all.len()).map(taken).collect();
-        (meet, brought)
-    }
-
-    /// What some of those that are at one place bring, as one set of bits together with `first`.
-    fn set(&mut self, some: &[Cond], all: &[Asked], first: i64) -> TermId {
-        let Some((one, others)) = all.split_first() else { return self.out.pool.constant(first) };
-        let (with, others_of) = (some[0], &some[1..]);
-        let value = self.out.pool.as_const(one.value.0).filter(|_| all.len() <= MOST_LISTED);
-        let Some(value) = value else {
-            let nothing = self.out.pool.constant(first);
-            return all.iter().zip(some).fold(nothing, |set, (one, &with)| {
-                let pool = &mut self.out.pool;
-                let more = pool.bin(BinOp::Or, Ty::WORD, set, one.value.0);
-                pool.ite(with, more, set)
-            });
-        };
-        // A choice between numbers, of which everything that rests on it is known for each.
-        match with {
-            Cond::TRUE => self.set(others_of, others, first | value),
-            Cond::FALSE => self.set(others_of, others, first),
-            with => {
-                let more = self.set(others_of, others, first | value);
-                let less = self.set(others_of, others, first);
-                self.out.pool.ite(with, more, less)
-            }
-        }
-    }
-
     /// Lets one that met others go on.
-    fn leave(&mut self, run: &mut Run, at: &Position, state: State) -> Result<(), Reason> {
+    pub(super) fn leave(&mut self, run: &mut Run, at: &Position, state: State) -> Result<(), Reason> {
         let (guard, next) = (state.guard, at.pc() + 1);
         std::mem::swap(&mut self.endings, &mut run.endings);
         let done = self.go_on(run, at, state, vec![(guard, next)]);
         std::mem::swap(&mut self.endings, &mut run.endings);
         done
-    }
-
-    /// Gives up what waits for lanes that it does not meet: nothing is known of what follows.
-    pub(super) fn part(&mut self, runs: &mut [Run]) {
-        for run in runs {
-            let named = self.asks(run).is_none_or(|m| m.names(self.program.seat(run.id, m.among).rank));
-            let Some((at, _)) = run.meets.take() else { continue };
-            let place = place(self.program, (run.id, at.pc()));
-            self.out.apart.get_or_insert(Reason::Apart { place, named });
-        }
     }
 
     /// Says how a thread ends of which nothing is left.
