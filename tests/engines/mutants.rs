@@ -22,7 +22,7 @@ use fencepost::program::mapping::Mapping;
 use fencepost::program::options::Setting;
 use fencepost::skeleton::signature::{fingerprint, signature};
 use fencepost::verdict::{Answer, Reason, Verdict};
-use testkit::suite::{files, is_long};
+use testkit::suite::{files, in_parallel, is_long};
 
 use crate::redundant::Prover;
 
@@ -92,13 +92,13 @@ struct Case {
 
 /// The tests that expect something of a model, the smallest first.
 fn cases(model: &Model) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for path in files(Path::new("litmus"), &["toml"]) {
-        let tests = read_path(&path).unwrap_or_default();
+    let of_file = |_: usize, path: &PathBuf| {
+        let tests = read_path(path).unwrap_or_default();
         let several = tests.len() > 1;
+        let mut cases = Vec::new();
         for test in tests {
             let Some(expected) = test.expect.get(&model.name).cloned() else { continue };
-            let file = path.strip_prefix("litmus").unwrap_or(&path).with_extension("");
+            let file = path.strip_prefix("litmus").unwrap_or(path).with_extension("");
             let name = match several {
                 true => format!("{}::{}", file.display(), test.name),
                 false => file.display().to_string(),
@@ -113,7 +113,10 @@ fn cases(model: &Model) -> Vec<Case> {
             let says = says(model, &test);
             cases.push(Case { name, test, expected, size, says });
         }
-    }
+        cases
+    };
+    let files = files(Path::new("litmus"), &["toml"]);
+    let mut cases: Vec<Case> = in_parallel(&files, of_file).into_iter().flatten().collect();
     cases.sort_by_key(|case| case.size);
     cases
 }
@@ -152,6 +155,76 @@ fn fails(case: &Case, model: &Model) -> bool {
         })
 }
 
+/// What is found of a clause.
+enum Found {
+    /// What was known of it, as far as it was looked at.
+    AsKnown,
+    /// The model says the same without it, by these laws.
+    Redundant(String),
+    /// This test notices, or none: all were asked.
+    Noticed(Option<String>),
+}
+
+/// What the clauses of a model are judged by.
+struct Judge<'a> {
+    text: &'a Text<'a>,
+    model: &'a Model,
+    laws: &'a Model,
+    cases: &'a [Case],
+    known: &'a Known,
+    bless: bool,
+}
+
+impl Judge<'_> {
+    /// What is found of the clause of that number, what is wrong with what was known, and how many tests were asked.
+    fn judge(&self, number: usize, clause: &Clause) -> (Found, Option<String>, usize) {
+        let Judge { text, model, laws, cases, known, bless } = *self;
+        let name = &clause.name;
+        let as_known = |wrong, asked| (Found::AsKnown, wrong, asked);
+        // What is no model without it needs no test.
+        let Ok(mutant) = text.without(clause) else { return as_known(None, 0) };
+        let proof = || Prover::new(model, laws).proof(&mutant);
+        let named = known.noticed.get(name);
+        let case = named.and_then(|named| cases.iter().find(|case| case.name == *named));
+        let mut asked = usize::from(case.is_some());
+        if case.is_some_and(|case| fails(case, &mutant)) {
+            let both = (is_long() || number.is_multiple_of(SAMPLED)) && proof().is_some();
+            return as_known(both.then(|| format!("{name}: proved redundant, and noticed")), asked);
+        }
+        let proved = known.redundant.get(name);
+        let mut wrong = None;
+        if proved.is_some() || bless || is_long() {
+            let proof = proof();
+            if proof.as_ref() != proved && !bless {
+                wrong = Some(format!("{name}: proved redundant by {proof:?}, not by {proved:?}"));
+            }
+            if let Some(proof) = proof {
+                return (Found::Redundant(proof), wrong, asked);
+            }
+        }
+        let unnoticed = known.equivalent.contains_key(name) || known.open.contains_key(name);
+        if !bless && (named.is_some() || !unnoticed) {
+            wrong = Some(match named {
+                Some(named) => format!("{name}: {named} does not notice that it is missing"),
+                None => format!("{name}: nothing is said to notice that it is missing"),
+            });
+            return as_known(wrong, asked);
+        }
+        if !is_long() && (!bless || unnoticed && named.is_none()) {
+            return as_known(wrong, asked);
+        }
+        let mut small = cases.iter().filter(|c| c.size <= LARGEST && c.says != says(&mutant, &c.test));
+        let found = small.find(|case| {
+            asked += 1;
+            fails(case, &mutant)
+        });
+        if let Some(case) = found.filter(|_| !bless) {
+            wrong = Some(format!("{name}: {} notices that it is missing", case.name));
+        }
+        (Found::Noticed(found.map(|case| case.name.clone())), wrong, asked)
+    }
+}
+
 fn noticed(name: &str) {
     let signature = signature();
     let text = Text {
@@ -166,70 +239,39 @@ fn noticed(name: &str) {
     let bless = std::env::var_os("BLESS").is_some();
     let mut known = Known::read(&path);
     let cases = cases(&model);
-    laws_hold(&model, &cases);
     let laws = laws(&model);
-    let proof = |mutant: &Model| Prover::new(&model, &laws).proof(mutant);
-    let mut wrong = Vec::new();
-    let mut asked = 0;
-    for clause in &clauses {
-        // What is no model without it needs no test.
-        let Ok(mutant) = text.without(clause) else { continue };
-        let named = known.noticed.get(&clause.name).cloned();
-        let case = named.as_ref().and_then(|named| cases.iter().find(|case| case.name == *named));
-        asked += usize::from(case.is_some());
-        if case.is_some_and(|case| fails(case, &mutant)) {
-            if (is_long() || asked.is_multiple_of(SAMPLED)) && proof(&mutant).is_some() {
-                wrong.push(format!("{}: proved redundant, and noticed", clause.name));
-            }
-            continue;
-        }
-        let proved = known.redundant.get(&clause.name);
-        if proved.is_some() || bless || is_long() {
-            let proof = proof(&mutant);
-            if proof.as_ref() != proved && !bless {
-                wrong.push(format!("{}: proved redundant by {proof:?}, not by {proved:?}", clause.name));
-            }
-            if let Some(proof) = proof {
-                known.redundant.insert(clause.name.clone(), proof);
+    laws_hold(&laws, &cases);
+    let judge = Judge { text: &text, model: &model, laws: &laws, cases: &cases, known: &known, bless };
+    let judged = in_parallel(&clauses, |number, clause| judge.judge(number, clause));
+    let asked: usize = judged.iter().map(|(_, _, asked)| asked).sum();
+    let mut wrong: Vec<String> = Vec::new();
+    for (clause, (found, why, _)) in clauses.iter().zip(judged) {
+        wrong.extend(why);
+        let name = &clause.name;
+        match found {
+            Found::AsKnown => {}
+            Found::Redundant(laws) => {
                 for table in [&mut known.noticed, &mut known.equivalent, &mut known.open] {
-                    table.remove(&clause.name);
+                    table.remove(name);
                 }
-                continue;
+                known.redundant.insert(name.clone(), laws);
             }
-            known.redundant.remove(&clause.name);
-        }
-        let unnoticed = known.equivalent.contains_key(&clause.name) || known.open.contains_key(&clause.name);
-        if !bless && (named.is_some() || !unnoticed) {
-            wrong.push(match &named {
-                Some(named) => format!("{}: {named} does not notice that it is missing", clause.name),
-                None => format!("{}: nothing is said to notice that it is missing", clause.name),
-            });
-            continue;
-        }
-        if !is_long() && (!bless || unnoticed && named.is_none()) {
-            continue;
-        }
-        let mut small = cases.iter().filter(|c| c.size <= LARGEST && c.says != says(&mutant, &c.test));
-        let found = small.find(|case| {
-            asked += 1;
-            fails(case, &mutant)
-        });
-        match (found, bless) {
-            (Some(case), true) => {
-                known.equivalent.remove(&clause.name);
-                known.open.remove(&clause.name);
-                known.noticed.insert(clause.name.clone(), case.name.clone());
-            }
-            (Some(case), false) => {
-                wrong.push(format!("{}: {} notices that it is missing", clause.name, case.name))
-            }
-            (None, true) => {
-                known.noticed.remove(&clause.name);
-                if !unnoticed {
-                    known.open.insert(clause.name.clone(), String::new());
+            Found::Noticed(case) => {
+                known.redundant.remove(name);
+                match case {
+                    Some(case) => {
+                        known.equivalent.remove(name);
+                        known.open.remove(name);
+                        known.noticed.insert(name.clone(), case);
+                    }
+                    None => {
+                        known.noticed.remove(name);
+                        if !known.equivalent.contains_key(name) {
+                            known.open.entry(name.clone()).or_default();
+                        }
+                    }
                 }
             }
-            (None, false) => {}
         }
     }
     eprintln!("{name}: {} clauses, {asked} questions about {} tests", clauses.len(), cases.len());
@@ -312,13 +354,11 @@ fn laws(model: &Model) -> Model {
 }
 
 /// Whether each law holds in the executions of all tests, as far as they can be gone through.
-fn laws_hold(model: &Model, cases: &[Case]) {
-    let laws = laws(model);
-    let (mut broken, mut undecided) = (Vec::new(), 0);
-    for Case { name, test, .. } in cases {
+fn laws_hold(laws: &Model, cases: &[Case]) {
+    let judged = in_parallel(cases, |_, Case { name, test, .. }| {
         let undefined = |m: &Model| Session::new(test, m, Engine::Auto, Limits::default(), &[]).undefined();
-        let Some(answer) = undefined(&laws) else { continue };
-        undecided += usize::from(answer.verdict.reason().is_some());
+        let answer = undefined(laws)?;
+        let mut broken = Vec::new();
         if answer.verdict == Verdict::Undefined {
             let alone = |flag: &&Axiom| {
                 let flags = vec![Axiom::clone(flag)];
@@ -326,7 +366,10 @@ fn laws_hold(model: &Model, cases: &[Case]) {
             };
             broken.extend(laws.flags.iter().filter(alone).map(|flag| format!("{}: not in {name}", flag.name)));
         }
-    }
+        Some((answer.verdict.reason().is_some(), broken))
+    });
+    let undecided = judged.iter().flatten().filter(|(undecided, _)| *undecided).count();
+    let broken: Vec<String> = judged.into_iter().flatten().flat_map(|(_, broken)| broken).collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     assert!(undecided * 10 < cases.len(), "{undecided} of {} tests are undecided", cases.len());
 }

@@ -1,9 +1,13 @@
 //! Tests in folders, and how much is tested.
 //!
-//! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG`, as in
-//! CI, it takes all. The test of the corpus leaves nothing out either way.
+//! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as in
+//! CI, it takes every random program and half of the files, and with `FENCEPOST_LONG=all` everything. The test of the corpus leaves
+//! nothing out either way.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{iter, thread};
 
 /// Tests that are about runs alone: too large to be compared with a model.
 const KERNELS: &str = "kernels";
@@ -33,14 +37,22 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
 /// Where a quick run takes a part, it takes one of so many.
 const QUICK: usize = 5;
 
-/// Whether all is tested that there is, and not a part.
+/// Where a long run takes a part, it takes one of so many.
+const LONG: usize = 2;
+
+/// Whether more is tested than a quick run does.
 pub fn is_long() -> bool {
     std::env::var_os("FENCEPOST_LONG").is_some()
 }
 
 /// All of a list, or one in so many.
 pub fn sample<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    all.into_iter().step_by(if is_long() { 1 } else { QUICK })
+    let step = match std::env::var_os("FENCEPOST_LONG") {
+        None => QUICK,
+        Some(word) if word == "all" => 1,
+        Some(_) => LONG,
+    };
+    all.into_iter().step_by(step)
 }
 
 /// How many random programs: so many in a long run, or what `FENCEPOST_PROGRAMS` says.
@@ -51,4 +63,20 @@ pub fn programs(long: u64) -> u64 {
 /// A number from the environment.
 pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+/// What `work` makes of each item, in their order; as many at once as there are processors.
+pub fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let one = || {
+        let mine = iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < items.len()));
+        mine.map(|i| (i, work(i, &items[i]))).collect::<Vec<_>>()
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let mut all: Vec<(usize, T)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(one)).collect();
+        workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    all.sort_by_key(|(i, _)| *i);
+    all.into_iter().map(|(_, made)| made).collect()
 }

@@ -73,7 +73,7 @@ impl Library {
 }
 
 /// Finds the files that `include` statements name.
-pub trait IncludeResolver {
+pub trait IncludeResolver: Sync {
     /// The file `path` as written in `including`; `Ok(None)` if there is none, an error if it cannot be read.
     fn resolve(&self, including: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>>;
 }
