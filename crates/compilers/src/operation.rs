@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-use front::mapping::{KINDS, Kind, ORDERS, Order, SCOPES};
+use front::mapping::{KINDS, Kind, ORDERS, Order};
+use program::words::SCOPES;
 use program::{Dialect, Scope};
 
 /// A language, or a way to write atomic operations in it.

@@ -19,6 +19,11 @@ impl Ty {
     /// 64 bits, unsigned.
     pub const U64: Ty = Ty { bits: 64, signed: false };
 
+    /// What PTX calls it (PTX ISA, Fundamental Types).
+    pub fn ptx_name(self) -> String {
+        format!("{}{}", if self.signed { 's' } else { 'u' }, self.bits)
+    }
+
     /// Size in bytes.
     pub fn bytes(self) -> u32 {
         u32::from(self.bits) / 8

@@ -133,6 +133,18 @@ pub enum CmpOp {
 }
 
 impl CmpOp {
+    /// What comparisons of PTX call it (PTX ISA, *setp*).
+    pub fn ptx_name(self) -> &'static str {
+        match self {
+            CmpOp::Eq => "eq",
+            CmpOp::Ne => "ne",
+            CmpOp::Lt => "lt",
+            CmpOp::Le => "le",
+            CmpOp::Gt => "gt",
+            CmpOp::Ge => "ge",
+        }
+    }
+
     /// Whether `a op b` holds in type `ty`.
     pub fn holds(self, ty: Ty, a: i64, b: i64) -> bool {
         let (a, b) = (ty.wrap(a), ty.wrap(b));

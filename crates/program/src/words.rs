@@ -100,6 +100,16 @@ pub const OF_STORES: &[Order] = &[Order::Relaxed, Order::Release, Order::SeqCst]
 pub const OF_OTHERS: &[Order] =
     &[Order::Relaxed, Order::Consume, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst];
 
+/// Scopes, as files of mappings and costs name them. A queue family is Vulkan's.
+pub const SCOPES: &[(&str, Scope)] = &[
+    ("thread", Scope::Thread),
+    ("warp", Scope::Warp),
+    ("cta", Scope::Cta),
+    ("cluster", Scope::Cluster),
+    ("gpu", Scope::Gpu),
+    ("sys", Scope::Sys),
+];
+
 /// Scopes of PTX.
 pub const PTX_SCOPES: &[(&str, Scope)] =
     &[(".cta", Scope::Cta), (".cluster", Scope::Cluster), (".gpu", Scope::Gpu), (".sys", Scope::Sys)];

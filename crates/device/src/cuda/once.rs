@@ -41,9 +41,8 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
         {
             return None;
         }
-        let sign = if ty.signed { 's' } else { 'u' };
         let first = list(object.cells.iter().map(|(_, cell)| cell.init).collect());
-        args.push(format!("memory{i}=m{i}:{sign}{}[{}]={first}", ty.bits, object.cells.len()));
+        args.push(format!("memory{i}=m{i}:{}[{}]={first}", ty.ptx_name(), object.cells.len()));
         args.push(format!("stride{i}=0"));
     }
     // What has one element has no index.

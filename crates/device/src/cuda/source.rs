@@ -219,16 +219,8 @@ impl Ptx<'_> {
     ) -> Result<String, String> {
         let (a, b) = (self.value(out, a, t)?, self.value(out, b, t)?);
         let (a, b) = (self.wrapped(out, ty, &a), self.wrapped(out, ty, &b));
-        let name = match op {
-            CmpOp::Eq => "eq",
-            CmpOp::Ne => "ne",
-            CmpOp::Lt => "lt",
-            CmpOp::Le => "le",
-            CmpOp::Gt => "gt",
-            CmpOp::Ge => "ge",
-        };
         let q = self.truth();
-        line(out, &format!("setp.{name}.{} {q}, {a}, {b}", named(wide(ty))));
+        line(out, &format!("setp.{}.{} {q}, {a}, {b}", op.ptx_name(), wide(ty).ptx_name()));
         Ok(q)
     }
 
@@ -240,7 +232,7 @@ impl Ptx<'_> {
         let to = self.long();
         match ty.bits {
             1 => line(out, &format!("and.b64 {to}, {value}, 1")),
-            _ => line(out, &format!("cvt.{}.{} {to}, {value}", named(wide(ty)), named(ty))),
+            _ => line(out, &format!("cvt.{}.{} {to}, {value}", wide(ty).ptx_name(), ty.ptx_name())),
         }
         to
     }
@@ -248,7 +240,7 @@ impl Ptx<'_> {
     /// `a op b` in a type.
     fn binary(&self, out: &mut String, op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
         let (a, b) = (self.wrapped(out, ty, a), self.wrapped(out, ty, b));
-        let (whole, to) = (named(wide(ty)), self.long());
+        let (whole, to) = (wide(ty).ptx_name(), self.long());
         let mut put = |text: String| line(out, &text);
         match op {
             BinOp::Add => put(format!("add.s64 {to}, {a}, {b}")),
@@ -303,7 +295,7 @@ impl Ptx<'_> {
     /// A value shifted, by no more than 64.
     fn shifted(&self, out: &mut String, op: BinOp, ty: Ty, value: &str, by: &str) -> String {
         let (value, to) = (self.wrapped(out, ty, value), self.long());
-        let op = if op == BinOp::Shl { "shl.b64".into() } else { format!("shr.{}", named(wide(ty))) };
+        let op = if op == BinOp::Shl { "shl.b64".into() } else { format!("shr.{}", wide(ty).ptx_name()) };
         line(out, &format!("{op} {to}, {value}, {by}"));
         self.wrapped(out, ty, &to)
     }
@@ -344,8 +336,8 @@ impl Ptx<'_> {
         let suffix = match &update {
             Update::Exchange(_) | Update::CompareExchange { .. } => format!("b{}", ty.bits),
             Update::Apply(BinOp::And | BinOp::Or | BinOp::Xor, _) => format!("b{}", ty.bits),
-            Update::Apply(BinOp::Min | BinOp::Max, _) => named(ty),
-            Update::Apply(..) => named(plain),
+            Update::Apply(BinOp::Min | BinOp::Max, _) => ty.ptx_name(),
+            Update::Apply(..) => plain.ptx_name(),
             Update::When { .. } => return Err("this read-modify-write".into()),
         };
         let mut operands = match &update {
@@ -376,8 +368,11 @@ impl Ptx<'_> {
         line(out, &format!("{opcode} {old}, {place}, {operands}"));
         if let Some(dst) = dst {
             let dst = register(Register(t, *dst));
-            let convert =
-                if ty.bits == 64 { "mov.b64".into() } else { format!("cvt.{}.{}", named(wide(ty)), named(ty)) };
+            let convert = if ty.bits == 64 {
+                "mov.b64".into()
+            } else {
+                format!("cvt.{}.{}", wide(ty).ptx_name(), ty.ptx_name())
+            };
             line(out, &format!("{convert} {dst}, {old}"));
         }
         Ok(())
@@ -478,11 +473,11 @@ impl Language for Ptx<'_> {
         match op {
             Op::Load { dst, access, .. } => {
                 let dst = register(Register(t, *dst));
-                line(&mut text, &format!("{}.{space}.{} {dst}, [{address}]", opcode()?, named(access.ty)));
+                line(&mut text, &format!("{}.{space}.{} {dst}, [{address}]", opcode()?, access.ty.ptx_name()));
             }
             Op::Store { value, access, .. } => {
                 let value = self.value(&mut text, value, t)?;
-                line(&mut text, &format!("{}.{space}.{} [{address}], {value}", opcode()?, named(access.ty)));
+                line(&mut text, &format!("{}.{space}.{} [{address}], {value}", opcode()?, access.ty.ptx_name()));
             }
             _ => self.read_modify_write(&mut text, t, op, &format!("{space} [{address}]"))?,
         }
@@ -518,7 +513,7 @@ impl Language for Ptx<'_> {
             Final::Local(loc, offset, ty) => {
                 let (address, to) = (self.long(), self.long());
                 line(&mut text, &format!("mov.u64 {address}, L{}", loc.0));
-                line(&mut text, &format!("ld.volatile.shared.{} {to}, [{address}+{offset}]", named(ty)));
+                line(&mut text, &format!("ld.volatile.shared.{} {to}, [{address}+{offset}]", ty.ptx_name()));
                 to
             }
         };
@@ -543,10 +538,6 @@ fn of_register(ty: Ty) -> Ty {
 /// The type of 64 bits with the same sign.
 fn wide(ty: Ty) -> Ty {
     Ty { bits: 64, ..ty }
-}
-
-fn named(ty: Ty) -> String {
-    format!("{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
 }
 
 /// What takes the low bits of a type, without a sign.

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::toml::is_identifier;
-use super::write::{fields, ptx_type, quote, toml_key};
+use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, format_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
@@ -249,7 +249,7 @@ impl Made {
                 }
             }
         }
-        (values, structures * laid.cells(), Some(ptx_type(laid.element)))
+        (values, structures * laid.cells(), Some(laid.element.ptx_name()))
     }
 }
 
@@ -293,7 +293,7 @@ impl Source {
         let line = |offset: usize| self.file.line_column(offset).0;
         let count = |n: u64| if n == 1 { String::new() } else { format!("[{n}]") };
         let shown = |v: &Variable| {
-            format!("{} .{} {}{}", v.space, ptx_type(v.ty), v.name, v.elements.map_or("[]".to_owned(), count))
+            format!("{} .{} {}{}", v.space, v.ty.ptx_name(), v.name, v.elements.map_or("[]".to_owned(), count))
         };
         for kernel in &self.module.kernels {
             let params: Vec<String> =
@@ -711,7 +711,7 @@ fn declared(
         Some(init) => init.iter().map(|first| first.text(&BTreeMap::new())).collect(),
         None => regrouped(&v.init, v.ty, ty).iter().map(i64::to_string).collect::<Vec<_>>(),
     };
-    Ok(format!("{} = {}\n", toml_key(&v.name), object(&init, elements.max(1), Some(&ptx_type(ty)), v.space)))
+    Ok(format!("{} = {}\n", toml_key(&v.name), object(&init, elements.max(1), Some(&ty.ptx_name()), v.space)))
 }
 
 /// The line of an array of bytes.
@@ -724,7 +724,7 @@ fn of_bytes(name: &str, bytes: u64, space: &str) -> String {
 fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str) -> String {
     let name = toml_key(name);
     if layout.cells() == 1 {
-        return format!("{name} = {}", object(&[], cells as u64, Some(&ptx_type(layout.field(0).ty)), space));
+        return format!("{name} = {}", object(&[], cells as u64, Some(&layout.field(0).ty.ptx_name()), space));
     }
     let count = cells / layout.cells();
     let size = if count > 1 { format!(", size = {count}") } else { String::new() };

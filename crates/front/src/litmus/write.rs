@@ -293,7 +293,7 @@ fn memory(location: &Location, program: &Program) -> String {
                 return format!("{{ init = {start}, type = {}, space = \"shared\" }}", quote(&name));
             }
             let ty = layout.field(0).ty;
-            let ty_text = ptx_type(ty);
+            let ty_text = ty.ptx_name();
             let space = match space {
                 Space::Global => "",
                 Space::Shared => ", space = \"shared\"",
@@ -319,18 +319,13 @@ fn memory(location: &Location, program: &Program) -> String {
     }
 }
 
-/// The name of an integer type in PTX.
-pub(super) fn ptx_type(ty: Ty) -> String {
-    format!("{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
-}
-
 /// The fields of an element of memory in PTX.
 pub(super) fn fields(layout: &Layout) -> String {
     let all: Vec<&Field> = (0..layout.cells() as u32).map(|cell| layout.field(cell)).collect();
     let name =
         |field: &Field| field.path.trim_start_matches('.').split('[').next().unwrap_or_default().to_string();
     let fields = all.chunk_by(|a, b| name(a) == name(b)).map(|group| {
-        let ty = if group[0].mbarrier { "mbarrier".to_string() } else { ptx_type(group[0].ty) };
+        let ty = if group[0].mbarrier { "mbarrier".to_string() } else { group[0].ty.ptx_name() };
         let count = if group[0].path.contains('[') { format!("[{}]", group.len()) } else { String::new() };
         format!("{} = \"{ty}{count}\"", toml_key(&name(group[0])))
     });

@@ -13,9 +13,10 @@ use ::toml::de::{DeTable, DeValue};
 use models::MODELS;
 
 use super::gaps::{Gap, Told};
-use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SCOPES, SEMANTICS, Semantics, Step};
+use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step};
 use crate::document::{self, Key, Shape, Value, entries, key, required, span_of};
 use diag::{Diagnostic, Sink, SourceFile, Span, file};
+use program::words::SCOPES;
 use program::{Dialect, Scope};
 
 /// What an operation becomes: the same for all scopes, or by scope.

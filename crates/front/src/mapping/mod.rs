@@ -30,7 +30,7 @@ mod table;
 mod tests;
 
 pub use gaps::{Gap, Told};
-pub use table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SCOPES, SEMANTICS, Semantics, Step, shipped};
+pub use table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step, shipped};
 
 use diag::Span;
 use objects::Objects;

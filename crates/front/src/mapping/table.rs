@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use super::file;
 use super::gaps::Gap;
+use program::words::SCOPES;
 use program::{Dialect, Op, Scope};
 
 /// What kind of operation a row is about.
@@ -138,16 +139,6 @@ pub enum Reach {
     /// This one, whatever the source says.
     Fixed(Scope),
 }
-
-/// Scopes, as files of mappings name them. A queue family is Vulkan's.
-pub const SCOPES: &[(&str, Scope)] = &[
-    ("thread", Scope::Thread),
-    ("warp", Scope::Warp),
-    ("cta", Scope::Cta),
-    ("cluster", Scope::Cluster),
-    ("gpu", Scope::Gpu),
-    ("sys", Scope::Sys),
-];
 
 /// One PTX micro-op of a row: a fence, or the access itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

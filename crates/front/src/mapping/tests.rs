@@ -3,6 +3,7 @@
 use super::*;
 use diag::{Diagnostic, SourceFile, SourceLine};
 use program::Dialect;
+use program::words::SCOPES;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId, Scope, Tags,
     Thread, Ty, Update,

@@ -7,23 +7,15 @@
 use std::sync::Arc;
 
 use diag::{Diagnostic, SourceFile, Span};
+use program::Op;
 use program::strength::{self, Order};
-use program::{Op, Scope};
+use program::words::SCOPES;
 
 /// No entry is larger.
 pub const MOST: u64 = 1_000_000;
 
 /// The keys of accesses and fences.
 const ORDERS: [&str; 6] = ["weak", "relaxed", "acquire", "release", "acq_rel", "seq_cst"];
-/// The keys of scopes.
-const SCOPES: [(&str, Scope); 6] = [
-    ("thread", Scope::Thread),
-    ("warp", Scope::Warp),
-    ("cta", Scope::Cta),
-    ("cluster", Scope::Cluster),
-    ("gpu", Scope::Gpu),
-    ("sys", Scope::Sys),
-];
 
 /// What orders, scopes and fences cost.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -316,15 +316,7 @@ impl Printer<'_> {
                 format!("{}{} {dst}, {}, {}", arith_name(*op)?, dotted(*ty), self.value(a)?, self.value(b)?)
             }
             Expr::Cmp(op, ty, a, b) => {
-                let name = match op {
-                    CmpOp::Eq => "eq",
-                    CmpOp::Ne => "ne",
-                    CmpOp::Lt => "lt",
-                    CmpOp::Le => "le",
-                    CmpOp::Gt => "gt",
-                    CmpOp::Ge => "ge",
-                };
-                format!("setp.{name}{} {dst}, {}, {}", dotted(*ty), self.value(a)?, self.value(b)?)
+                format!("setp.{}{} {dst}, {}, {}", op.ptx_name(), dotted(*ty), self.value(a)?, self.value(b)?)
             }
             Expr::Select(p, a, b) => {
                 let Expr::Reg(p) = **p else { return None };
@@ -438,7 +430,7 @@ fn arith_name(op: BinOp) -> Option<&'static str> {
 
 /// `.u32`
 fn named(ty: Ty) -> String {
-    format!(".{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
+    format!(".{}", ty.ptx_name())
 }
 
 /// The type qualifier, where it is not understood.
