@@ -5,7 +5,7 @@
 //! - The code keeps every byte but declarations of variables, so that what is wrong with it is told at its line of the module.
 //! - What comes out was read back: a kernel that the checker cannot take is no test.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -256,15 +256,19 @@ impl Made {
 impl Source {
     /// The functions that a kernel calls, by way of others, too.
     fn called<'a>(&'a self, kernel: &'a Kernel) -> Vec<&'a Function> {
-        let mut found: Vec<&Function> = Vec::new();
-        while let Some(next) = self.module.functions.iter().find(|f| {
-            let known = found.iter().any(|other| other.name == f.name);
-            !known
-                && std::iter::once(&kernel.body).chain(found.iter().map(|f| &f.text)).any(|t| mentions(t, &f.name))
-        }) {
-            found.push(next);
+        let functions = &self.module.functions;
+        let mut left: HashMap<&str, usize> = HashMap::new();
+        functions.iter().enumerate().for_each(|(i, f)| {
+            left.entry(&f.name).or_insert(i);
+        });
+        let (mut found, mut open) = (BTreeSet::new(), vec![kernel.body.as_str()]);
+        while let Some(text) = open.pop() {
+            for i in words(text).filter_map(|word| left.remove(word)) {
+                found.insert(i);
+                open.push(&functions[i].text);
+            }
         }
-        found
+        found.into_iter().map(|i| &functions[i]).collect()
     }
 
     /// A kernel with the functions that it calls: parts of the module, and where they begin.
@@ -310,9 +314,9 @@ impl Source {
                 let _ = writeln!(out, "  refused: line {}: {}", line(d.span.range().start), d.message);
             }
         }
-        let used = |v: &&Variable| {
-            self.module.kernels.iter().any(|k| self.code(k).iter().any(|(text, _)| mentions(text, &v.name)))
-        };
+        let all: Vec<(&str, usize)> = self.module.kernels.iter().flat_map(|k| self.code(k)).collect();
+        let all: HashSet<&str> = all.iter().flat_map(|(text, _)| words(text)).collect();
+        let used = |v: &&Variable| all.contains(v.name.as_str());
         for variable in self.module.variables.iter().filter(used) {
             let _ = writeln!(out, "{}", shown(variable));
         }
@@ -410,7 +414,8 @@ impl Source {
         // What is of bytes, until it is known what is in it.
         let mut cut: Vec<String> = Vec::new();
         let parts = self.code(kernel);
-        let used = |v: &&Variable| parts.iter().any(|(text, _)| mentions(text, &v.name));
+        let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
+        let used = |v: &&Variable| all.contains(v.name.as_str());
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
         let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
         for variable in self.module.variables.iter().filter(used).chain(inner.iter().copied()) {
@@ -768,21 +773,21 @@ fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Vec<Ty
             line.split_once(char::is_whitespace)
         })
         .collect();
-    let mut names = BTreeSet::from([v.name.as_str()]);
+    let mut names = HashSet::from([v.name.as_str()]);
     loop {
         let before = names.len();
         for (opcode, operands) in &lines {
             let Some((result, of)) = operands.split_once(',') else { continue };
             let pure = !operands.contains('[') && !opcode.starts_with("st");
-            if pure && names.iter().any(|name| mentions(of, name)) {
-                names.insert(result.trim());
+            if pure && words(of).any(|word| names.contains(word)) {
+                names.extend(words(result));
             }
         }
         if names.len() == before {
             break;
         }
     }
-    let through = |operands: &str| names.iter().any(|name| mentions(address(operands), name));
+    let through = |operands: &str| words(address(operands)).any(|word| names.contains(word));
     let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
     let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
     let any = |opcode: &str, operands: &str| {
@@ -814,13 +819,15 @@ fn element(opcode: &str) -> Option<Ty> {
     }
 }
 
+/// The names and numbers in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$' | '%'))
+        .filter(|word| !word.is_empty())
+}
+
 /// Whether a text has a name as a word of its own.
 fn mentions(text: &str, name: &str) -> bool {
-    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
-    text.match_indices(name).any(|(at, _)| {
-        let (before, after) = (text[..at].chars().next_back(), text[at + name.len()..].chars().next());
-        !before.is_some_and(inside) && !after.is_some_and(inside)
-    })
+    words(text).any(|word| word == name)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!   such way leads to, all ways count.
 //! - What is read from memory, or brought by other lanes, is not known.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::operands::plus;
 use program::{BinOp, Expr, Instr, LocId, Op, RegId, Ty};
@@ -62,13 +62,15 @@ pub(super) fn before(
     narrow: &dyn Fn(LocId) -> bool,
     asked: impl Iterator<Item = usize>,
 ) -> Vec<(Values, bool)> {
-    let flows = [Ways::Likely, Ways::Written, Ways::All].map(|ways| flow(code, start, narrow, ways));
-    let of = |at: usize| {
+    let asked: Vec<usize> = asked.collect();
+    let places: BTreeSet<usize> = asked.iter().copied().collect();
+    let flows = [Ways::Likely, Ways::Written, Ways::All].map(|ways| flow(code, start, narrow, ways, &places));
+    let of = |at: &usize| {
         let found =
-            flows.iter().zip([true, false, false]).find_map(|(f, reached)| Some((f[at].clone()?, reached)));
+            flows.iter().zip([true, false, false]).find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
         found.unwrap_or_default()
     };
-    asked.map(of).collect()
+    asked.iter().map(of).collect()
 }
 
 /// Which ways of a branch there are.
@@ -82,53 +84,73 @@ enum Ways {
     All,
 }
 
-/// What is known in front of each micro-op, and at the end; `None`: no way leads there.
-fn flow(code: &[Instr], start: &Values, narrow: &dyn Fn(LocId) -> bool, ways: Ways) -> Vec<Option<Values>> {
-    let mut states: Vec<Option<Values>> = vec![None; code.len() + 1];
-    states[0] = Some(start.clone());
-    let mut open = vec![0];
-    while let Some(at) = open.pop() {
-        let (Some(mut known), Some(instr)) = (states[at].clone(), code.get(at)) else { continue };
-        let (mut next, mut target) = (true, None);
-        match &instr.op {
-            Op::Assign { dst, value: e } => {
-                match value(e, &known, narrow) {
-                    Some(new) => known.insert(*dst, new),
-                    None => known.remove(dst),
-                };
+/// What is known in front of some micro-ops; not there: no way leads to it.
+///
+/// States are kept where ways meet, and carried from there to the next such place.
+fn flow(
+    code: &[Instr],
+    start: &Values,
+    narrow: &dyn Fn(LocId) -> bool,
+    ways: Ways,
+    asked: &BTreeSet<usize>,
+) -> HashMap<usize, Values> {
+    let heads: HashSet<usize> = code.iter().filter_map(|instr| instr.op.target()).collect();
+    let mut states = HashMap::from([(0, start.clone())]);
+    let mut open = BTreeSet::from([0]);
+    let mut found = HashMap::new();
+    while let Some(head) = open.pop_first() {
+        let (mut at, mut known) = (head, states[&head].clone());
+        loop {
+            if asked.contains(&at) {
+                found.insert(at, known.clone());
             }
-            Op::Branch { cond, target: to } => {
-                let cond = match ways {
-                    Ways::Likely => value(cond, &known, narrow),
-                    Ways::Written => Some(cond.clone()),
-                    Ways::All => None,
-                };
-                let taken = cond.and_then(|cond| if let Expr::Const(v) = cond { Some(v != 0) } else { None });
-                next = taken != Some(true);
-                target = (taken != Some(false)).then_some(*to);
-            }
-            other => {
-                if let Some(dst) = other.defines() {
-                    known.remove(&dst);
+            let Some(instr) = code.get(at) else { break };
+            let (mut next, mut target) = (true, None);
+            match &instr.op {
+                Op::Assign { dst, value: e } => {
+                    match value(e, &known, narrow) {
+                        Some(new) => known.insert(*dst, new),
+                        None => known.remove(dst),
+                    };
+                }
+                Op::Branch { cond, target: to } => {
+                    let cond = match ways {
+                        Ways::Likely => value(cond, &known, narrow),
+                        Ways::Written => Some(cond.clone()),
+                        Ways::All => None,
+                    };
+                    let taken = cond.and_then(|cond| if let Expr::Const(v) = cond { Some(v != 0) } else { None });
+                    next = taken != Some(true);
+                    target = (taken != Some(false)).then_some(*to);
+                }
+                other => {
+                    if let Some(dst) = other.defines() {
+                        known.remove(&dst);
+                    }
                 }
             }
-        }
-        for to in target.into_iter().chain(next.then_some(at + 1)) {
-            let grown = match &mut states[to] {
-                Some(other) => {
-                    let before = other.len();
-                    other.retain(|reg, value| known.get(reg) == Some(value));
-                    other.len() < before
+            at += 1;
+            let meets = next && heads.contains(&at);
+            for to in target.into_iter().chain(meets.then_some(at)) {
+                if meet(&mut states, to, &known) {
+                    open.insert(to);
                 }
-                empty => {
-                    *empty = Some(known.clone());
-                    true
-                }
-            };
-            if grown {
-                open.push(to);
+            }
+            if meets || !next {
+                break;
             }
         }
     }
-    states
+    found
+}
+
+/// Leaves of the state at a place what holds on one more way to it. Whether it changes.
+fn meet(states: &mut HashMap<usize, Values>, at: usize, known: &Values) -> bool {
+    let Some(state) = states.get_mut(&at) else {
+        states.insert(at, known.clone());
+        return true;
+    };
+    let before = state.len();
+    state.retain(|reg, value| known.get(reg) == Some(value));
+    state.len() < before
 }
