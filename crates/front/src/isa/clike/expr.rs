@@ -5,13 +5,15 @@ use std::ops::Range;
 use super::ast::{Expr, ExprKind};
 use super::lex::{CHARACTER, Tok};
 use super::parse::{ASSIGNMENTS, Failed, Parser};
-use super::words::bare;
+use super::words::{bare, type_named};
 use diag::MAX_NESTING;
 use program::{BinOp, CmpOp, Ty};
 
 /// Names of the library with a number for an argument of the template: a constant, a size that says how it is aligned, a function.
 const CONSTANT: &str = "n32_t";
 const NUMBERED: &[&str] = &[CONSTANT, "aligned_size_t", "pipeline_consumer_wait_prior", "wait_prior"];
+/// How functions of `cuda::ptx` begin that give a coordinate of a block, of the type that is said.
+const QUERY: &str = "clusterlaunchcontrol_query_cancel_get_first_ctaid_";
 
 /// A binary operator.
 #[derive(Clone, Copy)]
@@ -199,6 +201,7 @@ impl Parser<'_, '_> {
             Tok::Name if self.named_cast() => self.nested(Self::cast_by_name),
             Tok::Name if self.language.cpp && self.converts() => self.nested(Self::cast_by_call),
             Tok::Name if self.language.cpp && self.is_numbered() => self.nested(Self::numbered),
+            Tok::Name if self.language.cpp && self.is_typed() => self.nested(Self::typed),
             Tok::Name if self.names_reference() => {
                 let reference = self.reference()?;
                 let (range, depth) = (range.start..self.tokens.last().range.end, reference.object.depth);
@@ -270,6 +273,32 @@ impl Parser<'_, '_> {
         let range = name.start..self.tokens.last().range.end;
         let depth = depth.max(number.depth);
         self.node(ExprKind::Call(name, std::iter::once(number).chain(args).collect()), range, depth)
+    }
+
+    /// Whether a query comes next that says the type of what it gives.
+    fn is_typed(&self) -> bool {
+        let name = self.word().rsplit("::").next().unwrap_or_default();
+        name.starts_with(QUERY) && self.tokens.peek_at(1) == Tok::Punct("<")
+    }
+
+    /// `cuda::ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_x<int>(r)`: a call, converted to the type.
+    fn typed(&mut self) -> Result<Expr, Failed> {
+        let name = self.next();
+        self.expect("<")?;
+        let start = self.tokens.range().start;
+        let to = self.type_name()?;
+        let word = self.str(&(start..self.tokens.last().range.end));
+        let ty = type_named(word).map_or(0, |(ty, _)| ty.bits);
+        if ty != 32 && word != "unsigned int" {
+            return self
+                .refuse("coordinates of blocks of other types than integers of 32 bits are", "write `int`");
+        }
+        self.expect(">")?;
+        self.expect("(")?;
+        let (args, depth) = self.arguments()?;
+        let range = name.start..self.tokens.last().range.end;
+        let call = self.node(ExprKind::Call(name, args), range.clone(), depth)?;
+        self.node(ExprKind::Cast(to.into(), call.into()), range, depth + 1)
     }
 
     /// What `printf` prints, behind its format: whole numbers and addresses.

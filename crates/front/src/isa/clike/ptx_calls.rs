@@ -15,13 +15,16 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, ExprKind};
 use super::inline_asm::{Given, How};
 use super::lower::Lowering;
+use super::place::{Place, shifted};
 use super::ptx_forms::{Arg, FORMS, Form, Gives, forms, is_instruction, plain};
 use super::scope::ThreadGroup;
 use super::types::{Qualified, Type, Value};
 use program::{BarrierAction, BinOp, Class, Expr, Init, Op, RegId, Scope, Space, Ty};
 
-use Arg::{Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Tag, Time, To, Value as Bits, Wide};
-use Gives::{Meeting, Nothing, Token, Truth};
+use Arg::{
+    Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Response, Room, Tag, Time, To, Value as Bits, Wide,
+};
+use Gives::{Coordinate, Meeting, Nothing, Token, Truth};
 
 impl Lowering<'_, '_> {
     /// A call of a function that is an instruction of PTX, or of one that has to do with them.
@@ -137,7 +140,7 @@ impl Lowering<'_, '_> {
         let result = match form.gives {
             Nothing | Meeting => None,
             Token => Some(Ty::U64),
-            Truth => Some(Ty::U32),
+            Truth | Coordinate => Some(Ty::U32),
         };
         let result = result.map(|ty| {
             let reg = self.temporary(ty);
@@ -164,6 +167,16 @@ impl Lowering<'_, '_> {
                 }
                 Object => (self.word_of(tree)?, Ty::U64),
                 Barrier => (self.mbarrier_of(tree)?, Ty::U64),
+                Room => (self.room_of(tree)?, Ty::U64),
+                Response => {
+                    let halves = self.response_of(tree)?;
+                    let mut of =
+                        |half: usize| self.passed(halves[half].clone(), 10 * (number + 1) + half, Ty::U64);
+                    let halves = [of(0), of(1)];
+                    words.push(format!("{{{}, {}}}", halves[0].word(), halves[1].word()));
+                    given.extend(halves);
+                    continue;
+                }
                 To(space) => {
                     let (addr, ty) = self.elements_of(tree, *space)?;
                     if element.get_or_insert(ty).bits != ty.bits {
@@ -265,6 +278,7 @@ impl Lowering<'_, '_> {
                 Expr::Bin(BinOp::And, Ty::U32, Expr::Reg(reg).into(), Expr::Const(1).into()),
                 Type::Bool,
             ),
+            (Coordinate, Some(reg)) => Value::of(Expr::Reg(reg), Ty::U32),
             (_, Some(reg)) => Value::of(Expr::Reg(reg), Ty::U64),
             _ => self.nothing(),
         })
@@ -337,6 +351,61 @@ impl Lowering<'_, '_> {
         }
         self.in_space(&value.expr, Space::Shared, &tree.range)?;
         Some(value.expr)
+    }
+
+    /// The address of shared memory that a response is written to.
+    fn room_of(&mut self, tree: &Tree) -> Option<Expr> {
+        let value = self.scalar(tree);
+        let fits = value.target().is_some_and(|to| {
+            let mut sizes = Vec::new();
+            to.ty.each_cell(&mut |_, _, cell| sizes.push(cell.ty.size()));
+            let alike = sizes.iter().all(|size| *size > 0 && *size == sizes[0]);
+            !matches!(to.ty, Type::Struct(_)) || alike && to.ty.size() == 16
+        });
+        if !fits {
+            self.error("wrong-operand", &tree.range, "this is no pointer to room for a response", |d| {
+                d.label("expected one to 16 bytes of shared memory: to a `uint4`, a `longlong2`, or an array")
+            });
+            return None;
+        }
+        let addr = self.counted_from_the_start(value.expr, &tree.range);
+        if addr.base().is_none() {
+            self.untold(&tree.range);
+            return None;
+        }
+        self.in_space(&addr, Space::Shared, &tree.range)?;
+        Some(addr)
+    }
+
+    /// The halves of a response that lies in a structure: each of its members is read, as by any copy of it.
+    fn response_of(&mut self, tree: &Tree) -> Option<[Expr; 2]> {
+        let of = self.type_of_place(tree).filter(|of| matches!(of.ty, Type::Struct(_)) && of.ty.size() == 16);
+        if of.is_none_or(|of| !of.is_plain()) {
+            self.error("wrong-operand", &tree.range, "a response is of 16 bytes", |d| {
+                d.label("expected a structure that holds one, such as a `uint4` or a `longlong2`")
+            });
+            return None;
+        }
+        let (addr, of) = self.memory_place(tree)?;
+        let mut cells = Vec::new();
+        of.ty.each_cell(&mut |_, offset, cell| cells.push((offset, cell.clone())));
+        let mut halves = [Expr::Const(0), Expr::Const(0)];
+        for (offset, cell) in cells {
+            let part = self.read(Place::Memory(shifted(&addr, offset), cell));
+            let bits = Ty { signed: false, ..part.word() };
+            let wide = Expr::Cast(Ty::U64, Expr::Cast(bits, part.expr.into()).into());
+            let shift = 8 * (offset % 8) as i64;
+            let half = &mut halves[(offset / 8) as usize];
+            *half = match (offset % 8, bits.bits) {
+                (0, 64) => wide,
+                (0, _) => Expr::Bin(BinOp::Or, Ty::U64, wide.into(), half.clone().into()),
+                _ => {
+                    let high = Expr::Bin(BinOp::Shl, Ty::U64, wide.into(), Expr::Const(shift).into());
+                    Expr::Bin(BinOp::Or, Ty::U64, half.clone().into(), high.into())
+                }
+            };
+        }
+        Some(halves)
     }
 
     /// The address of elements in memory of a space, and their type.
@@ -528,11 +597,35 @@ mod tests {
         let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
         let lowered = unit.lower(&env, &mut symbols, &mut sink);
         if sink.errors() == 0 {
-            // A lane alone elects itself.
+            // A lane alone elects itself, and a query looks at a value.
             let acts = lowered.code.iter().any(|i| i.op.is_ptx() || i.op.barrier().is_some());
-            assert!(acts || code.contains("elect_sync"));
+            assert!(acts || code.contains("elect_sync") || code.contains("query_cancel"));
         }
         sink.into_diagnostics().iter().map(|d| render(d, Style::Plain)).collect()
+    }
+
+    #[test]
+    fn what_is_no_request_or_response_is_refused_where_it_stands() {
+        let says = |code: &str, what: &str, at: &str| {
+            let message = wrong(code);
+            assert!(message.contains(what) && message.contains(at), "{code}: {message}");
+        };
+        let ask = |args: &str| format!("cuda::ptx::clusterlaunchcontrol_try_cancel({args});");
+        assert_eq!(wrong(&ask("x, &b")), "");
+        says(&ask("g, &b"), "`g` is not in shared memory", ":1:44");
+        says(&ask("&x[2], &b"), "16 bytes at byte 8 of `x`", ":1:1");
+        says(&ask("7, &b"), "this is no pointer to room for a response", ":1:44");
+        says(&ask("x, x"), "this is no address of a 64-bit word", ":1:47");
+        says(&ask("x"), "this form of `cuda::ptx::clusterlaunchcontrol_try_cancel` is not supported", ":1:1");
+        let query = |what: &str, arg: &str| {
+            format!("auto r = cuda::ptx::clusterlaunchcontrol_query_cancel_{what}({arg});")
+        };
+        assert_eq!(wrong(&query("is_canceled", "make_longlong2(1, 2)")), "");
+        assert_eq!(wrong(&query("get_first_ctaid_z<unsigned int>", "make_ulonglong2(1, 2)")), "");
+        says(&query("is_canceled", "make_uint2(1, 2)"), "a response is of 16 bytes", ":1:67");
+        says(&query("is_canceled", "x[0]"), "a response is of 16 bytes", ":1:67");
+        says(&query("get_first_ctaid_x<long long>", "make_uint4(1, 2, 3, 4)"), "integers of 32 bits", ":1:");
+        says(&query("get_first_ctaid_w<int>", "make_uint4(1, 2, 3, 4)"), "is not supported in CUDA C++", ":1:10");
     }
 
     #[test]
@@ -548,6 +641,8 @@ mod tests {
                     Barrier => "bar".into(),
                     To(Space::Shared) => "x".into(),
                     To(_) => "g".into(),
+                    Room => "x".into(),
+                    Response => "make_uint4(1, 2, 3, 4)".into(),
                     Bits(_) | Time | Element => "7".into(),
                     Number if form.name == "ptx::elect_sync" => "1".into(),
                     Number | Pieces => "16".into(),

@@ -22,6 +22,9 @@ pub(super) enum Arg {
     Barrier,
     /// A pointer to memory of that space.
     To(Space),
+    /// A pointer to 16 bytes of shared memory for a response, and a structure of 16 bytes that holds one.
+    Room,
+    Response,
     /// A number of so many bits, or of the type that is copied.
     Value(u8),
     Element,
@@ -47,6 +50,8 @@ pub(super) enum Gives {
     Nothing,
     Token,
     Truth,
+    /// A number of 32 bits.
+    Coordinate,
     /// Nothing, and the threads of its group wait for each other behind it.
     Meeting,
 }
@@ -63,8 +68,10 @@ const fn form(name: &'static str, args: &'static [Arg], gives: Gives, text: &'st
     Form { name, args, gives, text }
 }
 
-use Arg::{Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Tag, Time, To, Value as Bits, Wide};
-use Gives::{Meeting, Nothing, Token, Truth};
+use Arg::{
+    Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Response, Room, Tag, Time, To, Value as Bits, Wide,
+};
+use Gives::{Coordinate, Meeting, Nothing, Token, Truth};
 
 const RELEASES: Arg = Tag(&["sem_release", "sem_relaxed"]);
 const ACQUIRES: Arg = Tag(&["sem_acquire", "sem_relaxed"]);
@@ -306,6 +313,42 @@ pub(super) const FORMS: &[Form] = &[
         Nothing,
         "red.async%2%3%4.mbarrier::complete_tx::bytes%1.%t [%5], %6, [%7];",
     ),
+    form(
+        "ptx::clusterlaunchcontrol_try_cancel",
+        &[Room, Object],
+        Nothing,
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%1], [%2];",
+    ),
+    form(
+        "ptx::clusterlaunchcontrol_try_cancel_multicast",
+        &[Room, Object],
+        Nothing,
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%1], [%2];",
+    ),
+    form(
+        "ptx::clusterlaunchcontrol_query_cancel_is_canceled",
+        &[Response],
+        Truth,
+        "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, %1;",
+    ),
+    form(
+        "ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_x",
+        &[Response],
+        Coordinate,
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %0, %1;",
+    ),
+    form(
+        "ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_y",
+        &[Response],
+        Coordinate,
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %0, %1;",
+    ),
+    form(
+        "ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_z",
+        &[Response],
+        Coordinate,
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %0, %1;",
+    ),
     form("ptx::elect_sync", &[Number], Truth, "elect.sync _|p, %1;"),
     form("ptx::cp_async_mbarrier_arrive", &[Object], Nothing, "cp.async.mbarrier.arrive.b64 [%1];"),
     form("ptx::cp_async_mbarrier_arrive_noinc", &[Object], Nothing, "cp.async.mbarrier.arrive.noinc.b64 [%1];"),
@@ -411,6 +454,8 @@ impl Arg {
             Barrier => "bar".into(),
             To(Space::Shared) => "shared memory".into(),
             To(_) => "global memory".into(),
+            Room => "&response".into(),
+            Response => "response".into(),
             Bits(_) | Element => "value".into(),
             Pieces => "bytes".into(),
             Wide => "cuda::aligned_size_t<16>(bytes)".into(),

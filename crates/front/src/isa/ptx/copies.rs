@@ -762,12 +762,19 @@ pub(super) enum End {
 /// The types of the elements that an end may be of. What is cut as it is accessed may be of any.
 fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
     let any = |o: &Object| o.cut || o.fields.is_some();
+    // A structure has those of its members.
+    let members = |o: &Object| -> Option<Vec<Ty>> {
+        let layout = o.record.as_ref().map(|_| o.layout())?;
+        Some((0..layout.cells() as u32).map(|cell| layout.field(cell).ty).collect())
+    };
     match end {
         End::Of(loc) if any(e.symbols.object(loc).1) => Vec::new(),
-        End::Of(loc) => vec![e.symbols.ty(loc)],
+        End::Of(loc) => members(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)]),
         End::In(space) => {
             let in_space = e.symbols.objects().filter(|(_, o)| o.space == space && o.class.is_none() && !any(o));
-            in_space.filter_map(|(_, o)| Some(o.ty?.0)).collect()
+            in_space
+                .flat_map(|(_, o)| members(o).unwrap_or_else(|| o.ty.iter().map(|ty| ty.0).collect()))
+                .collect()
         }
     }
 }
