@@ -15,7 +15,8 @@ use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, format_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
-use program::{FloatOp, Format, Layout, LocationKind, Number, Rounding, Ty};
+use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
+use program::{CmpOp, FloatOp, Format, Layout, LocationKind, Number, Rounding, Ty};
 
 /// How a kernel is launched.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,8 @@ struct Made {
     elements: Option<u64>,
     /// First values, field by field.
     init: Option<Vec<First>>,
+    /// Its elements are numbers of floating point.
+    number: Option<Format>,
 }
 
 /// What a field or a register begins with.
@@ -179,6 +182,10 @@ impl Binding {
         };
         let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
         let name = place.split_once(':').map_or(place, |(name, _)| name).trim().to_owned();
+        let number = match fields[..] {
+            [one] => float(one).map(|(format, _)| format),
+            _ => None,
+        };
         // A floating-point number is its bits.
         let fields: Vec<String> =
             fields.into_iter().map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned()).collect();
@@ -192,7 +199,7 @@ impl Binding {
             return None;
         }
         let (index, elements) = if address { (count, None) } else { (None, count) };
-        Some(Binding::Buffer { name, index, made: Made { fields, elements, init } })
+        Some(Binding::Buffer { name, index, made: Made { fields, elements, init, number } })
     }
 }
 
@@ -393,10 +400,18 @@ impl Source {
         let mut memory: BTreeMap<String, Made> = BTreeMap::new();
         let mut order: Vec<String> = Vec::new();
         let mut regs = Vec::new();
+        let parts = self.code(kernel);
         for param in &kernel.params {
             for (name, ty) in pieces(param, &kernel.body) {
                 match given.remove(&name) {
-                    Some(binding) => match bind(binding, ty, &mut memory, &mut order) {
+                    Some(mut binding) => match {
+                        if let Binding::Buffer { made, .. } = &mut binding
+                            && made.fields.is_empty()
+                        {
+                            made.number = accessed_numbers(&param.name, &parts);
+                        }
+                        bind(binding, ty, &mut memory, &mut order)
+                    } {
                         Some(value) => regs.push((name, value)),
                         None => errors.push(
                             self.plain("bad-argument", format!("parameter `{name}` is no floating-point number"))
@@ -413,7 +428,6 @@ impl Source {
         let mut variables = String::new();
         // What is of bytes, until it is known what is in it.
         let mut cut: Vec<String> = Vec::new();
-        let parts = self.code(kernel);
         let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
         let used = |v: &&Variable| all.contains(v.name.as_str());
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
@@ -562,7 +576,9 @@ impl Source {
         out.push_str("'''\n");
         match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
             Ok(read) => {
-                let warnings = read.warnings.into_iter().map(|d| self.moved(d, &places)).collect();
+                let mut warnings: Vec<_> = read.warnings.into_iter().map(|d| self.moved(d, &places)).collect();
+                warnings
+                    .extend(read.tests.first().into_iter().flat_map(|test| self.taken_for_bits(test, &memory)));
                 let Some(test) = read.tests.first() else { return Ok((out, warnings)) };
                 for location in test.program.locations.iter().filter(|l| cut.contains(&l.name)) {
                     let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
@@ -574,6 +590,29 @@ impl Source {
             }
             Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
         }
+    }
+
+    /// Warns of integers that are compared with numbers of floating point. Such an integer would be the bits of a number that is next to
+    /// nothing, or of none.
+    fn taken_for_bits(&self, test: &LitmusTest, memory: &BTreeMap<String, Made>) -> Vec<Diagnostic> {
+        let mut all = Vec::new();
+        let integers = test.condition.iter().flat_map(equated);
+        for (observable, n) in integers {
+            let Observable::Mem { loc, .. } = observable else { continue };
+            let name = &test.program.location(loc).name;
+            let Some(format) = memory.get(name).and_then(|made| made.number) else { continue };
+            let size = n & format.sign().wrapping_sub(1);
+            if n != 0 && n != format.sign() && (size <= (1i64 << format.fraction) || size > format.largest() + 1) {
+                let message = format!("the condition takes {n} for the bits of a number in `{name}`");
+                let d = self.plain("bits-of-a-number", message).warning();
+                let by_bits = format!("{:#x}", rounded(format, n as f64));
+                all.push(d.help(match format.bits {
+                    16 => format!("{n} is `{by_bits}` in `{name}`"),
+                    _ => format!("write `{n}.0`, or the bits of it, `{by_bits}`"),
+                }));
+            }
+        }
+        all
     }
 
     /// A diagnostic about the test, told of the module where it is about the code.
@@ -609,6 +648,19 @@ impl Source {
         let offset = piece.strip_prefix(&param.name).unwrap_or_default();
         self.plain("unbound-parameter", format!("parameter `{piece}` of `{}` is not bound", kernel.name))
             .help(format!("`--arg {number}{offset}={example}`, or `--arg {piece}={example}`; {FORM}"))
+    }
+}
+
+/// What a condition says of equality with integers.
+fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
+    match prop {
+        Prop::And(all) | Prop::Or(all) => all.iter().flat_map(equated).collect(),
+        Prop::Not(one) => equated(one),
+        Prop::Cmp(CmpOp::Eq | CmpOp::Ne, _, Side::Atom(a), Side::Atom(b)) => match (*a, *b) {
+            (Atom::Observable(of), Atom::Const(n)) | (Atom::Const(n), Atom::Observable(of)) => vec![(of, n)],
+            _ => Vec::new(),
+        },
+        Prop::Cmp(..) => Vec::new(),
     }
 }
 
@@ -664,6 +716,7 @@ fn bind(
             if !made.fields.is_empty() {
                 known.fields = made.fields;
             }
+            known.number = made.number.or(known.number);
             known.elements = made.elements.or(known.elements);
             known.init = made.init.or(known.init.take());
             First::Address(name, index.unwrap_or(0))
@@ -762,21 +815,23 @@ fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> Stri
     format!("{{ {} }}", keys.join(", "))
 }
 
-/// The types with which code accesses a variable: by its name, or through registers that something was made of it in. Where
-/// there is no such access, as where its address goes through memory, that of all accesses to its space through registers.
-fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Vec<Ty> {
+/// The opcodes and the operands of code, line by line.
+fn statements<'a>(code: &[(&'a str, usize)]) -> Vec<(&'a str, &'a str)> {
     let lines = code.iter().flat_map(|(text, _)| text.split([';', '\n']));
-    let lines: Vec<(&str, &str)> = lines
+    lines
         .filter_map(|line| {
             let line = line.trim();
             let line = line.trim_start_matches(|c| c != ' ' && line.starts_with('@')).trim();
             line.split_once(char::is_whitespace)
         })
-        .collect();
-    let mut names = HashSet::from([v.name.as_str()]);
+        .collect()
+}
+
+/// The opcodes of accesses through names, or through registers that something was made of them in.
+fn through<'a>(mut names: HashSet<&'a str>, lines: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     loop {
         let before = names.len();
-        for (opcode, operands) in &lines {
+        for (opcode, operands) in lines {
             let Some((result, of)) = operands.split_once(',') else { continue };
             let pure = !operands.contains('[') && !opcode.starts_with("st");
             if pure && words(of).any(|word| names.contains(word)) {
@@ -788,16 +843,38 @@ fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Vec<Ty
         }
     }
     let through = |operands: &str| words(address(operands)).any(|word| names.contains(word));
+    lines.iter().filter(|line| through(line.1)).map(|line| line.0).collect()
+}
+
+/// The types with which code accesses a variable: by its name, or through registers. Where there is no such access, as where its
+/// address goes through memory, that of all accesses to its space through registers.
+fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Vec<Ty> {
+    let lines = statements(code);
     let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
     let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
-    let any = |opcode: &str, operands: &str| {
+    let found: Vec<Ty> =
+        through(HashSet::from([v.name.as_str()]), &lines).into_iter().filter_map(element).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    let any = lines.iter().filter(|(opcode, operands)| {
         !named(operands) && !scalar(operands) && opcode.contains(&format!(".{}", v.space))
-    };
-    let all = |is: &dyn Fn(&str, &str) -> bool| -> Vec<Ty> {
-        lines.iter().filter(|line| is(line.0, line.1)).filter_map(|line| element(line.0)).collect()
-    };
-    let found = all(&|_, operands| through(operands));
-    if found.is_empty() { all(&any) } else { found }
+    });
+    any.filter_map(|line| element(line.0)).collect()
+}
+
+/// The format of the numbers that a parameter points to, if code accesses them as such alone.
+fn accessed_numbers(param: &str, code: &[(&str, usize)]) -> Option<Format> {
+    let lines = statements(code);
+    let loaded =
+        lines.iter().filter(|(op, operands)| op.starts_with("ld.param") && mentions(address(operands), param));
+    let registers = loaded.filter_map(|(_, operands)| Some(operands.split_once(',')?.0.trim())).collect();
+    let mut formats = through(registers, &lines)
+        .into_iter()
+        .filter(|op| element(op).is_some())
+        .map(|op| float(op.rsplit('.').next()?));
+    let first = formats.next()??.0;
+    formats.all(|other| other.is_some_and(|(format, _)| format == first)).then_some(first)
 }
 
 /// The operand in brackets that an instruction accesses memory through.
@@ -852,5 +929,38 @@ mod tests {
         let (text, _) = source.to_toml(None, &launch(&["0+4=7", "k_0+8=9"])).expect("both are bound");
         assert!(text.contains(r#"regs = { "k_0+4" = 7, "k_0+8" = 9 }"#), "{text}");
         assert!(text.contains(r#"s = { size = 4, type = "u32", space = "shared" }"#), "{text}");
+    }
+
+    /// An integer beside a number of floating point is taken for bits, and that is told where they can hardly be meant: of a buffer that
+    /// is declared as numbers or that code accesses as such.
+    #[test]
+    fn integers_beside_numbers_are_told() {
+        let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{\n.reg .b64 %rd<3>;\n\
+                      .reg .f32 %f<2>;\nld.param.u64 %rd1, [k_0];\ncvta.to.global.u64 %rd2, %rd1;\n\
+                      st.global.f32 [%rd2], 0f41980000;\nret;\n}\n";
+        let told = |module: &str, arg: &str, ask: &str| {
+            let source = Source::read("k.ptx", module).expect("well-formed");
+            let (block, args) = (vec![1], vec![format!("0={arg}")]);
+            let launch = Launch { block, args, ask: Some(ask.to_owned()), ..Launch::default() };
+            let (_, warnings) = source.to_toml(None, &launch).expect("a test");
+            warnings.into_iter().filter_map(|d| d.help).collect::<Vec<_>>()
+        };
+        let help = ["write `19.0`, or the bits of it, `0x41980000`"];
+        assert_eq!(told(module, "out", "out != 19"), help);
+        assert_eq!(told(module, "out:f32", "out == 19 \\/ out == 0"), help);
+        assert_eq!(told(module, "out", "out == -2"), ["write `-2.0`, or the bits of it, `0xc0000000`"]);
+        for ask in ["out != 19.0", "out > 0.0", "out == 0x41980000", "out == 0"] {
+            assert_eq!(told(module, "out", ask), [""; 0], "{ask}");
+        }
+        // Not so of integers.
+        assert_eq!(told(module, "out:u32", "out != 19"), [""; 0]);
+        assert_eq!(
+            told(
+                &module.replace("st.global.f32 [%rd2], 0f41980000", "st.global.u32 [%rd2], 19"),
+                "out",
+                "out != 19"
+            ),
+            [""; 0]
+        );
     }
 }

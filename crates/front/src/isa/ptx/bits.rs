@@ -403,7 +403,7 @@ fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
     });
 }
 
-fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
+pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
     if c.ty.bits == 64 {
         return upper_half(c);
     }

@@ -30,6 +30,10 @@ pub(super) const CALL: (&str, &str) =
 /// What an assertion that does not hold calls: it prints, and stops the kernel, as `trap` does (CUDA C++ Programming Guide, Assertion).
 const ASSERTION: &str = "__assertfail";
 
+/// What `printf` calls: it reads what the thread wrote for it alone and prints, which orders nothing (CUDA C++ Programming Guide,
+/// Formatted Output).
+const PRINT: &str = "vprintf";
+
 /// The type of wide registers, and that of their halves.
 const WIDE: &str = ".b128";
 const HALF: &str = ".b64";
@@ -75,7 +79,8 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         expander.labels(range.clone());
         expander.walk(range);
     }
-    Some(expander.out)
+    // Half of a code would be full of names that nothing declares.
+    Some(if expander.full { MappedText::new() } else { expander.out })
 }
 
 /// The first word of an instruction's.
@@ -705,6 +710,10 @@ impl<'a> Expander<'a> {
             self.put("trap", span);
             return Ok(());
         }
+        let defined = self.functions.get(&name).is_some_and(|f| f.body.is_some());
+        if name == PRINT && !defined {
+            return self.printed(range.start..opcode, span, &returns);
+        }
         let Some(Function { returns: out, params: formals, body: Some(body) }) =
             self.functions.get(&name).cloned()
         else {
@@ -792,6 +801,26 @@ impl<'a> Expander<'a> {
         self.scopes.pop();
         if opcode > range.start {
             self.put(&format!("{skip}:\n"), span);
+        }
+        Ok(())
+    }
+
+    /// Puts a value that nothing is known of in the place of what `printf` returns.
+    fn printed(&mut self, predicate: Range<usize>, span: Span, returns: &[usize]) -> Result<(), Failed> {
+        self.fresh += 1;
+        let value = self.numbered("%printed", self.fresh);
+        for at in returns {
+            let (called, declared) = self.resolve(self.word(*at));
+            if !matches!(declared, Some(Declared::Param)) {
+                let message = format!("`{PRINT}` returns a parameter");
+                return Err(self.error("wrong-operand", *at, message, "expected a `.param` variable"));
+            }
+            self.pieces.entry(called.clone()).or_default().push((0, 4));
+            self.put(&format!("ex2.approx.f32 {value}, {};\n", self.fresh), span);
+            for i in predicate.clone() {
+                self.copy(i, i + 1);
+            }
+            self.put(&format!("st.param.b32 [{called}], {value}"), span);
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ mod asynchronous;
 mod atomics;
 mod barriers;
 mod bits;
+mod carry;
 mod clusters;
 mod control;
 mod copies;

@@ -239,7 +239,7 @@ fn shared(m: &Matched) -> bool {
 
 /// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).
 fn is_special(name: &str) -> bool {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 16] = [
         "%laneid",
         "%warpid",
         "%nwarpid",
@@ -254,6 +254,8 @@ fn is_special(name: &str) -> bool {
         "%globaltimer_hi",
         "%is_explicit_cluster",
         "%dynamic_smem_size",
+        "%total_smem_size",
+        "%aggr_smem_size",
     ];
     const STEMS: [&str; 4] = ["%lanemask_", "%cluster_", "%envreg", "%pm"];
     name.contains('.') || NAMES.contains(&name) || STEMS.iter().any(|stem| name.starts_with(stem))

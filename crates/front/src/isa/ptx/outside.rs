@@ -18,7 +18,6 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("performance events", &["pmevent"]),
     ("stack allocation", &["alloca", "stacksave", "stackrestore"]),
     ("floating-point operations", &["testp"]),
-    ("carry", &["addc", "subc", "madc"]),
     (
         "video instructions",
         &[
@@ -72,7 +71,6 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("conditional phases of mbarrier objects", &["layout::v1", "conditional"]),
     ("the upper half of a product", &["hi"]),
     ("saturation", &["sat"]),
-    ("carry", &["cc"]),
     ("multimem addresses", &["multimem"]),
 ];
 

@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
 use super::{
-    arith, asynchronous, atomics, barriers, bits, clusters, control, copies, fences, lanes, matrices, mbarrier,
-    memory, multimem, outside, tensormap, unknown,
+    arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes, matrices,
+    mbarrier, memory, multimem, outside, tensormap, unknown,
 };
 use diag::{MappedText, Sink};
 use program::{Format, Scope, Ty};
@@ -275,7 +275,7 @@ pub(super) const HINT: Group = Group { kind: GroupKind::Cache, words: &[POLICY] 
 
 /// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
 /// their rows. What is no event is worked out before.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 16] = [
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
@@ -291,6 +291,7 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 16] = [
     ("control", false, control::ROWS),
     ("arithmetic and moves", false, arith::ROWS),
     ("bits", false, bits::ROWS),
+    ("carries", false, carry::ROWS),
     ("operations whose values are not worked out", false, unknown::ROWS),
 ];
 

@@ -201,6 +201,11 @@ fn calls_are_the_code_of_what_they_call() {
     let mut code = ".func f0() { mov.u32 r, 1; }\n".to_owned();
     (0..30).for_each(|n| code += &format!(".func f{}() {{ call f{n}; call f{n}; }}\n", n + 1));
     fails(&(code + "call f30;"), "too-many-instructions");
+    // Nothing is said of names in what is not there.
+    let mut code = ".func f0() { mov.u32 r, 1; }\n".to_owned();
+    (0..30).for_each(|n| code += &format!(".func f{}() {{ bra L; call f{n}; call f{n}; L: ret; }}\n", n + 1));
+    let said = lower_with(&(code + "call f30;"), &Env::default()).expect_err("too much");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }
 
 /// Looks for texts in that order.
@@ -1345,7 +1350,33 @@ fn a_failed_assertion_is_a_trap() {
     let program = lower(&format!("{declared}{call}"));
     let code = &program.threads[0].code;
     assert!(code.iter().any(|i| i.op.aborts()));
-    fails("{ .param .b64 m; call.uni vprintf, (m); }", "unknown-function");
+    fails("{ .param .b64 m; call.uni malloc, (m); }", "unknown-function");
+}
+
+/// What is printed orders nothing, and what `printf` returns is not known; but a function of that name is one like any other.
+#[test]
+fn printing_is_no_event() {
+    let call = "{ .param .b64 m; .param .b32 n; st.param.b64 [m], 0; call.uni (n), vprintf, (m, m); ld.param.b32 r, [n]; }";
+    let program = lower(&format!("{call}\nst.u32 [x], r"));
+    let code = &program.threads[0].code;
+    let accesses = code.iter().filter(|i| !matches!(i.op, Op::Assign { .. })).count();
+    let unknown = |i: &program::Instr| match &i.op {
+        Op::Assign { value, .. } => value.any(&|e| matches!(e, Expr::Bin(program::BinOp::Unknown, ..))),
+        _ => false,
+    };
+    assert_eq!((accesses, code.iter().filter(|i| unknown(i)).count()), (1, 1));
+    let own = ".func (.param .b32 o) vprintf(.param .b64 a, .param .b64 b) { st.param.b32 [o], 3; ret; }\n";
+    let program = lower(&format!("{own}{call}\nst.u32 [x], r"));
+    assert!(!program.threads[0].code.iter().any(unknown));
+}
+
+/// A carry that nothing kept is none.
+#[test]
+fn carries_are_kept_before_they_are_read() {
+    lower("add.cc.u32 r, 1, 2; addc.u32 r, 1, 2; st.u32 [x], r");
+    fails("addc.u32 r, 1, 2; add.cc.u32 r, 1, 2", "unknown-register");
+    fails("add.u32 r, 1, 2; subc.u32 r, 1, 2", "unknown-register");
+    fails("add.cc.u16 r, 1, 2", "unknown-qualifier");
 }
 
 #[test]

@@ -66,8 +66,13 @@ pub(super) fn lex(text: &str) -> Vec<Token<TokenKind>> {
         }
         let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'%' | b'.');
         let kind = if word(b) {
+            let number = b.is_ascii_digit() && !text[at..].starts_with("0x");
             while bytes.get(at).is_some_and(|&b| word(b)) {
                 at += 1;
+                // The sign of an exponent.
+                let signed = bytes.get(at).is_some_and(|&b| matches!(b, b'+' | b'-'))
+                    && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+                at += usize::from(number && signed && matches!(bytes[at - 1], b'e' | b'E'));
             }
             match &text[start..at] {
                 "not" => TokenKind::Not,

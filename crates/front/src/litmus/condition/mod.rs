@@ -1,11 +1,12 @@
 //! Propositions over final states: syntax, resolution against a program, printing.
 //!
 //! ```text
-//! prop  := prop '\/' prop | prop '/\' prop | '~' prop | '(' prop ')' | 'true' | 'false' | sum cmp sum
+//! prop  := prop '\/' prop | prop '/\' prop | '~' prop | '(' prop ')' | 'true' | 'false' | sum cmp sum | value cmp number
 //! cmp   := '==' | '=' | '!=' | '<' | '<=' | '>' | '>='
 //! sum   := sum '+' sum | sum '-' sum | sum '*' sum | '-' sum | '(' sum ')' | value
 //! value := thread ':' register | [thread ':'] location ['[' n ']'] | '[' location ['[' n ']'] ']'
 //!        | '&' location ['[' n ']'] | integer
+//! number := ['-'] digits '.' [digits] [exponent] | ['-'] digits exponent
 //! ```
 //! `||`, `&&`, `!` and `not` may be written for `\/`, `/\` and `~`. `/\` binds tighter than `\/`. A thread is its name,
 //! `P1` or `1`; `P0:x` with a location is the copy of `x` that P0 sees. `*` binds tighter than `+` and `-`.
@@ -13,12 +14,14 @@
 //! # Invariants
 //! - Every name is resolved; a proposition never names a register, thread or element that does not exist.
 //! - Nesting is limited to [`MAX_NESTING`], so no later recursion over a proposition can overflow the stack.
+//! - What is compared with a number of floating point, such as `1.5`, is the bits of one, of 32 or 64 bits ([`numbers`]).
 //! - A comparison is carried out in the type of the observable it is about; between observables of different types,
 //!   on the plain values.
 //! - What is computed is computed of the plain values, in 64 bits with a sign, or, where an observable of the comparison has 64 bits
 //!   without one, in those.
 
 mod lex;
+mod numbers;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -192,10 +195,26 @@ impl Parser<'_, '_, '_> {
     fn comparison(&mut self) -> Option<Prop> {
         // Operators count as levels, within one comparison.
         let (depth, start) = (self.tokens.depth(), self.tokens.range().start);
+        if let Some(number) = self.number_of_floating_point() {
+            let number = number?;
+            let op = self.comparison_sign()?;
+            let behind = self.tokens.range().start;
+            let (side, types) = self.sum()?;
+            self.tokens.ascend_to(depth);
+            return self.with_number(
+                numbers::mirrored(op),
+                (side, types),
+                behind..self.tokens.last().range.end,
+                number,
+            );
+        }
         let (a, mut types) = self.sum()?;
         let between = self.tokens.last().range.end;
-        let TokenKind::Cmp(op) = self.tokens.peek() else { return self.fail("a comparison such as `==`") };
-        self.tokens.advance();
+        let op = self.comparison_sign()?;
+        if let Some(number) = self.number_of_floating_point() {
+            self.tokens.ascend_to(depth);
+            return self.with_number(op, (a, types), start..between, number?);
+        }
         let behind = self.tokens.range().start;
         let (b, more) = self.sum()?;
         let computes = [&a, &b].iter().any(|side| matches!(side, Side::Of(..)));
@@ -211,6 +230,55 @@ impl Parser<'_, '_, '_> {
             _ => Ty::WORD,
         };
         Some(Prop::Cmp(op, ty, a, b))
+    }
+
+    fn comparison_sign(&mut self) -> Option<CmpOp> {
+        let TokenKind::Cmp(op) = self.tokens.peek() else { return self.fail("a comparison such as `==`") };
+        self.tokens.advance();
+        Some(op)
+    }
+
+    /// A number with a fraction or an exponent, if one stands here; `Some(None)`: it was reported.
+    fn number_of_floating_point(&mut self) -> Option<Option<f64>> {
+        let minus = usize::from(self.tokens.peek() == TokenKind::Minus);
+        let token = self.tokens.token_at(minus).clone();
+        let digits = &self.text.as_str()[token.range.clone()];
+        if token.kind != TokenKind::Int || digits.starts_with("0x") || !digits.contains(['.', 'e', 'E']) {
+            return None;
+        }
+        let number = digits.parse().ok().filter(|number: &f64| number.is_finite());
+        if number.is_none() {
+            let message = format!("`{digits}` is no number");
+            self.sink.error("bad-number", self.text.span(token.range), message, |d| {
+                d.label("expected one such as `1.5` or `2e-3`")
+            });
+        }
+        (0..=minus).for_each(|_| drop(self.tokens.advance()));
+        Some(number.map(|number| if minus > 0 { -number } else { number }))
+    }
+
+    /// The comparison of what stands at `place` with a number of floating point.
+    fn with_number(&mut self, op: CmpOp, (side, types): Sum, place: Range<usize>, number: f64) -> Option<Prop> {
+        let format = types.first().and_then(|ty| numbers::format(ty.bits));
+        let bits = format.and_then(|format| numbers::nearest(format, number));
+        if let (Side::Atom(Atom::Observable(of)), Some(format), Some(bits)) = (&side, format, bits) {
+            return Some(numbers::compared(op, format, *of, bits));
+        }
+        // Of what is not known, that was reported.
+        let message = match types.first() {
+            Some(ty) if format.is_some() && bits.is_none() => {
+                format!("no number of {} bits is as large as {number:e}", ty.bits)
+            }
+            Some(ty) if matches!(side, Side::Atom(_)) => {
+                format!("which number {} bits are is not known", ty.bits)
+            }
+            _ => "a number of floating point is compared with what is none".to_owned(),
+        };
+        self.sink.error("not-a-number", self.text.span(place), message, |d| {
+            d.label("expected a register or a location of 32 or 64 bits")
+                .help("of 16 bits, write the bits: `0x3e00`")
+        });
+        None
     }
 
     /// A sum of products.
@@ -282,7 +350,15 @@ impl Parser<'_, '_, '_> {
         };
         if value.is_none() {
             let message = format!("`{digits}` is not an integer of at most 64 bits");
-            self.sink.error("bad-number", self.text.span(range), message, |d| d.label("expected an integer"));
+            let is_number = digits.parse::<f64>().is_ok();
+            self.sink.error("bad-number", self.text.span(range), message, |d| {
+                let d = d.label("expected an integer");
+                if is_number {
+                    d.help("a number of floating point is compared with a register or a location alone")
+                } else {
+                    d
+                }
+            });
             return None;
         }
         self.tokens.advance();

@@ -102,6 +102,26 @@ fn sums_are_computed_in_64_bits() {
     assert!(read(&long(MAX_NESTING + 1)).unwrap_err().contains("nests at most"));
 }
 
+/// Numbers of floating point are their bits, in as many as the other side has.
+#[test]
+fn numbers_of_floating_point_are_compared_as_such() {
+    assert_eq!(shown("w == 1.5"), "w == 1069547520");
+    assert_eq!(shown("1.5e0 = P0:r0"), "P0:r0 == 1069547520");
+    assert_eq!(shown("u != -25e-1"), "~(u == -4610560118520545280)");
+    assert_eq!(shown("w == 0.0"), r"w == 0 \/ w == 2147483648");
+    assert_eq!(shown("w >= 1.0"), r"w >= 1065353216 /\ w <= 2139095040");
+    assert_eq!(shown("1.0 > w"), r"w <= 1065353215 \/ w >= 2147483648 /\ w <= 4286578688");
+    // An integer is one, and a number of integers.
+    assert_eq!(shown("w == 1"), "w == 1");
+    let place = |text: &str| read(text).unwrap_err();
+    assert_eq!(place("w + 1 == 1.5"), "c:1:1: error: a number of floating point is compared with what is none\n");
+    assert_eq!(place("1.5 == w + 1"), "c:1:8: error: a number of floating point is compared with what is none\n");
+    assert_eq!(place("w + 1.5 == 1"), "c:1:5: error: `1.5` is not an integer of at most 64 bits\n");
+    assert_eq!(place("w == 1e39"), "c:1:1: error: no number of 32 bits is as large as 1e39\n");
+    assert_eq!(place("w == 1e999"), "c:1:6: error: `1e999` is no number\n");
+    assert_eq!(place("w == 1.5.5"), "c:1:6: error: `1.5.5` is no number\n");
+}
+
 #[test]
 fn errors_name_the_place_and_all_come_at_once() {
     assert_eq!(

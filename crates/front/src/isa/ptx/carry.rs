@@ -1,0 +1,135 @@
+//! Sums and differences of more than one word: a carry from one instruction to the next.
+//!
+//! # Invariants
+//! - The carry is a register that no code can name. Reading it before anything has written it is an error.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Extended-Precision Arithmetic Instructions*: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+
+use super::arith::{assign, op as bin};
+use super::bits::upper;
+use super::lower::{Call, Emit};
+use super::table::{Group, GroupKind, PRED, Role, Row};
+use program::{BinOp, CmpOp, Expr, Op, RegId, Ty};
+
+const OUT: Group = Group { kind: GroupKind::Op, words: &["cc"] };
+const WORDS: Group = Group { kind: GroupKind::Type, words: &["u32", "s32", "u64", "s64"] };
+const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
+const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
+
+/// What the ISA calls the register.
+const CARRY: &str = "CC.CF";
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new("add", "`add.cc.type d, a, b`", "sum; keeps the carry", &[OUT, WORDS], BINARY, |e, c| {
+        extended(e, c, BinOp::Add, false, |_, c| (c.expr(1), c.expr(2)));
+    })
+    .one_of(&["cc"]),
+    Row::new("addc", "`addc{.cc}.type d, a, b`", "sum and the carry", &[OUT, WORDS], BINARY, |e, c| {
+        extended(e, c, BinOp::Add, true, |_, c| (c.expr(1), c.expr(2)));
+    }),
+    Row::new("sub", "`sub.cc.type d, a, b`", "difference; keeps the borrow", &[OUT, WORDS], BINARY, |e, c| {
+        extended(e, c, BinOp::Sub, false, |_, c| (c.expr(1), c.expr(2)));
+    })
+    .one_of(&["cc"]),
+    Row::new("subc", "`subc{.cc}.type d, a, b`", "difference, less the borrow", &[OUT, WORDS], BINARY, |e, c| {
+        extended(e, c, BinOp::Sub, true, |_, c| (c.expr(1), c.expr(2)));
+    }),
+    Row::new(
+        "mad",
+        "`mad.lo.cc.type d, a, b, c`",
+        "product, lower half, plus `c`; keeps the carry",
+        &[OUT, WORDS],
+        TERNARY,
+        |e, c| {
+            extended(e, c, BinOp::Add, false, low);
+        },
+    )
+    .keyed(&["lo"])
+    .one_of(&["cc"]),
+    Row::new(
+        "mad",
+        "`mad.hi.cc.type d, a, b, c`",
+        "product, upper half, plus `c`; keeps the carry",
+        &[OUT, WORDS],
+        TERNARY,
+        |e, c| {
+            extended(e, c, BinOp::Add, false, high);
+        },
+    )
+    .keyed(&["hi"])
+    .one_of(&["cc"]),
+    Row::new(
+        "madc",
+        "`madc.lo{.cc}.type d, a, b, c`",
+        "product, lower half, plus `c` and the carry",
+        &[OUT, WORDS],
+        TERNARY,
+        |e, c| {
+            extended(e, c, BinOp::Add, true, low);
+        },
+    )
+    .keyed(&["lo"]),
+    Row::new(
+        "madc",
+        "`madc.hi{.cc}.type d, a, b, c`",
+        "product, upper half, plus `c` and the carry",
+        &[OUT, WORDS],
+        TERNARY,
+        |e, c| {
+            extended(e, c, BinOp::Add, true, high);
+        },
+    )
+    .keyed(&["hi"]),
+];
+
+fn low(_: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
+    (bin(BinOp::Mul, c.ty, c.expr(1), c.expr(2)), c.expr(3))
+}
+
+fn high(e: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
+    (upper(e, c), c.expr(3))
+}
+
+/// A sum or a difference, of what was kept, too, if the instruction takes it; keeps what is carried if it is told to.
+fn extended(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    operation: BinOp,
+    takes: bool,
+    operands: fn(&mut Emit<'_, '_>, &Call) -> (Expr, Expr),
+) {
+    let known = e.regs.find(CARRY);
+    if takes && known.is_none() {
+        return e.error("unknown-register", c.opcode.clone(), "no carry was kept before", |d| {
+            d.label("expected an instruction with `.cc` before it")
+        });
+    }
+    let unsigned = Ty { signed: false, ..c.ty };
+    let [Some(first), Some(second)] = [("CC.A", c.ty), ("CC.B", c.ty)].map(|(name, ty)| e.temporary(c, name, ty))
+    else {
+        return;
+    };
+    let set = |e: &mut Emit<'_, '_>, dst: RegId, value: Expr| e.push(Op::Assign { dst, value });
+    // What an operand was is needed when the result, which may be the same register, is known.
+    let (a, b) = operands(e, c);
+    let (a, b) = (e.fit(a, c.ty), e.fit(b, c.ty));
+    set(e, first, a);
+    set(e, second, b);
+    let plain = bin(operation, c.ty, Expr::Reg(first), Expr::Reg(second));
+    let carried = Expr::Cast(c.ty, known.map_or(Expr::Const(0), Expr::Reg).into());
+    let result = if takes { bin(operation, c.ty, plain.clone(), carried.clone()) } else { plain.clone() };
+    let less = |a: &Expr, b: &Expr| Expr::Cmp(CmpOp::Lt, unsigned, a.clone().into(), b.clone().into());
+    let (x, y) = (Expr::Reg(first), Expr::Reg(second));
+    let (over, again) = match operation {
+        BinOp::Sub => (less(&x, &y), less(&plain, &carried)),
+        _ => (less(&plain, &x), less(&result, &plain)),
+    };
+    let over = if takes { bin(BinOp::Or, PRED, over, again) } else { over };
+    assign(e, c, result);
+    if c.quals.get(GroupKind::Op).is_some()
+        && let Some(carry) = e.temporary(c, CARRY, PRED)
+    {
+        set(e, carry, over);
+    }
+}
