@@ -39,8 +39,11 @@ impl Rules<'_> {
                         if all > MAX_PHASE_CHOICES {
                             return Err(Reason::TooManyPhases(MAX_PHASE_CHOICES));
                         }
-                        let phases = self.most_phases(to, all)?;
-                        let phases: Vec<Cond> = (0..phases).map(|_| self.pool().fresh_choice()).collect();
+                        let phases = self.most_phases(to)?;
+                        let within = self.within(a, phases);
+                        let choice =
+                            |k| if within.contains(&k) { self.pool().fresh_choice() } else { Cond::FALSE };
+                        let phases: Vec<Cond> = (0..phases).map(choice).collect();
                         let one = self.pool().exactly(1, &phases);
                         constraints.push(self.pool().implies(a.guard, one));
                         chosen.phase[i] = Some(phases);
@@ -66,13 +69,33 @@ impl Rules<'_> {
         Ok(chosen)
     }
 
-    /// How many phases so many arrivals at this barrier can be of: each but the last is full. One for all threads is when one has
-    /// come and the others have ended, and one of arrivals with different counts when two have.
-    fn most_phases(&mut self, to: Use, arrivals: usize) -> Result<usize, Reason> {
+    /// How many phases the arrivals at this barrier can be of: each but the last is full. One for all threads is when one has come
+    /// and the others have ended, so that whatever comes behind it is of that one, too; one of arrivals with different counts when
+    /// two have.
+    fn most_phases(&mut self, to: Use) -> Result<usize, Reason> {
         let counts = self.counts(to)?;
-        let least = counts.iter().map(|count| count.unwrap_or(1)).min().unwrap_or(1);
-        let least = if counts.len() > 1 { least.min(2) } else { least };
-        Ok((arrivals - 1) / least.max(1) + 1)
+        let least = counts.iter().map(|count| count.unwrap_or(2)).min().unwrap_or(1);
+        let least = if counts.len() > 1 { least.min(2) } else { least }.max(1);
+        let mut of_one: FxHashMap<ThreadId, usize> = FxHashMap::default();
+        for (_, a, _) in self.matching_arrivals(to) {
+            *of_one.entry(a.at.thread).or_default() += 1;
+        }
+        let all: usize = of_one.values().sum();
+        let alone = if counts.contains(&None) { of_one.values().copied().max().unwrap_or(0) } else { 1 };
+        Ok((all - alone) / least + alone)
+    }
+
+    /// Of so many phases, those that an arrival can be in: the phases of one thread grow.
+    fn within(&mut self, a: &Arrival, phases: usize) -> std::ops::Range<usize> {
+        let (mut first, mut end) = (0, phases);
+        for (_, b, m) in self.matching_arrivals(a.at) {
+            let also = self.pool().implies(a.guard, b.guard);
+            if b.at.thread == a.at.thread && (m, also) == (Cond::TRUE, Cond::TRUE) {
+                first += usize::from(b.event < a.event);
+                end -= usize::from(b.event > a.event).min(end);
+            }
+        }
+        first..end
     }
 
     /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that arrive are chosen.
