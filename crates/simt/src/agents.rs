@@ -13,6 +13,8 @@
 //! # Sources
 //! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*; *cp.async.mbarrier.arrive*.
 
+use std::collections::BTreeSet;
+
 use super::elements;
 use program::litmus::LitmusTest;
 use program::{Element, Instr, Op, Program, RegId, Tags, Thread, ThreadId};
@@ -144,9 +146,9 @@ fn of_instruction(
     for (i, op) in all.iter().enumerate() {
         let mut needs: Vec<RegId> = Vec::new();
         op.op.operands().iter().for_each(|e| e.registers(&mut |r| needs.push(r)));
-        let feeds = |part: &(usize, Vec<Instr>, bool)| {
-            part.1.iter().filter_map(|o| o.op.defines()).any(|r| needs.contains(&r))
-        };
+        // A register is used again by the copies to another CTA: what was read last counts.
+        let feeds =
+            |need: &RegId| parts.iter().rposition(|p| !p.2 && p.1.iter().any(|o| o.op.defines() == Some(*need)));
         let object = op.op.has("MB");
         let last_is_object = parts.last().is_some_and(|p| p.2);
         if op.element.whole && op.element.at > 0 {
@@ -157,8 +159,7 @@ fn of_instruction(
             return Err(format!("not in this machine: `{}`, an asynchronous operation of this form", op.text));
         } else {
             // What needs several reads is done by the agent of the first, which makes the others, too.
-            let feeding: Vec<usize> =
-                (0..parts.len()).filter(|&p| !object && !parts[p].2 && feeds(&parts[p])).collect();
+            let feeding: BTreeSet<usize> = needs.iter().filter(|_| !object).filter_map(feeds).collect();
             latest = feeding.first().copied().unwrap_or(parts.len());
             if latest == parts.len() {
                 parts.push((i, Vec::new(), object));

@@ -272,8 +272,8 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
     };
     for (code, words) in [
         (
-            "cuda::ptx::clusterlaunchcontrol_try_cancel(&x, &b);".to_owned(),
-            "the instruction `cuda::ptx::clusterlaunchcontrol_try_cancel` is not supported",
+            "cuda::ptx::getctarank(cuda::ptx::space_cluster, &x);".to_owned(),
+            "the instruction `cuda::ptx::getctarank` is not supported",
         ),
         (
             "cuda::ptx::fence_proxy_alias(1);".to_owned(),
