@@ -26,9 +26,11 @@ impl Knob {
         let place = if span.range().is_empty() { Where::After } else { Where::Instead };
         let what = file.text[span.range()].to_owned();
         let here = |instr: &&Instr| instr.span.start <= span.start && span.end <= instr.span.end;
-        let all = || self.spots().map(|spot| instr(&test.program, spot)).chain(test.program.instrs().map(|i| i.2));
+        // Its sites are those of the text as it is changed, which may have more instructions.
+        let first = self.spots().filter_map(|(t, at)| test.program.thread(t).code.get(at));
+        let mut all = first.chain(test.program.instrs().map(|i| i.2));
         let line = file.line_column(span.start as usize).0;
-        let of = all().find(here).filter(|_| place == Where::Instead);
+        let of = all.find(here).filter(|_| place == Where::Instead);
         let (line, text) = match of {
             Some(instr) => (line, instr.text.clone()),
             None if place == Where::After => behind(&file.text, span.start as usize),
