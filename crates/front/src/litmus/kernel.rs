@@ -404,20 +404,23 @@ impl Source {
         for param in &kernel.params {
             for (name, ty) in pieces(param, &kernel.body) {
                 match given.remove(&name) {
-                    Some(mut binding) => match {
+                    Some(mut binding) => {
                         if let Binding::Buffer { made, .. } = &mut binding
                             && made.fields.is_empty()
                         {
                             made.number = accessed_numbers(&param.name, &parts);
                         }
-                        bind(binding, ty, &mut memory, &mut order)
-                    } {
-                        Some(value) => regs.push((name, value)),
-                        None => errors.push(
-                            self.plain("bad-argument", format!("parameter `{name}` is no floating-point number"))
+                        match bind(binding, ty, &mut memory, &mut order) {
+                            Some(value) => regs.push((name, value)),
+                            None => errors.push(
+                                self.plain(
+                                    "bad-argument",
+                                    format!("parameter `{name}` is no floating-point number"),
+                                )
                                 .help(format!("its type is `.{ty}`: write an integer")),
-                        ),
-                    },
+                            ),
+                        }
+                    }
                     None if mentions(&kernel.body, &param.name) => {
                         errors.push(self.unbound(kernel, param, &name, ty));
                     }

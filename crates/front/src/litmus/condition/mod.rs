@@ -253,7 +253,9 @@ impl Parser<'_, '_, '_> {
                 d.label("expected one such as `1.5` or `2e-3`")
             });
         }
-        (0..=minus).for_each(|_| drop(self.tokens.advance()));
+        for _ in 0..=minus {
+            self.tokens.advance();
+        }
         Some(number.map(|number| if minus > 0 { -number } else { number }))
     }
 

@@ -74,6 +74,8 @@ fn ranges(op: CmpOp, format: Format, bits: i64) -> Vec<(i64, i64)> {
 mod tests {
     use super::*;
 
+    type Holds = fn(&f32, &f32) -> bool;
+
     /// Of numbers of every kind, the ranges say what comparisons of the language say.
     #[test]
     fn ranges_are_those_of_the_numbers() {
@@ -82,7 +84,7 @@ mod tests {
         let all = numbers.iter().copied().chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN]);
         let all: Vec<f32> = all.chain(numbers.iter().map(|n| f32::from_bits(n.to_bits() ^ 1))).collect();
         for &b in &numbers {
-            let operations: [(CmpOp, fn(&f32, &f32) -> bool); 5] = [
+            let operations: [(CmpOp, Holds); 5] = [
                 (CmpOp::Eq, f32::eq),
                 (CmpOp::Lt, f32::lt),
                 (CmpOp::Le, f32::le),
