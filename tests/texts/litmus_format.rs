@@ -398,6 +398,30 @@ fn options_and_their_values_are_known() {
 }
 
 #[test]
+fn clusters_start_whole() {
+    let thread = |place: &str| format!("[[thread]]\n{place}\ncode = ''\n");
+    let test = |places: [&str; 2]| format!("name = 't'\ncondition = 'true'\n{}", places.map(thread).concat());
+    let first = "cluster = 0\ncta = 0\nlaunched = true";
+    for (second, errors) in [
+        ("cluster = 0\ncta = 1\nlaunched = true", 0),
+        ("cluster = 1\ncta = 1", 0),
+        ("cluster = 0\ncta = 1", 1),
+        ("cta = 0", 1),
+    ] {
+        for places in [[first, second], [second, first]] {
+            let said = messages("o.toml", test(places).as_bytes());
+            let (ids, label) =
+                ("error[conflicting-keys]: `P1` and `P0` are of one cluster", "for all threads of a cluster");
+            assert_eq!(
+                (said.matches(ids).count(), said.matches(label).count()),
+                (errors, errors),
+                "{places:?}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn readings_are_options_that_choose_one() {
     let expect =
         |text: &str| format!("name = 't'\ncondition = 'true'\n[[thread]]\ncode = ''\n[expect.ptx]\n{text}\n");

@@ -257,7 +257,7 @@ fn a_device_refutes_a_model_that_forbids_what_it_shows() {
 #[ignore = "needs an OpenCL device"]
 fn devices_show_nothing_that_the_model_forbids() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let words = ["run", "litmus/opencl", "--on", "opencl", "--instances", "2e4", "--format", "jsonl", "-q"];
+    let words = ["run", "litmus/opencl", "--on", "opencl", "--instances", "5e3", "--format", "jsonl", "-q"];
     let said = fencepost(root, &words);
     // Some tests are not for one device.
     assert_eq!(said.code, Some(3), "{}", said.err);
@@ -271,5 +271,5 @@ fn devices_show_nothing_that_the_model_forbids() {
             run += 1;
         }
     }
-    assert!(run > 150 && run > 2 * refused, "{run} run, {refused} not");
+    assert!(run > 250, "{run} run, {refused} not");
 }

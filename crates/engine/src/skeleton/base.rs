@@ -224,14 +224,16 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
-/// Accesses to shared memory of another CTA all of whose threads come to their end.
+/// Accesses to shared memory of another CTA that starts and exits in the test, all of whose threads come to their end.
 pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
         return rel;
     }
     for i in 0..sk.len() {
-        let Some(guest) = sk.events[i].thread else { continue };
+        // The CTAs of a cluster start together.
+        let launched = |t: &ThreadId| sk.program.thread(*t).place.launched;
+        let Some(guest) = sk.events[i].thread.filter(launched) else { continue };
         let mut leaves = Cond::FALSE;
         for &c in &domains.cells[i] {
             let Cell { space: Space::Shared, owner: Some(owner), .. } = *sk.memory.cell(c) else { continue };

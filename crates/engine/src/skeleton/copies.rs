@@ -15,6 +15,7 @@
 use super::base::{BaseRel, is_at, location};
 use super::domain::Domains;
 use super::pool::Cond;
+use super::signature::speaks_of_readings;
 use super::{Event, Skeleton};
 use cat::rel::Rel;
 use program::memory::CellId;
@@ -220,7 +221,7 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
 /// Events of one CTA, where an asynchronous operation is of the one to which it writes.
 pub(super) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
-    if sk.program.asynchronous().is_none() {
+    if !speaks_of_readings(&sk.program) {
         return rel;
     }
     let blocks: Vec<Vec<(ThreadId, Cond)>> = (0..sk.len()).map(|i| blocks(sk, domains, i)).collect();

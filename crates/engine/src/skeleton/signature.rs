@@ -343,15 +343,18 @@ pub(super) fn has_launched_clusters(program: &Program) -> bool {
     program.threads.iter().any(|t| t.place.launched && t.place.cluster.is_some())
 }
 
+/// Whether it has what readings speak of.
+pub(super) fn speaks_of_readings(program: &Program) -> bool {
+    program.asynchronous().is_some() || program.has_mbarriers() || program.of_several_cells().is_some()
+}
+
 /// All events, if a reading is chosen and the program has what readings speak of.
 fn reading(chosen: Setting, option: &str, value: &str) -> Row {
     let doc =
         format!("PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none");
-    let needs: Needs = |_, program| {
-        program.asynchronous().is_some() || program.has_mbarriers() || program.of_several_cells().is_some()
-    };
+    let needs: Needs = |_, program| speaks_of_readings(program);
     let build = Build::Set(Box::new(move |sk, _| {
-        let holds = sk.options.has(chosen) && needs("", &sk.program);
+        let holds = sk.options.has(chosen) && speaks_of_readings(&sk.program);
         EventSet::from_fn(sk.len(), |_| holds)
     }));
     let (name, doc): (&str, &str) = (format!("{option}.{value}").leak(), doc.leak());
@@ -556,9 +559,8 @@ fn relations() -> Vec<Row> {
         None "one-memory" = relation(copies::one_memory), if |_, program: &Program| program.asynchronous().is_some() =>
             "PTX: accesses to shared memory of one CTA, or to memory that all share; empty where no operation is asynchronous",
             "both are to memory of one CTA, or of all", "they are to memory of different CTAs";
-        None "at-destination" = relation(copies::at_destination), if |_, program: &Program| program.asynchronous().is_some() =>
-            "PTX: events of one CTA, where an asynchronous operation is of the one whose shared memory it writes; empty where no operation is \
-             asynchronous",
+        None "at-destination" = relation(copies::at_destination), if |_, program: &Program| speaks_of_readings(program) =>
+            "PTX: events of one CTA, where an asynchronous operation is of the one whose shared memory it writes; empty where readings say nothing",
             "both are of one CTA, by where the asynchronous operation writes",
             "they are of different CTAs, by where the asynchronous operation writes";
         None "same-group" = relation(copies::same_group) =>

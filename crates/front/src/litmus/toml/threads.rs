@@ -33,6 +33,17 @@ impl Reader<'_, '_> {
         let first = threads.len();
         self.each_thread(dialect, first, choice, |reader, table, name, place| {
             let regs = reader.regs(table, symbols, choice);
+            // The CTAs of a cluster start together.
+            let apart =
+                |t: &&ThreadDraft| t.place.launched != place.launched && t.place.same(&place, Scope::Cluster);
+            if let Some(other) = threads.iter().find(apart) {
+                let key = table.get("launched").or_else(|| table.get("code")).map_or(Span::default(), span_of);
+                let message =
+                    format!("`{name}` and `{}` are of one cluster or CTA, and one is launched", other.name);
+                reader.sink.error("conflicting-keys", key, message, |d| {
+                    d.label("expected `launched = true` for all threads of a cluster, or for none")
+                });
+            }
             if let Some(code) = reader.string(table, "code", choice) {
                 units.push(Unit::parse(code, reader.sink));
                 threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs, specials: Vec::new() });
