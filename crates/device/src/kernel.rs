@@ -346,7 +346,7 @@ impl Group<'_> {
                     let mate = mate.ok_or_else(|| refuse("a value of nobody"))?;
                     Ok(language.take(Register(t, *dst), self.slot(part, mate)))
                 }
-                Op::Spurious { dst } => language.assign(Register(t, *dst), &Expr::Const(0)),
+                Op::Choice { dst, .. } => language.assign(Register(t, *dst), &Expr::Const(0)),
                 op if op.is_fence() => language.fence(op),
                 op if op.is_access() => {
                     let spaces = self.spaces(op.address().expect("an access has one"), held);

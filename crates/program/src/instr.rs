@@ -133,10 +133,12 @@ pub enum Op<A = Access, M = Mark> {
         /// Which one of the group.
         lane: u8,
     },
-    /// `dst` = 1 if a library function fails here without a reason, else 0: a free choice of the execution.
-    Spurious {
+    /// `dst` = 0 or 1: a free choice of the execution.
+    Choice {
         /// Receives the choice.
         dst: RegId,
+        /// Whether 1 means that a library function fails here without a reason.
+        spurious: bool,
     },
     /// A call of the runtime by a host thread: a point between its accesses.
     Call(host::CallId),

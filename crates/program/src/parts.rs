@@ -50,7 +50,7 @@ macro_rules! operands {
             Op::Assign { value, .. } => all.push(value),
             Op::Give { value, lanes, .. } => all.extend([value, lanes]),
             Op::Branch { cond, .. } => all.push(cond),
-            Op::Take { .. } | Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
+            Op::Take { .. } | Op::Choice { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
         }
         all
     }};
@@ -65,7 +65,7 @@ macro_rules! address {
             Op::Barrier(_)
             | Op::Give { .. }
             | Op::Take { .. }
-            | Op::Spurious { .. }
+            | Op::Choice { .. }
             | Op::Call(_)
             | Op::Enqueue(_)
             | Op::Status { .. }
@@ -82,7 +82,7 @@ macro_rules! defined {
             Op::Load { dst, .. }
             | Op::Assign { dst, .. }
             | Op::Take { dst, .. }
-            | Op::Spurious { dst }
+            | Op::Choice { dst, .. }
             | Op::Status { dst, .. } => Some(dst),
             Op::Rmw { dst, .. } => dst.into(),
             Op::Store { .. }
@@ -107,7 +107,7 @@ macro_rules! halves {
             | Op::Barrier(_)
             | Op::Give { .. }
             | Op::Take { .. }
-            | Op::Spurious { .. }
+            | Op::Choice { .. }
             | Op::Call(_)
             | Op::Enqueue(_)
             | Op::Status { .. }
@@ -238,7 +238,7 @@ impl<A, M> Op<A, M> {
             Op::Barrier(b) => Op::Barrier(b),
             Op::Give { value, among, lanes, converged } => Op::Give { value, among, lanes, converged },
             Op::Take { dst, lane } => Op::Take { dst, lane },
-            Op::Spurious { dst } => Op::Spurious { dst },
+            Op::Choice { dst, spurious } => Op::Choice { dst, spurious },
             Op::Call(call) => Op::Call(call),
             Op::Enqueue(command) => Op::Enqueue(command),
             Op::Status { dst, of } => Op::Status { dst, of },
@@ -271,7 +271,7 @@ macro_rules! tags {
             }
             Op::Give { .. }
             | Op::Take { .. }
-            | Op::Spurious { .. }
+            | Op::Choice { .. }
             | Op::Call(_)
             | Op::Enqueue(_)
             | Op::Status { .. }

@@ -135,7 +135,7 @@ impl Scene<'_> {
                 }
                 // What others bring is not followed.
                 Op::Take { .. } => return Rest::Lost,
-                Op::Spurious { dst } => Some((*dst, 0)),
+                Op::Choice { dst, .. } => Some((*dst, 0)),
                 Op::Assign { dst, value } => {
                     let Some(value) = at(value) else { return Rest::Lost };
                     Some((*dst, value))

@@ -108,7 +108,7 @@ impl Rewriting<'_> {
                 // The last one that is left has to be taken.
                 let last = done[k + 1..].iter().fold(Expr::Const(1), |all, d| both(all, Expr::Reg(*d)));
                 let must = self.put(element, Op::Branch { cond: last, target: 0 });
-                self.put(element, Op::Spurious { dst: choice });
+                self.put(element, Op::Choice { dst: choice, spurious: false });
                 let not = self.put(element, Op::Branch { cond: Expr::Reg(choice), target: 0 });
                 self.aim(must);
                 self.code.push(element.clone());

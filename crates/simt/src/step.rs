@@ -422,7 +422,7 @@ impl<B: Backend> Machine<'_, B> {
                 state.threads[t].regs[dst.0 as usize] = brought.unwrap_or(0);
             }
             Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => unreachable!("carried out above"),
-            Act::Spurious { dst } => {
+            Act::Choice { dst, .. } => {
                 let choice = cx.chooser.choose(2) as i64;
                 state.threads[t].regs[dst.0 as usize] = choice;
             }
@@ -590,7 +590,7 @@ impl<B: Backend> Machine<'_, B> {
                     arrival_commutes(self.code, b) && self.memory.arrival_commutes(&state.memory, t)
                 }
                 // A choice is a step of its own.
-                Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
+                Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Choice { .. } => false,
                 Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => false,
             };
         if !commutes {

@@ -313,7 +313,7 @@ impl Machine<'_> {
                 }
             }
             Op::Give { .. } | Op::Take { .. } => return Err(Stop::Unsupported("values of other lanes")),
-            Op::Spurious { .. } => return Err(Stop::Unsupported("spurious failures")),
+            Op::Choice { .. } => return Err(Stop::Unsupported("spurious failures")),
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return Err(Stop::Unsupported("host programs")),
             Op::Mark { .. } | Op::Assign { .. } | Op::Branch { .. } => unreachable!("settled"),
         }

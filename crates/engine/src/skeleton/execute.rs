@@ -214,7 +214,7 @@ impl Unroller<'_> {
                 state.set(*dst, value, Taint::default());
                 Ok(Effect::NONE)
             }
-            Op::Spurious { dst } => {
+            Op::Choice { dst, .. } => {
                 let choice = self.out.pool.fresh_choice();
                 if self.purpose.is_progress() {
                     self.out.spurious.push((thread, at.clone(), choice));

@@ -5,18 +5,22 @@
 //! - The code keeps every byte but declarations of variables, so that what is wrong with it is told at its line of the module.
 //! - What comes out was read back: a kernel that the checker cannot take is no test.
 
+mod accesses;
+mod binding;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::toml::is_identifier;
+use self::accesses::{Accesses, address, mentions, words};
+use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, bind, of_type, rounded};
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
-use crate::isa::ptx::{Unit, bits_named, files_named, format_named, type_named};
+use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
-use program::{CmpOp, FloatOp, Format, Layout, LocationKind, Number, Rounding, Ty};
+use program::{CmpOp, Layout, LocationKind, Ty};
 
 /// How a kernel is launched.
 #[derive(Clone, Debug, Default)]
@@ -37,227 +41,6 @@ pub struct Launch {
 pub struct Source {
     file: Arc<SourceFile>,
     module: Module,
-}
-
-/// What a parameter is bound to.
-#[derive(Clone, Debug, PartialEq)]
-enum Binding {
-    /// A value.
-    Scalar(i64),
-    /// A value that is no integer.
-    Float(f64),
-    /// A buffer, or an element of one.
-    Buffer { name: String, index: Option<u64>, made: Made },
-}
-
-/// What a buffer is made of; `None`: not said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Made {
-    /// The types of the fields of an element; one, if it is no structure; none: not said.
-    fields: Vec<String>,
-    elements: Option<u64>,
-    /// First values, field by field.
-    init: Option<Vec<First>>,
-    /// Its elements are numbers of floating point.
-    number: Option<Format>,
-}
-
-/// What a field or a register begins with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum First {
-    Bits(i64),
-    /// The address of an element of a buffer or variable.
-    Address(String, u64),
-}
-
-/// Where the fields of a structure lie, as in C: each at a multiple of its size.
-struct Laid {
-    /// The smallest field: structures are arrays of such elements.
-    element: Ty,
-    /// The size of all.
-    bytes: u64,
-    /// By field: where it is, and its size.
-    fields: Vec<(u64, u64)>,
-}
-
-impl Laid {
-    /// Of types by their names; `None`: one of them is no type.
-    fn new(fields: &[String]) -> Option<Laid> {
-        let types: Vec<Ty> = fields.iter().map(|name| type_named(name)).collect::<Option<_>>()?;
-        let element = *types.iter().min_by_key(|ty| ty.bits)?;
-        let largest = types.iter().map(|ty| u64::from(ty.bytes())).max()?;
-        let mut bytes = 0u64;
-        let place = |ty: &Ty| {
-            let size = u64::from(ty.bytes());
-            let at = bytes.next_multiple_of(size);
-            bytes = at + size;
-            (at, size)
-        };
-        let fields = types.iter().map(place).collect();
-        Some(Laid { element, bytes: bytes.next_multiple_of(largest), fields })
-    }
-
-    /// How many elements of the smallest type a structure is.
-    fn cells(&self) -> u64 {
-        self.bytes / u64::from(self.element.bytes())
-    }
-}
-
-/// No buffer has more elements.
-const LONGEST: u64 = 16_384;
-
-/// The word for bytes of which accesses say what they hold; no array has more of them.
-const BYTES: &str = "bytes";
-const MOST_BYTES: u64 = 4 * LONGEST;
-
-/// The form of a binding, for messages.
-const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
-                    `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, `bytes` is for what accesses make of it, and `&buffer[2]` may be a first value of 64 bits";
-
-/// A floating-point type's format, and the integer type of its size; `None`: it is an integer type.
-fn float(ty: &str) -> Option<(Format, &'static str)> {
-    let format = format_named(ty).filter(|_| !ty.ends_with("x2"))?;
-    Some((format, ["u16", "u32", "u64"][usize::from(format.bits / 32)]))
-}
-
-/// The bits of a number, rounded to nearest even.
-fn rounded(to: Format, number: f64) -> i64 {
-    FloatOp::To(Number::Float(to), Rounding::Nearest).apply(Format::DOUBLE, number.to_bits() as i64, 0)
-}
-
-/// A number with a fraction or an exponent, in decimal notation.
-fn fraction(text: &str) -> Option<f64> {
-    let digits = text.trim().trim_start_matches('-');
-    let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["inf", "nan"].contains(&digits);
-    text.trim().parse().ok().filter(|_| plain)
-}
-
-impl Binding {
-    /// Reads what stands behind `NAME=`.
-    fn parse(text: &str) -> Option<Binding> {
-        let text = text.trim();
-        let number = |text: &str| -> Option<i64> {
-            let (minus, digits) = text.trim().strip_prefix('-').map_or((false, text.trim()), |rest| (true, rest));
-            let value = match digits.strip_prefix("0x") {
-                Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-                None => digits.parse::<u64>().ok()?,
-            };
-            Some(if minus { (value as i64).wrapping_neg() } else { value as i64 })
-        };
-        if let Some(value) = number(text) {
-            return Some(Binding::Scalar(value));
-        }
-        if let Some(value) = fraction(text) {
-            return Some(Binding::Float(value));
-        }
-        let (place, init) = text.split_once('=').map_or((text, None), |(place, init)| (place, Some(init)));
-        let typed = place.split_once(':').map_or("", |(_, ty)| ty.split('[').next().unwrap_or(ty).trim());
-        let structure = typed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        let fields: Vec<&str> = match (structure, typed) {
-            (Some(fields), _) => fields.split(',').map(str::trim).collect(),
-            (None, "") => Vec::new(),
-            (None, one) => vec![one],
-        };
-        let value = |(at, text): (usize, &str)| {
-            let typed = if fields.is_empty() { "" } else { fields[at % fields.len()] };
-            let is_wide = typed.is_empty() || type_named(typed).is_some_and(|ty| ty.bits == 64);
-            match (text.trim().strip_prefix('&'), float(typed)) {
-                (Some(place), None) if is_wide => pointed(place).map(|(name, index)| First::Address(name, index)),
-                (Some(_), _) => None,
-                (None, Some((format, _))) => fraction(text).map(|v| First::Bits(rounded(format, v))),
-                (None, None) => number(text).map(First::Bits),
-            }
-        };
-        let init = match init {
-            Some(list) => Some(list.split(',').enumerate().map(value).collect::<Option<Vec<First>>>()?),
-            None => None,
-        };
-        let init_fits = init.as_ref().is_none_or(|list| list.len() as u64 <= LONGEST);
-        let (place, count) = match place.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
-            Some((place, count)) => {
-                let most = if place.trim() == BYTES || typed == BYTES { MOST_BYTES } else { LONGEST };
-                (place, Some(count.trim().parse().ok().filter(|n| *n <= most)?))
-            }
-            None => (place, None),
-        };
-        let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
-        let name = place.split_once(':').map_or(place, |(name, _)| name).trim().to_owned();
-        let number = match fields[..] {
-            [one] => float(one).map(|(format, _)| format),
-            _ => None,
-        };
-        // A floating-point number is its bits.
-        let fields: Vec<String> =
-            fields.into_iter().map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned()).collect();
-        let laid = Laid::new(&fields);
-        let fits = laid.as_ref().is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
-        let started = fields == [BYTES] && init.is_some();
-        if !init_fits || !fits || started || (structure.is_some() && laid.is_none()) || !is_identifier(&name) {
-            return None;
-        }
-        if address && (place.contains(':') || init.is_some()) {
-            return None;
-        }
-        let (index, elements) = if address { (count, None) } else { (None, count) };
-        Some(Binding::Buffer { name, index, made: Made { fields, elements, init, number } })
-    }
-}
-
-/// `buffer` or `buffer[2]`: its name, and which element.
-fn pointed(place: &str) -> Option<(String, u64)> {
-    let (name, index) = match place.trim().strip_suffix(']').and_then(|rest| rest.split_once('[')) {
-        Some((name, index)) => (name, index.trim().parse().ok().filter(|n| *n <= LONGEST)?),
-        None => (place, 0),
-    };
-    let name = name.trim().to_owned();
-    is_identifier(&name).then_some((name, index))
-}
-
-impl First {
-    /// As it is written in a test.
-    fn text(&self, memory: &BTreeMap<String, Made>) -> String {
-        let (name, index) = match self {
-            First::Bits(value) => return value.to_string(),
-            First::Address(name, index) => (name, index),
-        };
-        let cells = memory.get(name).and_then(|made| Laid::new(&made.fields)).map_or(1, |laid| laid.cells());
-        match index.saturating_mul(cells) {
-            0 => quote(&format!("&{name}")),
-            index => quote(&format!("&{name}[{index}]")),
-        }
-    }
-}
-
-impl Made {
-    /// What it begins with, how many elements there are and of which type.
-    fn object(&self, memory: &BTreeMap<String, Made>) -> (Vec<String>, u64, Option<String>) {
-        let init = self.init.as_deref().unwrap_or_default();
-        let points = init.iter().any(|first| matches!(first, First::Address(..)));
-        let fields = if points && self.fields.is_empty() { vec!["u64".to_owned()] } else { self.fields.clone() };
-        let Some(laid) = Laid::new(&fields).filter(|_| fields.len() > 1) else {
-            let values: Vec<String> = init.iter().map(|first| first.text(memory)).collect();
-            let elements = self.elements.unwrap_or(1).max(values.len() as u64);
-            return (values, elements, fields.first().cloned());
-        };
-        let size = u64::from(laid.element.bytes());
-        let structures = self.elements.unwrap_or(1).max(init.len().div_ceil(fields.len()) as u64);
-        let mut values =
-            vec!["0".to_owned(); if init.is_empty() { 0 } else { (structures * laid.cells()) as usize }];
-        for (n, first) in init.iter().enumerate() {
-            let (at, bytes) = laid.fields[n % fields.len()];
-            let at = ((n / fields.len()) as u64 * laid.bytes + at) / size;
-            match first {
-                First::Address(..) => values[at as usize] = first.text(memory),
-                First::Bits(value) => {
-                    for k in 0..bytes / size {
-                        let piece = laid.element.wrap(value >> (8 * size * k));
-                        values[(at + k) as usize] = piece.to_string();
-                    }
-                }
-            }
-        }
-        (values, structures * laid.cells(), Some(laid.element.ptx_name()))
-    }
 }
 
 impl Source {
@@ -401,6 +184,7 @@ impl Source {
         let mut order: Vec<String> = Vec::new();
         let mut regs = Vec::new();
         let parts = self.code(kernel);
+        let accesses = Accesses::new(&parts);
         for param in &kernel.params {
             for (name, ty) in pieces(param, &kernel.body) {
                 match given.remove(&name) {
@@ -408,7 +192,7 @@ impl Source {
                         if let Binding::Buffer { made, .. } = &mut binding
                             && made.fields.is_empty()
                         {
-                            made.number = accessed_numbers(&param.name, &parts);
+                            made.number = accesses.numbers(&param.name);
                         }
                         match bind(binding, ty, &mut memory, &mut order) {
                             Some(value) => regs.push((name, value)),
@@ -450,7 +234,7 @@ impl Source {
                 }
                 None => Made::default(),
             };
-            match declared(variable, made, &inner, &parts) {
+            match declared(variable, made, accesses.of(variable, &inner)) {
                 Ok(text) => {
                     if text.contains("{ bytes = ") {
                         cut.push(variable.name.clone());
@@ -690,50 +474,8 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
     found.into_iter().map(|(at, ty)| (name(at), ty)).collect()
 }
 
-/// What a binding says of a variable or of a buffer that has a name already: `u32[4]=1,2`.
-fn of_type(binding: &Binding) -> Option<Made> {
-    let Binding::Buffer { name, index: None, made } = binding else { return None };
-    let ty = if name == BYTES && made.init.is_none() { Ty::U32 } else { type_named(name)? };
-    let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
-    (made.fields.is_empty() && (ty.bits == 64 || !points))
-        .then(|| Made { fields: vec![name.clone()], ..made.clone() })
-}
-
-/// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`.
-fn bind(
-    binding: Binding,
-    ty: &str,
-    memory: &mut BTreeMap<String, Made>,
-    order: &mut Vec<String>,
-) -> Option<First> {
-    Some(match binding {
-        Binding::Float(value) => First::Bits(rounded(float(ty)?.0, value)),
-        Binding::Scalar(value) => {
-            First::Bits(float(ty).map_or(value, |(format, _)| rounded(format, value as f64)))
-        }
-        Binding::Buffer { name, index, made } => {
-            if !memory.contains_key(&name) {
-                order.push(name.clone());
-            }
-            let known = memory.entry(name.clone()).or_default();
-            if !made.fields.is_empty() {
-                known.fields = made.fields;
-            }
-            known.number = made.number.or(known.number);
-            known.elements = made.elements.or(known.elements);
-            known.init = made.init.or(known.init.take());
-            First::Address(name, index.unwrap_or(0))
-        }
-    })
-}
-
-/// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as.
-fn declared(
-    v: &Variable,
-    made: Made,
-    inner: &[&Variable],
-    code: &[(&str, usize)],
-) -> Result<String, (String, String)> {
+/// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as, `types`.
+fn declared(v: &Variable, made: Made, types: Vec<Ty>) -> Result<String, (String, String)> {
     let help = || {
         format!(
             "say how many bytes it has, or what its elements are: `--arg {0}=bytes[64]`, `--arg {0}=u32[64]`",
@@ -744,7 +486,6 @@ fn declared(
     // Bytes that are no whole number of these elements are not accessed as such.
     let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
     let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
-    let types = accessed(v, inner, code);
     let several =
         types.iter().any(|ty| ty.bits != types[0].bits) && v.ty.bits == 8 && v.init.iter().all(|n| *n == 0);
     let cut = match made.fields.first() {
@@ -818,98 +559,6 @@ fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> Stri
     format!("{{ {} }}", keys.join(", "))
 }
 
-/// The opcodes and the operands of code, line by line.
-fn statements<'a>(code: &[(&'a str, usize)]) -> Vec<(&'a str, &'a str)> {
-    let lines = code.iter().flat_map(|(text, _)| text.split([';', '\n']));
-    lines
-        .filter_map(|line| {
-            let line = line.trim();
-            let line = line.trim_start_matches(|c| c != ' ' && line.starts_with('@')).trim();
-            line.split_once(char::is_whitespace)
-        })
-        .collect()
-}
-
-/// The opcodes of accesses through names, or through registers that something was made of them in.
-fn through<'a>(mut names: HashSet<&'a str>, lines: &[(&'a str, &'a str)]) -> Vec<&'a str> {
-    loop {
-        let before = names.len();
-        for (opcode, operands) in lines {
-            let Some((result, of)) = operands.split_once(',') else { continue };
-            let pure = !operands.contains('[') && !opcode.starts_with("st");
-            if pure && words(of).any(|word| names.contains(word)) {
-                names.extend(words(result));
-            }
-        }
-        if names.len() == before {
-            break;
-        }
-    }
-    let through = |operands: &str| words(address(operands)).any(|word| names.contains(word));
-    lines.iter().filter(|line| through(line.1)).map(|line| line.0).collect()
-}
-
-/// The types with which code accesses a variable: by its name, or through registers. Where there is no such access, as where its
-/// address goes through memory, that of all accesses to its space through registers.
-fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Vec<Ty> {
-    let lines = statements(code);
-    let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
-    let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
-    let found: Vec<Ty> =
-        through(HashSet::from([v.name.as_str()]), &lines).into_iter().filter_map(element).collect();
-    if !found.is_empty() {
-        return found;
-    }
-    let any = lines.iter().filter(|(opcode, operands)| {
-        !named(operands) && !scalar(operands) && opcode.contains(&format!(".{}", v.space))
-    });
-    any.filter_map(|line| element(line.0)).collect()
-}
-
-/// The format of the numbers that a parameter points to, if code accesses them as such alone.
-fn accessed_numbers(param: &str, code: &[(&str, usize)]) -> Option<Format> {
-    let lines = statements(code);
-    let loaded =
-        lines.iter().filter(|(op, operands)| op.starts_with("ld.param") && mentions(address(operands), param));
-    let registers = loaded.filter_map(|(_, operands)| Some(operands.split_once(',')?.0.trim())).collect();
-    let mut formats = through(registers, &lines)
-        .into_iter()
-        .filter(|op| element(op).is_some())
-        .map(|op| float(op.rsplit('.').next()?));
-    let first = formats.next()??.0;
-    formats.all(|other| other.is_some_and(|(format, _)| format == first)).then_some(first)
-}
-
-/// The operand in brackets that an instruction accesses memory through.
-fn address(operands: &str) -> &str {
-    operands.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(address, _)| address)
-}
-
-/// The type of the elements that an instruction accesses, if it says so.
-fn element(opcode: &str) -> Option<Ty> {
-    let mut quals = opcode.split('.');
-    match quals.next()? {
-        "mbarrier" => Some(Ty::U64),
-        // What it has of a row: two elements of 16 bits, or one of each of two rows.
-        "ldmatrix" | "stmatrix" => {
-            Some(Ty { bits: if opcode.contains(".trans") { 16 } else { 32 }, signed: false })
-        }
-        "ld" | "st" | "atom" | "red" => quals.filter_map(bits_named).next_back(),
-        _ => None,
-    }
-}
-
-/// The names and numbers in a text.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$' | '%'))
-        .filter(|word| !word.is_empty())
-}
-
-/// Whether a text has a name as a word of its own.
-fn mentions(text: &str, name: &str) -> bool {
-    words(text).any(|word| word == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -943,7 +592,7 @@ mod tests {
                       st.global.f32 [%rd2], 0f41980000;\nret;\n}\n";
         let told = |module: &str, arg: &str, ask: &str| {
             let source = Source::read("k.ptx", module).expect("well-formed");
-            let (block, args) = (vec![1], vec![format!("0={arg}")]);
+            let (block, args) = (vec![1], format!("0={arg}").split(' ').map(str::to_owned).collect());
             let launch = Launch { block, args, ask: Some(ask.to_owned()), ..Launch::default() };
             let (_, warnings) = source.to_toml(None, &launch).expect("a test");
             warnings.into_iter().filter_map(|d| d.help).collect::<Vec<_>>()
@@ -955,6 +604,9 @@ mod tests {
         for ask in ["out != 19.0", "out > 0.0", "out == 0x41980000", "out == 0"] {
             assert_eq!(told(module, "out", ask), [""; 0], "{ask}");
         }
+        // One of two pointers that a structure brings.
+        let pair = module.replace(".u64 k_0", ".align 8 .b8 k_0[16]").replace(".u64 %rd1", ".v2.u64 {%rd1, %rd2}");
+        assert_eq!(told(&pair, "out 0+8=out", "out != 19"), help);
         // Not so of integers.
         assert_eq!(told(module, "out:u32", "out != 19"), [""; 0]);
         assert_eq!(

@@ -51,7 +51,7 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         }
         Op::Barrier(barrier) => self::barrier(mapping, barrier),
         // PTX's `atom.cas` never fails without a reason.
-        Op::Spurious { dst } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
+        Op::Choice { dst, spurious: true } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
         other => Ok(vec![other.clone()]),
     }
 }

@@ -35,7 +35,7 @@ pub use table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Sema
 use diag::Span;
 use objects::Objects;
 use program::litmus::LitmusTest;
-use program::{Dialect, Expr, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, ThreadId};
+use program::{Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, ThreadId};
 
 /// An operation that PTX has no counterpart of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +139,6 @@ impl Mapping {
             starts.push(out.len());
             let lowered = match atomicity::unmet(program, &instr.op).filter(|_| !instr.op.is_ptx()) {
                 Some(rule) => Err(rule),
-                None if is_choice_of_ptx(code, &instr.op) => Ok(vec![instr.op.clone()]),
                 None if host => lower::op(self, &lower::of_host(&instr.op)),
                 None if instr.op.has("OBJECT") => objects.op(self, t, at, regs),
                 None => lower::op(self, &instr.op),
@@ -159,12 +158,4 @@ impl Mapping {
         }
         if unmapped.is_empty() { Ok(out) } else { Err(unmapped) }
     }
-}
-
-/// Whether a free choice is one of an instruction of PTX. Those of source languages, whether an operation fails without a reason, decide
-/// branches alone.
-fn is_choice_of_ptx(code: &[Instr], op: &Op) -> bool {
-    let Op::Spurious { dst } = op else { return false };
-    let reads = |i: &Instr| i.op.operands().iter().any(|e| e.any(&|e| matches!(e, Expr::Reg(r) if r == dst)));
-    code.iter().any(|i| !matches!(i.op, Op::Branch { .. }) && reads(i))
 }

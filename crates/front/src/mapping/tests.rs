@@ -102,7 +102,7 @@ fn spelled(op: &Op) -> String {
             format!("atom.{order}{}", suffix(read.scope))
         }
         Op::Give { .. } | Op::Take { .. } => "lanes".to_string(),
-        Op::Spurious { .. } => "spurious".to_string(),
+        Op::Choice { .. } => "spurious".to_string(),
         Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
         Op::Status { .. } => "status".to_string(),
         Op::Mark { mark, .. } => format!("fence.{}{}", order(&mark.tags), suffix(mark.scope)),

@@ -290,7 +290,7 @@ impl Look<'_> {
                 Act::Status { of, .. } if code.program.host.as_deref().is_some_and(|h| h.query(*of).orders(h)) => {
                     break;
                 }
-                Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
+                Act::Choice { dst, .. } | Act::Status { dst, .. } => walk.set(*dst, None),
                 Act::Assign { dst, value } => {
                     let value = known(value, &walk.regs);
                     walk.set(*dst, value);

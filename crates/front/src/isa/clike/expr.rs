@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::ast::{Expr, ExprKind};
 use super::lex::{CHARACTER, Tok};
 use super::parse::{ASSIGNMENTS, Failed, Parser};
+use super::ptx_forms::is_typed;
 use super::words::{bare, type_named};
 use diag::MAX_NESTING;
 use program::{BinOp, CmpOp, Ty};
@@ -12,8 +13,6 @@ use program::{BinOp, CmpOp, Ty};
 /// Names of the library with a number for an argument of the template: a constant, a size that says how it is aligned, a function.
 const CONSTANT: &str = "n32_t";
 const NUMBERED: &[&str] = &[CONSTANT, "aligned_size_t", "pipeline_consumer_wait_prior", "wait_prior"];
-/// How functions of `cuda::ptx` begin that give a coordinate of a block, of the type that is said.
-const QUERY: &str = "clusterlaunchcontrol_query_cancel_get_first_ctaid_";
 
 /// A binary operator.
 #[derive(Clone, Copy)]
@@ -278,7 +277,7 @@ impl Parser<'_, '_> {
     /// Whether a query comes next that says the type of what it gives.
     fn is_typed(&self) -> bool {
         let name = self.word().rsplit("::").next().unwrap_or_default();
-        name.starts_with(QUERY) && self.tokens.peek_at(1) == Tok::Punct("<")
+        is_typed(name) && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
     /// `cuda::ptx::clusterlaunchcontrol_query_cancel_get_first_ctaid_x<int>(r)`: a call, converted to the type.

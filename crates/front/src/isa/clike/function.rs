@@ -520,7 +520,7 @@ impl Lowering<'_, '_> {
         let result = self.temporary(Ty::S32);
         let give_up = weak.then(|| {
             let fails = self.temporary(Ty::S32);
-            self.push(Op::Spurious { dst: fails });
+            self.push(Op::Choice { dst: fails, spurious: true });
             let go_on = self.branch(Expr::Cmp(CmpOp::Eq, Ty::S32, Expr::Reg(fails).into(), Expr::Const(0).into()));
             let on_failure = failure.unwrap_or(order.on_failure());
             let access = Access { tags: Tags::of(&["A", on_failure.of_read()]), scope, ty };

@@ -305,7 +305,7 @@ impl Lowering<'_, '_> {
     /// A function that may fail without a reason, and then does nothing; else as `act` says.
     pub(super) fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Expr) -> Value {
         let (fails, result) = (self.temporary(Ty::S32), self.temporary(Ty::S32));
-        self.push(Op::Spurious { dst: fails });
+        self.push(Op::Choice { dst: fails, spurious: true });
         self.push(Op::Assign { dst: result, value: Expr::Const(0) });
         let skip = self.branch(Expr::Reg(fails));
         let value = act(self);

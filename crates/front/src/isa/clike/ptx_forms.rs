@@ -50,7 +50,7 @@ pub(super) enum Gives {
     Nothing,
     Token,
     Truth,
-    /// A number of 32 bits.
+    /// A number of 32 bits, whose type the call names.
     Coordinate,
     /// Nothing, and the threads of its group wait for each other behind it.
     Meeting,
@@ -430,6 +430,12 @@ pub(super) fn plain(name: &str) -> &str {
 fn in_row(name: &str) -> (&str, bool) {
     let word = group_word(name);
     if word == name { (plain(name), false) } else { (word, true) }
+}
+
+/// Whether a function, without its namespaces, is called with the type of what it gives.
+pub(super) fn is_typed(name: &str) -> bool {
+    let typed = |form: &Form| form.gives == Gives::Coordinate && form.name.strip_prefix("ptx::") == Some(name);
+    FORMS.iter().any(typed)
 }
 
 pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {

@@ -61,7 +61,7 @@ fn word(op: &Op) -> String {
         Op::Give { lanes: Expr::Const(lanes), .. } => format!("give.{lanes:x}"),
         Op::Give { .. } => "give".into(),
         Op::Take { lane, .. } => format!("take.{lane}"),
-        Op::Spurious { .. } => "spurious".to_string(),
+        Op::Choice { .. } => "spurious".to_string(),
         Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
         Op::Status { .. } => "status".to_string(),
         Op::Mark { mark, .. } => {

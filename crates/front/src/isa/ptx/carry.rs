@@ -20,26 +20,35 @@ const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
 /// What the ISA calls the register.
 const CARRY: &str = "CC.CF";
 
+const fn row(
+    opcode: &'static str,
+    syntax: &'static str,
+    doc: &'static str,
+    operands: &'static [Role],
+    lower: fn(&mut Emit<'_, '_>, &Call),
+) -> Row {
+    Row::new(opcode, syntax, doc, &[OUT, WORDS], operands, lower)
+}
+
 pub(super) const ROWS: &[Row] = &[
-    Row::new("add", "`add.cc.type d, a, b`", "sum; keeps the carry", &[OUT, WORDS], BINARY, |e, c| {
-        extended(e, c, BinOp::Add, false, |_, c| (c.expr(1), c.expr(2)));
+    row("add", "`add.cc.type d, a, b`", "sum; keeps the carry", BINARY, |e, c| {
+        extended(e, c, BinOp::Add, false, two);
     })
     .one_of(&["cc"]),
-    Row::new("addc", "`addc{.cc}.type d, a, b`", "sum and the carry", &[OUT, WORDS], BINARY, |e, c| {
-        extended(e, c, BinOp::Add, true, |_, c| (c.expr(1), c.expr(2)));
+    row("addc", "`addc{.cc}.type d, a, b`", "sum and the carry", BINARY, |e, c| {
+        extended(e, c, BinOp::Add, true, two);
     }),
-    Row::new("sub", "`sub.cc.type d, a, b`", "difference; keeps the borrow", &[OUT, WORDS], BINARY, |e, c| {
-        extended(e, c, BinOp::Sub, false, |_, c| (c.expr(1), c.expr(2)));
+    row("sub", "`sub.cc.type d, a, b`", "difference; keeps the borrow", BINARY, |e, c| {
+        extended(e, c, BinOp::Sub, false, two);
     })
     .one_of(&["cc"]),
-    Row::new("subc", "`subc{.cc}.type d, a, b`", "difference, less the borrow", &[OUT, WORDS], BINARY, |e, c| {
-        extended(e, c, BinOp::Sub, true, |_, c| (c.expr(1), c.expr(2)));
+    row("subc", "`subc{.cc}.type d, a, b`", "difference, less the borrow", BINARY, |e, c| {
+        extended(e, c, BinOp::Sub, true, two);
     }),
-    Row::new(
+    row(
         "mad",
         "`mad.lo.cc.type d, a, b, c`",
         "product, lower half, plus `c`; keeps the carry",
-        &[OUT, WORDS],
         TERNARY,
         |e, c| {
             extended(e, c, BinOp::Add, false, low);
@@ -47,11 +56,10 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["lo"])
     .one_of(&["cc"]),
-    Row::new(
+    row(
         "mad",
         "`mad.hi.cc.type d, a, b, c`",
         "product, upper half, plus `c`; keeps the carry",
-        &[OUT, WORDS],
         TERNARY,
         |e, c| {
             extended(e, c, BinOp::Add, false, high);
@@ -59,22 +67,20 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["hi"])
     .one_of(&["cc"]),
-    Row::new(
+    row(
         "madc",
         "`madc.lo{.cc}.type d, a, b, c`",
         "product, lower half, plus `c` and the carry",
-        &[OUT, WORDS],
         TERNARY,
         |e, c| {
             extended(e, c, BinOp::Add, true, low);
         },
     )
     .keyed(&["lo"]),
-    Row::new(
+    row(
         "madc",
         "`madc.hi{.cc}.type d, a, b, c`",
         "product, upper half, plus `c` and the carry",
-        &[OUT, WORDS],
         TERNARY,
         |e, c| {
             extended(e, c, BinOp::Add, true, high);
@@ -82,6 +88,10 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["hi"]),
 ];
+
+fn two(_: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
+    (c.expr(1), c.expr(2))
+}
 
 fn low(_: &mut Emit<'_, '_>, c: &Call) -> (Expr, Expr) {
     (bin(BinOp::Mul, c.ty, c.expr(1), c.expr(2)), c.expr(3))

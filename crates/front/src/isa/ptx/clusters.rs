@@ -99,7 +99,7 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
         Some(vec![(c.expr(0), c.expr(1))])
     };
     let (Some(targets), Some(granted)) = (targets, e.temporary(c, "request", Ty::U32)) else { return };
-    e.push(Op::Spurious { dst: granted });
+    e.push(Op::Choice { dst: granted, spurious: false });
     let opaque = op(BinOp::Unknown, ty, Expr::Const(0), Expr::Const(0));
     let code = Expr::Select(Expr::Reg(granted).into(), Expr::Const(GRANTED).into(), Expr::Const(REFUSED).into());
     let mut access = Accesses::weak("ASYNC").target("RLX", ty);

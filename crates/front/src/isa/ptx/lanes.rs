@@ -467,7 +467,7 @@ fn elect(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     };
     e.push(if lanes.possible().len() > 1 {
-        Op::Spurious { dst: would }
+        Op::Choice { dst: would, spurious: false }
     } else {
         Op::Assign { dst: would, value: int(1) }
     });

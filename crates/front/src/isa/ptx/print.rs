@@ -135,7 +135,7 @@ impl Printer<'_> {
             Op::Barrier(barrier) => self.barrier(barrier)?,
             // One of several instructions, which share what lanes take.
             Op::Give { .. } | Op::Take { .. } => return None,
-            Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
+            Op::Choice { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
             Op::Assign { dst, value } => self.assign(*dst, value)?,
             Op::Branch { cond, target } => {
                 let label = labels.get(target)?;

@@ -1,0 +1,103 @@
+//! The types with which code accesses memory, read from its text: compilers print arrays as bytes, and pointers without what they point to.
+
+use std::collections::HashSet;
+
+use super::binding::float;
+use crate::isa::ptx::bits_named;
+use crate::isa::ptx::module::Variable;
+use program::{Format, Ty};
+
+/// The instructions of a kernel and of the functions that it calls: opcodes and operands.
+pub(super) struct Accesses<'a> {
+    lines: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Accesses<'a> {
+    /// Of code in parts, each with the place where it begins.
+    pub(super) fn new(code: &[(&'a str, usize)]) -> Self {
+        let lines = code.iter().flat_map(|(text, _)| text.split([';', '\n'])).filter_map(|line| {
+            let line = line.trim();
+            let line = line.trim_start_matches(|c| c != ' ' && line.starts_with('@')).trim();
+            line.split_once(char::is_whitespace)
+        });
+        Accesses { lines: lines.collect() }
+    }
+
+    /// The opcodes of accesses through names, or through registers that something was made of them in.
+    fn through(&self, mut names: HashSet<&'a str>) -> Vec<&'a str> {
+        loop {
+            let before = names.len();
+            for (opcode, operands) in &self.lines {
+                let Some((result, of)) = operands.split_once(',') else { continue };
+                let pure = !operands.contains('[') && !opcode.starts_with("st");
+                if pure && words(of).any(|word| names.contains(word)) {
+                    names.extend(words(result));
+                }
+            }
+            if names.len() == before {
+                break;
+            }
+        }
+        let through = |operands: &str| words(address(operands)).any(|word| names.contains(word));
+        self.lines.iter().filter(|line| through(line.1)).map(|line| line.0).collect()
+    }
+
+    /// The types of the accesses to a variable: by its name, or through registers. Where there is no such access, as where its address goes
+    /// through memory, those of all accesses to its space through registers. `inner` are the variables of the kernel.
+    pub(super) fn of(&self, v: &'a Variable, inner: &[&Variable]) -> Vec<Ty> {
+        let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
+        let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
+        let found: Vec<Ty> =
+            self.through(HashSet::from([v.name.as_str()])).into_iter().filter_map(element).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let any = self.lines.iter().filter(|(opcode, operands)| {
+            !named(operands) && !scalar(operands) && opcode.contains(&format!(".{}", v.space))
+        });
+        any.filter_map(|line| element(line.0)).collect()
+    }
+
+    /// The format of the numbers that a parameter points to, if code accesses them as such alone.
+    pub(super) fn numbers(&self, param: &str) -> Option<Format> {
+        let loads =
+            |opcode: &str, operands: &str| opcode.starts_with("ld.param") && mentions(address(operands), param);
+        let loaded = self.lines.iter().filter(|(opcode, operands)| loads(opcode, operands));
+        let registers =
+            loaded.flat_map(|(_, operands)| words(operands.split('[').next().unwrap_or_default())).collect();
+        let accesses = self.through(registers).into_iter().filter(|opcode| element(opcode).is_some());
+        let mut formats = accesses.map(|opcode| float(opcode.rsplit('.').next()?));
+        let first = formats.next()??.0;
+        formats.all(|other| other.is_some_and(|(format, _)| format == first)).then_some(first)
+    }
+}
+
+/// The operand in brackets that an instruction accesses memory through.
+pub(super) fn address(operands: &str) -> &str {
+    operands.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(address, _)| address)
+}
+
+/// The type of the elements that an instruction accesses, if it says so.
+fn element(opcode: &str) -> Option<Ty> {
+    let mut quals = opcode.split('.');
+    match quals.next()? {
+        "mbarrier" => Some(Ty::U64),
+        // What it has of a row: two elements of 16 bits, or one of each of two rows.
+        "ldmatrix" | "stmatrix" => {
+            Some(Ty { bits: if opcode.contains(".trans") { 16 } else { 32 }, signed: false })
+        }
+        "ld" | "st" | "atom" | "red" => quals.filter_map(bits_named).next_back(),
+        _ => None,
+    }
+}
+
+/// The names and numbers in a text.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$' | '%'))
+        .filter(|word| !word.is_empty())
+}
+
+/// Whether a text has a name as a word of its own.
+pub(super) fn mentions(text: &str, name: &str) -> bool {
+    words(text).any(|word| word == name)
+}

@@ -1,0 +1,266 @@
+//! What `--arg` says: parameters are values, or buffers of elements or structures with first values.
+
+use std::collections::BTreeMap;
+
+use super::super::toml::is_identifier;
+use super::super::write::quote;
+use crate::isa::ptx::{format_named, type_named};
+use program::{FloatOp, Format, Number, Rounding, Ty};
+
+/// What a parameter is bound to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Binding {
+    /// A value.
+    Scalar(i64),
+    /// A value that is no integer.
+    Float(f64),
+    /// A buffer, or an element of one.
+    Buffer { name: String, index: Option<u64>, made: Made },
+}
+
+/// What a buffer is made of; `None`: not said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Made {
+    /// The types of the fields of an element; one, if it is no structure; none: not said.
+    pub(super) fields: Vec<String>,
+    pub(super) elements: Option<u64>,
+    /// First values, field by field.
+    pub(super) init: Option<Vec<First>>,
+    /// Its elements are numbers of floating point.
+    pub(super) number: Option<Format>,
+}
+
+/// What a field or a register begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    Bits(i64),
+    /// The address of an element of a buffer or variable.
+    Address(String, u64),
+}
+
+/// Where the fields of a structure lie, as in C: each at a multiple of its size.
+struct Laid {
+    /// The smallest field: structures are arrays of such elements.
+    element: Ty,
+    /// The size of all.
+    bytes: u64,
+    /// By field: where it is, and its size.
+    fields: Vec<(u64, u64)>,
+}
+
+impl Laid {
+    /// Of types by their names; `None`: one of them is no type.
+    fn new(fields: &[String]) -> Option<Laid> {
+        let types: Vec<Ty> = fields.iter().map(|name| type_named(name)).collect::<Option<_>>()?;
+        let element = *types.iter().min_by_key(|ty| ty.bits)?;
+        let largest = types.iter().map(|ty| u64::from(ty.bytes())).max()?;
+        let mut bytes = 0u64;
+        let place = |ty: &Ty| {
+            let size = u64::from(ty.bytes());
+            let at = bytes.next_multiple_of(size);
+            bytes = at + size;
+            (at, size)
+        };
+        let fields = types.iter().map(place).collect();
+        Some(Laid { element, bytes: bytes.next_multiple_of(largest), fields })
+    }
+
+    /// How many elements of the smallest type a structure is.
+    fn cells(&self) -> u64 {
+        self.bytes / u64::from(self.element.bytes())
+    }
+}
+
+/// No buffer has more elements.
+const LONGEST: u64 = 16_384;
+
+/// The word for bytes of which accesses say what they hold; no array has more of them.
+pub(super) const BYTES: &str = "bytes";
+pub(super) const MOST_BYTES: u64 = 4 * LONGEST;
+
+/// The form of a binding, for messages.
+pub(super) const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
+                    `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, `bytes` is for what accesses make of it, and `&buffer[2]` may be a first value of 64 bits";
+
+/// A floating-point type's format, and the integer type of its size; `None`: it is an integer type.
+pub(super) fn float(ty: &str) -> Option<(Format, &'static str)> {
+    let format = format_named(ty).filter(|_| !ty.ends_with("x2"))?;
+    Some((format, ["u16", "u32", "u64"][usize::from(format.bits / 32)]))
+}
+
+/// The bits of a number, rounded to nearest even.
+pub(super) fn rounded(to: Format, number: f64) -> i64 {
+    FloatOp::To(Number::Float(to), Rounding::Nearest).apply(Format::DOUBLE, number.to_bits() as i64, 0)
+}
+
+/// A number with a fraction or an exponent, in decimal notation.
+fn fraction(text: &str) -> Option<f64> {
+    let digits = text.trim().trim_start_matches('-');
+    let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["inf", "nan"].contains(&digits);
+    text.trim().parse().ok().filter(|_| plain)
+}
+
+impl Binding {
+    /// Reads what stands behind `NAME=`.
+    pub(super) fn parse(text: &str) -> Option<Binding> {
+        let text = text.trim();
+        let number = |text: &str| -> Option<i64> {
+            let (minus, digits) = text.trim().strip_prefix('-').map_or((false, text.trim()), |rest| (true, rest));
+            let value = match digits.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+                None => digits.parse::<u64>().ok()?,
+            };
+            Some(if minus { (value as i64).wrapping_neg() } else { value as i64 })
+        };
+        if let Some(value) = number(text) {
+            return Some(Binding::Scalar(value));
+        }
+        if let Some(value) = fraction(text) {
+            return Some(Binding::Float(value));
+        }
+        let (place, init) = text.split_once('=').map_or((text, None), |(place, init)| (place, Some(init)));
+        let typed = place.split_once(':').map_or("", |(_, ty)| ty.split('[').next().unwrap_or(ty).trim());
+        let structure = typed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let fields: Vec<&str> = match (structure, typed) {
+            (Some(fields), _) => fields.split(',').map(str::trim).collect(),
+            (None, "") => Vec::new(),
+            (None, one) => vec![one],
+        };
+        let value = |(at, text): (usize, &str)| {
+            let typed = if fields.is_empty() { "" } else { fields[at % fields.len()] };
+            let is_wide = typed.is_empty() || type_named(typed).is_some_and(|ty| ty.bits == 64);
+            match (text.trim().strip_prefix('&'), float(typed)) {
+                (Some(place), None) if is_wide => pointed(place).map(|(name, index)| First::Address(name, index)),
+                (Some(_), _) => None,
+                (None, Some((format, _))) => fraction(text).map(|v| First::Bits(rounded(format, v))),
+                (None, None) => number(text).map(First::Bits),
+            }
+        };
+        let init = match init {
+            Some(list) => Some(list.split(',').enumerate().map(value).collect::<Option<Vec<First>>>()?),
+            None => None,
+        };
+        let init_fits = init.as_ref().is_none_or(|list| list.len() as u64 <= LONGEST);
+        let (place, count) = match place.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+            Some((place, count)) => {
+                let most = if place.trim() == BYTES || typed == BYTES { MOST_BYTES } else { LONGEST };
+                (place, Some(count.trim().parse().ok().filter(|n| *n <= most)?))
+            }
+            None => (place, None),
+        };
+        let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
+        let name = place.split_once(':').map_or(place, |(name, _)| name).trim().to_owned();
+        let number = match fields[..] {
+            [one] => float(one).map(|(format, _)| format),
+            _ => None,
+        };
+        // A floating-point number is its bits.
+        let fields: Vec<String> =
+            fields.into_iter().map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned()).collect();
+        let laid = Laid::new(&fields);
+        let fits = laid.as_ref().is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
+        let started = fields == [BYTES] && init.is_some();
+        if !init_fits || !fits || started || (structure.is_some() && laid.is_none()) || !is_identifier(&name) {
+            return None;
+        }
+        if address && (place.contains(':') || init.is_some()) {
+            return None;
+        }
+        let (index, elements) = if address { (count, None) } else { (None, count) };
+        Some(Binding::Buffer { name, index, made: Made { fields, elements, init, number } })
+    }
+}
+
+/// `buffer` or `buffer[2]`: its name, and which element.
+fn pointed(place: &str) -> Option<(String, u64)> {
+    let (name, index) = match place.trim().strip_suffix(']').and_then(|rest| rest.split_once('[')) {
+        Some((name, index)) => (name, index.trim().parse().ok().filter(|n| *n <= LONGEST)?),
+        None => (place, 0),
+    };
+    let name = name.trim().to_owned();
+    is_identifier(&name).then_some((name, index))
+}
+
+impl First {
+    /// As it is written in a test.
+    pub(super) fn text(&self, memory: &BTreeMap<String, Made>) -> String {
+        let (name, index) = match self {
+            First::Bits(value) => return value.to_string(),
+            First::Address(name, index) => (name, index),
+        };
+        let cells = memory.get(name).and_then(|made| Laid::new(&made.fields)).map_or(1, |laid| laid.cells());
+        match index.saturating_mul(cells) {
+            0 => quote(&format!("&{name}")),
+            index => quote(&format!("&{name}[{index}]")),
+        }
+    }
+}
+
+impl Made {
+    /// What it begins with, how many elements there are and of which type.
+    pub(super) fn object(&self, memory: &BTreeMap<String, Made>) -> (Vec<String>, u64, Option<String>) {
+        let init = self.init.as_deref().unwrap_or_default();
+        let points = init.iter().any(|first| matches!(first, First::Address(..)));
+        let fields = if points && self.fields.is_empty() { vec!["u64".to_owned()] } else { self.fields.clone() };
+        let Some(laid) = Laid::new(&fields).filter(|_| fields.len() > 1) else {
+            let values: Vec<String> = init.iter().map(|first| first.text(memory)).collect();
+            let elements = self.elements.unwrap_or(1).max(values.len() as u64);
+            return (values, elements, fields.first().cloned());
+        };
+        let size = u64::from(laid.element.bytes());
+        let structures = self.elements.unwrap_or(1).max(init.len().div_ceil(fields.len()) as u64);
+        let mut values =
+            vec!["0".to_owned(); if init.is_empty() { 0 } else { (structures * laid.cells()) as usize }];
+        for (n, first) in init.iter().enumerate() {
+            let (at, bytes) = laid.fields[n % fields.len()];
+            let at = ((n / fields.len()) as u64 * laid.bytes + at) / size;
+            match first {
+                First::Address(..) => values[at as usize] = first.text(memory),
+                First::Bits(value) => {
+                    for k in 0..bytes / size {
+                        let piece = laid.element.wrap(value >> (8 * size * k));
+                        values[(at + k) as usize] = piece.to_string();
+                    }
+                }
+            }
+        }
+        (values, structures * laid.cells(), Some(laid.element.ptx_name()))
+    }
+}
+
+/// What a binding says of a variable or of a buffer that has a name already: `u32[4]=1,2`.
+pub(super) fn of_type(binding: &Binding) -> Option<Made> {
+    let Binding::Buffer { name, index: None, made } = binding else { return None };
+    let ty = if name == BYTES && made.init.is_none() { Ty::U32 } else { type_named(name)? };
+    let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
+    (made.fields.is_empty() && (ty.bits == 64 || !points))
+        .then(|| Made { fields: vec![name.clone()], ..made.clone() })
+}
+
+/// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`.
+pub(super) fn bind(
+    binding: Binding,
+    ty: &str,
+    memory: &mut BTreeMap<String, Made>,
+    order: &mut Vec<String>,
+) -> Option<First> {
+    Some(match binding {
+        Binding::Float(value) => First::Bits(rounded(float(ty)?.0, value)),
+        Binding::Scalar(value) => {
+            First::Bits(float(ty).map_or(value, |(format, _)| rounded(format, value as f64)))
+        }
+        Binding::Buffer { name, index, made } => {
+            if !memory.contains_key(&name) {
+                order.push(name.clone());
+            }
+            let known = memory.entry(name.clone()).or_default();
+            if !made.fields.is_empty() {
+                known.fields = made.fields;
+            }
+            known.number = made.number.or(known.number);
+            known.elements = made.elements.or(known.elements);
+            known.init = made.init.or(known.init.take());
+            First::Address(name, index.unwrap_or(0))
+        }
+    })
+}
