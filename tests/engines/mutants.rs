@@ -4,8 +4,8 @@
 //! `redundant`, with the laws from which it is proved ([`super::redundant`]) that the model says the same without it; under
 //! `equivalent`, with another reason why no test can notice; under `open`, those that no test of at most [`LARGEST`] instructions
 //! notices, whatever the reason. The quick form asks the tests that are named, and proves again what is redundant; with
-//! `FENCEPOST_LONG`, all tests of that size are asked about the clauses that nothing is said to notice, and nothing that a test
-//! notices may be proved redundant. `BLESS=1` looks for what is missing in the file, the smallest
+//! `FENCEPOST_LONG`, tests of that size (all of them, or a part, as [`testkit::suite`] says) are asked about the clauses that nothing
+//! is said to notice, and nothing that a test notices may be proved redundant. `BLESS=1` looks for what is missing in the file, the smallest
 //! tests first; together they look for all that nothing is said to notice.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use fencepost::program::mapping::Mapping;
 use fencepost::program::options::Setting;
 use fencepost::skeleton::signature::{fingerprint, signature};
 use fencepost::verdict::{Answer, Reason, Verdict};
-use testkit::suite::{files, in_parallel, is_long};
+use testkit::suite::{files, in_parallel, is_long, step};
 
 use crate::redundant::Prover;
 
@@ -213,7 +213,8 @@ impl Judge<'_> {
         if !is_long() && (!bless || unnoticed && named.is_none()) {
             return as_known(wrong, asked);
         }
-        let mut small = cases.iter().filter(|c| c.size <= LARGEST && c.says != says(&mutant, &c.test));
+        let small = cases.iter().filter(|c| c.size <= LARGEST && c.says != says(&mutant, &c.test));
+        let mut small = small.step_by(if bless { 1 } else { step() });
         let found = small.find(|case| {
             asked += 1;
             fails(case, &mutant)

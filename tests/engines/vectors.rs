@@ -110,19 +110,17 @@ fn engines_and_machine_agree_on_mixed_sizes() {
 }
 
 fn agree(sizes: bool) {
-    let (count, first) = (programs(200), number("FENCEPOST_SEED", 1));
+    // Those of several sizes take ten times as long.
+    let (count, first) = (programs(if sizes { 50 } else { 200 }), number("FENCEPOST_SEED", 1));
     let (mut compared, mut run, mut held, mut all) = (0, 0, 0, 0);
     for seed in first..first + count {
         let text = generate(seed, sizes);
         let test = &parse("generated.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
         let ptx = allowed(test, "ptx", Engine::Enumerate);
-        if let (Some(ptx), Some(other)) = (&ptx, allowed(test, "ptx", Engine::Auto)) {
-            assert_eq!(*ptx, other, "{text}");
-            compared += 1;
-        }
         for &engine in Engine::ALONE.iter().filter(|&&engine| engine != Engine::Enumerate) {
             if let (Some(ptx), Some(other)) = (&ptx, allowed(test, "ptx", engine)) {
                 assert_eq!(*ptx, other, "{text}");
+                compared += u64::from(engine == Engine::Sat);
             }
         }
         if let (Some(model), Some(machine)) = (allowed(test, "sc", Engine::Auto), shown(test, MachineMemory::Sc)) {

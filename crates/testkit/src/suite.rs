@@ -1,7 +1,7 @@
 //! Tests in folders, and how much is tested.
 //!
 //! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as in
-//! CI, it takes every random program and half of the files, and with `FENCEPOST_LONG=all` everything. The test of the corpus leaves
+//! CI, it takes half of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. The test of the corpus leaves
 //! nothing out either way.
 
 use std::panic::resume_unwind;
@@ -45,19 +45,23 @@ pub fn is_long() -> bool {
     std::env::var_os("FENCEPOST_LONG").is_some()
 }
 
-/// All of a list, or one in so many.
+/// All of a list, or one in [`step`].
 pub fn sample<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    let step = match std::env::var_os("FENCEPOST_LONG") {
+    all.into_iter().step_by(step())
+}
+
+/// Of so many one is tested, where a part of all is.
+pub fn step() -> usize {
+    match std::env::var_os("FENCEPOST_LONG") {
         None => QUICK,
         Some(word) if word == "all" => 1,
         Some(_) => LONG,
-    };
-    all.into_iter().step_by(step)
+    }
 }
 
-/// How many random programs: so many in a long run, or what `FENCEPOST_PROGRAMS` says.
-pub fn programs(long: u64) -> u64 {
-    number("FENCEPOST_PROGRAMS", if is_long() { long } else { long.div_ceil(QUICK as u64) })
+/// How many random programs, where so many are all: or what `FENCEPOST_PROGRAMS` says.
+pub fn programs(all: u64) -> u64 {
+    number("FENCEPOST_PROGRAMS", all.div_ceil(step() as u64))
 }
 
 /// A number from the environment.

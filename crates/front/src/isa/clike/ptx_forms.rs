@@ -432,10 +432,11 @@ fn in_row(name: &str) -> (&str, bool) {
     if word == name { (plain(name), false) } else { (word, true) }
 }
 
-/// Whether a function, without its namespaces, is called with the type of what it gives.
+/// Whether a function, without its namespaces, is called with the type of what it gives, as others are but for the coordinate.
 pub(super) fn is_typed(name: &str) -> bool {
-    let typed = |form: &Form| form.gives == Gives::Coordinate && form.name.strip_prefix("ptx::") == Some(name);
-    FORMS.iter().any(typed)
+    let of_all = |name: &str| name.rsplit_once('_').map(|(of_all, _)| of_all.to_owned());
+    let name = of_all(&format!("ptx::{name}"));
+    FORMS.iter().any(|form| form.gives == Gives::Coordinate && of_all(form.name) == name)
 }
 
 pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {
