@@ -1,7 +1,7 @@
 //! Tests in folders, and how much is tested.
 //!
-//! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as in
-//! CI, it takes half of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. The test of the corpus leaves
+//! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as CI does
+//! of the engines, it takes half of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. The test of the corpus leaves
 //! nothing out either way.
 
 use std::panic::resume_unwind;
