@@ -6,7 +6,9 @@
 //! sides of a branch begin with depends on the branch no more than a store after the join would.
 //!
 //! What comes behind a wait at a barrier depends, where the thread came to it, on the reads that decide whether it passes, in whatever thread they are: a thread that waits
-//! for another one to end cannot supply the value for which that one waits.
+//! for another one to end cannot supply the value for which that one waits. Where another thread has ended, or else arrives, the wait passes
+//! either way; if it has ended, what comes behind depends on the reads for which it did: these are over, and cannot return what is
+//! written only now.
 //!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, No-Thin-Air: dependencies as a matter of what a value depends on, not of syntax.
@@ -57,6 +59,11 @@ impl<'a> Dependencies<'a> {
     /// Whether what was computed means nothing, since the pool gave up.
     pub(super) fn given_up(&self) -> Result<(), Reason> {
         self.pool.given_up()
+    }
+
+    /// When both conditions hold.
+    pub(super) fn both(&mut self, a: Cond, b: Cond) -> Cond {
+        self.pool.and(a, b)
     }
 
     /// The reads in a term, each with the condition under which the value depends on it.

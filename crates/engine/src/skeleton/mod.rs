@@ -168,11 +168,15 @@ impl Skeleton {
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
         sk.constraints.retain(|&c| c != Cond::TRUE);
-        sk.value_dependencies(&barriers.decided)?;
+        sk.value_dependencies(&barriers.decided, &barriers.absent)?;
         Ok(sk)
     }
 
-    fn value_dependencies(&mut self, decided: &rustc_hash::FxHashMap<u32, deps::Decided>) -> Result<(), Reason> {
+    fn value_dependencies(
+        &mut self,
+        decided: &rustc_hash::FxHashMap<u32, deps::Decided>,
+        absent: &[(EventId, Cond)],
+    ) -> Result<(), Reason> {
         let mut deps = deps::Dependencies::new(&mut self.pool, decided);
         let (mut addr, mut data, mut ctrl) = (Vec::new(), Vec::new(), Vec::new());
         for (i, event) in self.events.iter().enumerate() {
@@ -187,6 +191,14 @@ impl Skeleton {
                 data.extend(deps.of_term(v).into_iter().map(|(r, c)| (r, id, c)));
             }
             ctrl.extend(deps.control(&self.events, id).into_iter().map(|(r, c)| (r, id, c)));
+            deps.given_up()?;
+        }
+        for &(wait, ended) in absent {
+            for (r, when) in deps.of_cond(ended) {
+                let both = deps.both(ended, when);
+                let behind = (wait.index()..self.events.len()).filter(|&e| self.order.has(wait.index(), e));
+                ctrl.extend(behind.filter(|_| both != Cond::FALSE).map(|e| (r, EventId::new(e), both)));
+            }
             deps.given_up()?;
         }
         self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();

@@ -117,7 +117,9 @@ impl Rules<'_> {
     /// The events that come before a wait because their thread has to end before it passes.
     pub(super) fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), Reason> {
         let mine = self.waits_for(w, chosen);
-        for (id, cond) in self.ended_before(w.at, (w.event, w.reached), &mine, chosen)? {
+        let (ended, absent) = self.ended_before(w.at, (w.event, w.reached), &mine, chosen)?;
+        result.absent.extend(absent.into_iter().map(|cond| (w.event, cond)));
+        for (id, cond) in ended {
             let edges = if w.to_arrive() { &mut result.next } else { &mut result.exits };
             edges.push((id, w.event, cond));
             result.order.push((id, w.event, cond));
@@ -136,7 +138,7 @@ impl Rules<'_> {
         // Where nothing is chosen, its thread took part in the phase before, and waited.
         if chosen.phase[i].is_some() {
             let mine = self.phases_of(i, a, chosen);
-            for (id, cond) in self.ended_before(a.at, (a.event, a.guard), &mine[1..], chosen)? {
+            for (id, cond) in self.ended_before(a.at, (a.event, a.guard), &mine[1..], chosen)?.0 {
                 result.order.push((id, a.event, cond));
             }
         }
@@ -144,17 +146,17 @@ impl Rules<'_> {
     }
 
     /// The events of threads of the group that do not arrive in the phase that has to be over before `event`, if the barrier
-    /// waits for all that have not ended.
+    /// waits for all that have not ended; and when each such thread does not arrive.
     fn ended_before(
         &mut self,
         to: Use,
         (event, reached): (EventId, Cond),
         over: &[Cond],
         chosen: &Chosen,
-    ) -> Result<Vec<(EventId, Cond)>, Reason> {
-        let mut ended = Vec::new();
+    ) -> Result<(Vec<(EventId, Cond)>, Vec<Cond>), Reason> {
+        let (mut ended, mut threads) = (Vec::new(), Vec::new());
         if !matches!(to.naming, Naming::Counted { .. }) || !self.counts(to)?.contains(&None) {
-            return Ok(ended);
+            return Ok((ended, threads));
         }
         // Each phase that can be that one: who is in it, when it is over and for all.
         let mut all = Vec::new();
@@ -181,6 +183,7 @@ impl Rules<'_> {
             if absent == Cond::FALSE {
                 continue;
             }
+            threads.push(self.pool().restrict(absent, reached));
             for i in 0..self.out.events.len() {
                 let (id, thread, guard) = (EventId::new(i), self.out.events[i].thread, self.out.events[i].guard);
                 if thread != Some(t) || id == event {
@@ -193,7 +196,7 @@ impl Rules<'_> {
                 }
             }
         }
-        Ok(ended)
+        Ok((ended, threads))
     }
 
     /// When arrival `i` is ordered before the wait, given that both execute.
