@@ -108,8 +108,10 @@ fn tests() -> Vec<LitmusTest> {
                 op => op.barrier().is_some_and(|b| b.lanes.is_some()),
             });
             // How far the memory of another CTA is away is a number in the code: copies lie in the order of threads.
-            let peers =
-                test.program.instrs().any(|(_, _, i)| ["mapa", "multicast"].iter().any(|w| i.text.contains(w)));
+            let peers = test
+                .program
+                .instrs()
+                .any(|(_, _, i)| ["mapa", "map_shared_rank", "multicast"].iter().any(|w| i.text.contains(w)));
             let plain = test.program.dialect != Dialect::Vulkan && test.program.host.is_none() && !lanes && !peers;
             if size <= SMALL && plain {
                 by_dialect.entry(test.program.dialect).or_default().push(test);
