@@ -8,6 +8,9 @@ use cat::rel::EventId;
 use program::ThreadId;
 use verdict::Reason;
 
+/// Events of threads that do not arrive, each with its condition; and when each such thread does not.
+type Ended = (Vec<(EventId, Cond)>, Vec<Cond>);
+
 impl Rules<'_> {
     /// When a wait passes, whatever is chosen.
     pub(super) fn passes(&mut self, w: &Wait) -> Result<Cond, Reason> {
@@ -153,7 +156,7 @@ impl Rules<'_> {
         (event, reached): (EventId, Cond),
         over: &[Cond],
         chosen: &Chosen,
-    ) -> Result<(Vec<(EventId, Cond)>, Vec<Cond>), Reason> {
+    ) -> Result<Ended, Reason> {
         let (mut ended, mut threads) = (Vec::new(), Vec::new());
         if !matches!(to.naming, Naming::Counted { .. }) || !self.counts(to)?.contains(&None) {
             return Ok((ended, threads));
