@@ -11,7 +11,7 @@
 //! - Under `tearing = none`, who takes one cell of a write takes no cell of what it overwrites.
 //!
 //! # Sources
-//! - `of-siblings`, `release-acquire-whole`, Whole-Coherence, SC-per-Location, Mixed-Atomicity, Whole-Reads and Whole-Sources in `models/ptx.cat`; PTX ISA, Memory
+//! - `whole`, `release-acquire`, Whole-Coherence, SC-per-Location, Mixed-Atomicity, Whole-Reads and Whole-Sources in `models/ptx.cat`; PTX ISA, Memory
 //!   Consistency Model, *Limitations on Mixed-size Data-races*.
 
 use std::collections::BTreeMap;
