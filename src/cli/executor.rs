@@ -20,7 +20,7 @@ use operational::{self, Faults, Held, Judged};
 use program::litmus::LitmusTest;
 use recording::Recording;
 use report::{Observations, RunExpected, Subject};
-use simt::schedule::{Observation, Recorded, Stop};
+use simt::schedule::{Observation, Recorded};
 use simt::{self, Launch, MachineMemory, Options, Schedule, Scheduling};
 
 /// What the options ask for.
@@ -217,8 +217,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
             replayed = Some(held.replayed);
         }
         // A program too large for the model is too large for this, too; of what no machine launches, no run can differ.
-        let refused = |s: &Stop| s.how == simt::schedule::How::Launch;
-        let asked = plan.options.memory.knows_races() && !held.too_large && !observation.stops.iter().any(refused);
+        let asked = plan.options.memory.knows_races() && !held.too_large && observation.launches();
         let faults = asked.then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
         Ok::<_, String>((observation, held, faults, replayed))
     });

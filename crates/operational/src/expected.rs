@@ -11,7 +11,7 @@ use super::{hazards, holds, name};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, RunExpectation};
 use simt::record::{Hazard, HazardKind};
-use simt::schedule::{How, Observation};
+use simt::schedule::Observation;
 use simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
 
 /// At most so many steps of a run, unless the test says how many.
@@ -123,7 +123,7 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
             unmet.lacking.push(why);
         }
         // Nothing is said of a launch that fails: then it must not.
-        None if seen.stops.iter().any(|s| s.how == How::Launch) => unmet.against.extend(stops.iter().cloned()),
+        None if !seen.launches() => unmet.against.extend(stops.iter().cloned()),
         _ => {}
     }
     // Where the memory finds races itself, why they are may not be known.

@@ -184,6 +184,11 @@ impl Observation {
         seeing.into()
     }
 
+    /// Whether a machine launches it at all.
+    pub fn launches(&self) -> bool {
+        !self.stops.iter().any(|s| s.how == How::Launch)
+    }
+
     /// Why it is not all that was asked for, if a limit of time, steps, states or history is the reason and not what
     /// a run did.
     pub fn limit(&self) -> Option<&str> {
