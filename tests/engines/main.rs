@@ -19,6 +19,7 @@ mod mutants;
 mod needed;
 mod orders;
 mod outcomes;
+mod phases;
 mod polls;
 mod redundant;
 mod sequential;

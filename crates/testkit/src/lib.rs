@@ -10,6 +10,7 @@
 //! | `made` | what was made: read, and made smaller |
 //! | `rewrite` | changes that must mean nothing, or must only forbid |
 //! | `interleave`, `lasso` | oracles: final states and endless behaviour of threads that take turns on one memory |
+//! | `phases` | random kernels of one block with barriers and exits, and an oracle for them: vector clocks |
 //! | `bytewise` | an oracle for accesses of several sizes in PTX, and programs for it |
 //! | `sides` | the executor's memories of languages beside their models |
 //! | `suite`, `lines` | tests in folders, how much is tested; lines of reports |
@@ -26,6 +27,7 @@ pub mod lasso;
 pub mod lines;
 pub mod made;
 pub mod mbarriers;
+pub mod phases;
 pub mod rewrite;
 pub mod rings;
 pub mod sequential;

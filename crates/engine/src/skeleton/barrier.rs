@@ -45,8 +45,8 @@ pub(super) struct BarrierEdges {
     pub(super) sync: Edges,
     /// Event of a thread to a wait that passes because that thread has ended: the base relation `exitbar`.
     pub(super) exits: Edges,
-    /// A wait, and when it passes because some thread has ended and has not arrived.
-    pub(super) absent: Vec<(EventId, Cond)>,
+    /// A wait, when its thread comes to it, and when it passes then because some thread has ended and has not arrived.
+    pub(super) absent: Vec<(EventId, Cond, Cond)>,
     /// Event of a phase to an arrival of the next one that waited until it was over: the base relation `nextbar`.
     pub(super) next: Edges,
     /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next; where phases are

@@ -61,9 +61,9 @@ impl<'a> Dependencies<'a> {
         self.pool.given_up()
     }
 
-    /// When both conditions hold.
-    pub(super) fn both(&mut self, a: Cond, b: Cond) -> Cond {
-        self.pool.and(a, b)
+    /// When all conditions hold.
+    pub(super) fn all(&mut self, conds: [Cond; 3]) -> Cond {
+        conds.into_iter().fold(Cond::TRUE, |all, cond| self.pool.and(all, cond))
     }
 
     /// The reads in a term, each with the condition under which the value depends on it.

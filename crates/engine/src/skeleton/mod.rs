@@ -175,7 +175,7 @@ impl Skeleton {
     fn value_dependencies(
         &mut self,
         decided: &rustc_hash::FxHashMap<u32, deps::Decided>,
-        absent: &[(EventId, Cond)],
+        absent: &[(EventId, Cond, Cond)],
     ) -> Result<(), Reason> {
         let mut deps = deps::Dependencies::new(&mut self.pool, decided);
         let (mut addr, mut data, mut ctrl) = (Vec::new(), Vec::new(), Vec::new());
@@ -193,11 +193,11 @@ impl Skeleton {
             ctrl.extend(deps.control(&self.events, id).into_iter().map(|(r, c)| (r, id, c)));
             deps.given_up()?;
         }
-        for &(wait, ended) in absent {
+        for &(wait, reached, ended) in absent {
             for (r, when) in deps.of_cond(ended) {
-                let both = deps.both(ended, when);
+                let when = deps.all([reached, ended, when]);
                 let behind = (wait.index()..self.events.len()).filter(|&e| self.order.has(wait.index(), e));
-                ctrl.extend(behind.filter(|_| both != Cond::FALSE).map(|e| (r, EventId::new(e), both)));
+                ctrl.extend(behind.filter(|_| when != Cond::FALSE).map(|e| (r, EventId::new(e), when)));
             }
             deps.given_up()?;
         }

@@ -121,7 +121,7 @@ impl Rules<'_> {
     pub(super) fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), Reason> {
         let mine = self.waits_for(w, chosen);
         let (ended, absent) = self.ended_before(w.at, (w.event, w.reached), &mine, chosen)?;
-        result.absent.extend(absent.into_iter().map(|cond| (w.event, cond)));
+        result.absent.extend(absent.into_iter().map(|cond| (w.event, w.reached, cond)));
         for (id, cond) in ended {
             let edges = if w.to_arrive() { &mut result.next } else { &mut result.exits };
             edges.push((id, w.event, cond));
