@@ -10,7 +10,7 @@ use crate::skeleton::base::Base;
 use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::circuit::Agreed;
 use cat::algebra::implied::{Said, implied, rests_on_free};
-use cat::algebra::{Leaves, Value, Values, empty, interpret, needed_unless};
+use cat::algebra::{Computed, Leaves, Value, Values, empty, interpret, needed_unless};
 use cat::model::ir::{Axiom, FreeId, FreeRel, Kind, Model, NodeId, NodeOp, Shape};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
@@ -205,6 +205,24 @@ impl TaskBounds {
         }
         rests_on.extend(agreed.iter().map(|&(i, _)| i));
         Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, agreed, rests_on, from_reads })
+    }
+
+    /// Whether they hold in all executions in which certain axioms do.
+    pub(crate) fn serve(&self, axioms: &[bool]) -> bool {
+        self.rests_on.iter().all(|&i| axioms[i])
+    }
+
+    /// How many pairs are open of the relations that axioms rest on.
+    pub(crate) fn open(&self, task: &Task<'_>) -> usize {
+        let model = task.model;
+        let axioms = model.axioms.iter().map(|axiom| axiom.node);
+        let wanted = needed_unless(model, axioms, |id| task.absent[id.index()]);
+        let wanted = self.values.iter().zip(&wanted).filter(|(_, wanted)| **wanted);
+        let pairs = |value: &Computed<Bounds>| match value.as_deref() {
+            Some(Value::Rel(bound)) => bound.may.len() - bound.must.len(),
+            _ => 0,
+        };
+        wanted.map(|(value, _)| pairs(value)).sum()
     }
 
     /// The node of from-reads, if the model has one.

@@ -25,6 +25,9 @@ use verdict::{Reason, State};
 /// tries first. Both figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
 const SMALL: usize = 8_000;
 
+/// With so few events circuits are small, whatever is open.
+const FEW: usize = 24;
+
 /// How long it tries, unless it turns out sooner that it will not be enough; each state that it finds spares a call of the
 /// solver.
 const PATIENCE: Patience = Patience { steps: 100, probe: 32, more_by_state: 20 };
@@ -44,9 +47,11 @@ pub struct Prepared<'a> {
     /// What is asked about.
     pub task: Rc<Task<'a>>,
     enumerate: Enumerate<'a>,
-    /// Circuits: one for executions in which all axioms hold, and, once it is needed, one for others.
+    /// What is known before anything is chosen: of executions in which all axioms hold, and, once it is needed, of others.
+    starts: Vec<Rc<TaskBounds>>,
+    /// Circuits, one for each of these.
     symbolic: Vec<Symbolic<'a>>,
-    /// Whether the circuit was found to be large.
+    /// Whether the circuit is expected to be large, or was found to be.
     large: bool,
     /// Whether the enumerating engine tried, and gave up.
     in_vain: bool,
@@ -96,7 +101,15 @@ impl<'a> Prepared<'a> {
 
     fn with(task: Task<'a>, (large, in_vain): (bool, bool), seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
         let task = Rc::new(task);
-        Prepared { enumerate: Enumerate::new(&task), symbolic: Vec::new(), large, in_vain, seen, task }
+        Prepared {
+            enumerate: Enumerate::new(&task),
+            starts: Vec::new(),
+            symbolic: Vec::new(),
+            large,
+            in_vain,
+            seen,
+            task,
+        }
     }
 
     /// An execution that was found before, if the plain evaluator says of one that it is what a query describes: it judges what
@@ -120,6 +133,7 @@ impl<'a> Prepared<'a> {
                     return (Said::Yes(Box::new(known)), engine.name());
                 }
                 self.by_size(
+                    (query, deadline),
                     |prepared, size| prepared.find(Engine::Sat, size, query, deadline),
                     |engine, patience| engine.find_within(query, deadline, patience),
                 )
@@ -138,11 +152,16 @@ impl<'a> Prepared<'a> {
     /// through.
     fn by_size<T: Gap>(
         &mut self,
+        (query, deadline): (&Query<'_>, Deadline),
         solve: impl Fn(&mut Self, usize) -> T,
         walk: impl Fn(&Enumerate<'a>, Option<Patience>) -> Option<T>,
     ) -> (T, Engine) {
         let whole =
             |engine: &Enumerate<'a>| (walk(engine, None).expect("patience without end"), Engine::Enumerate);
+        if !self.large && self.symbolic.is_empty() && self.task.sk.len() > FEW {
+            let start = self.start(&query.axioms, deadline);
+            self.large = start.is_ok_and(|start| Symbolic::expected(&self.task, &start) > SMALL);
+        }
         if !self.large {
             let said = solve(self, SMALL);
             match said.gap() {
@@ -224,6 +243,7 @@ impl<'a> Prepared<'a> {
                 return (states, halt, engine.name());
             }
             Engine::Auto => self.by_size(
+                (query, deadline),
                 |prepared, size| prepared.states(Engine::Sat, size, query, deadline),
                 |engine, patience| engine.states_within(query, deadline, patience),
             ),
@@ -307,24 +327,30 @@ impl<'a> Prepared<'a> {
         asked.unwrap_or_else(T::of)
     }
 
+    /// What is known of executions in which certain axioms hold, worked out when first needed.
+    fn start(&mut self, axioms: &[bool], deadline: Deadline) -> Result<Rc<TaskBounds>, Reason> {
+        if let Some(start) = self.starts.iter().find(|start| start.serve(axioms)) {
+            return Ok(start.clone());
+        }
+        let all = axioms.iter().all(|&on| on);
+        let rested = if all { axioms.to_vec() } else { vec![false; axioms.len()] };
+        let start = Rc::new(TaskBounds::new(&self.task, &rested, deadline.0).ok_or(Reason::Time)?);
+        self.starts.push(start.clone());
+        Ok(start)
+    }
+
     /// The circuit for executions in which certain axioms hold, of at most that size unless a larger one is there; it is
     /// made when first needed.
     fn symbolic(&mut self, axioms: &[bool], size: usize, deadline: Deadline) -> Result<&mut Symbolic<'a>, Reason> {
-        // An encoding that ran out of time is of no use to the next question, which has its own.
-        self.symbolic.retain(|circuit| !circuit.out_of_time());
-        let at = match self.symbolic.iter().position(|circuit| circuit.serves(axioms)) {
-            Some(at) if self.symbolic[at].size() >= size => at,
-            small => {
-                // Of a large task there is no room for both, but what was known before the first gate is so still.
-                let start = small.map(|at| self.symbolic.remove(at).start());
-                let all = axioms.iter().all(|&on| on);
-                let rested = if all { axioms.to_vec() } else { vec![false; axioms.len()] };
-                let start = start.or_else(|| Some(Rc::new(TaskBounds::new(&self.task, &rested, deadline.0)?)));
-                let start = start.ok_or(Reason::Time)?;
-                self.symbolic.push(Symbolic::new(&self.task, start, size, deadline));
-                self.symbolic.len() - 1
-            }
-        };
+        let start = self.start(axioms, deadline)?;
+        // An encoding that ran out of time is of no use to the next question, which has its own; and of a large task there is no
+        // room for a small one beside it.
+        let is_of = |circuit: &Symbolic<'_>| Rc::ptr_eq(circuit.start(), &start);
+        self.symbolic.retain(|circuit| !circuit.out_of_time() && (!is_of(circuit) || circuit.size() >= size));
+        let at = self.symbolic.iter().position(is_of).unwrap_or_else(|| {
+            self.symbolic.push(Symbolic::new(&self.task, start.clone(), size, deadline));
+            self.symbolic.len() - 1
+        });
         Ok(&mut self.symbolic[at])
     }
 }
@@ -413,12 +439,12 @@ mod tests {
             } else {
                 prepared.ask(Engine::Auto, &query, Deadline(None)).1
             };
-            (who, prepared.large)
+            (who, prepared.large, prepared.symbolic.len())
         };
         for all in [false, true] {
-            assert_eq!(answered_by(&store_buffering(1, "fence.sc.gpu;"), all), ("sat", false));
+            assert_eq!(answered_by(&store_buffering(1, "fence.sc.gpu;"), all), ("sat", false, 1));
             // The enumerating engine needs too long for so many fences.
-            assert_eq!(answered_by(&store_buffering(16, "fence.sc.gpu;"), all), ("sat", true));
+            assert_eq!(answered_by(&store_buffering(16, "fence.sc.gpu;"), all), ("sat", true, 1));
         }
         // Many threads, of which the first way through is one.
         let one = |k: usize| {
@@ -431,7 +457,8 @@ mod tests {
         for code in std::iter::repeat_n(code.as_str(), 24).chain(["st.relaxed.gpu x, 1;"]) {
             branches += &format!("[[thread]]\ncode = \"{code}\"\n");
         }
-        assert_eq!(answered_by(&branches, false), ("enumerate", true));
+        // It is seen before a circuit is begun.
+        assert_eq!(answered_by(&branches, false), ("enumerate", true, 0));
     }
 
     #[test]

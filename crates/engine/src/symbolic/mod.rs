@@ -116,14 +116,15 @@ impl<'a> Symbolic<'a> {
         Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None }
     }
 
-    /// What the circuit starts from.
-    pub(crate) fn start(self) -> Rc<TaskBounds> {
-        self.encoding.start
+    /// About how large a circuit from these bounds is at least, in gates or clauses: the triples of orders are clauses, and an open pair of
+    /// a relation costs a quarter of a gate to two, where circuits have some thousands (`cargo bench --bench families`).
+    pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds) -> usize {
+        start.open(task) / 4 + relations::triples(task, start)
     }
 
-    /// Whether what is asked of executions in which certain axioms hold can be answered by this circuit.
-    pub(crate) fn serves(&self, axioms: &[bool]) -> bool {
-        self.encoding.start.rests_on.iter().all(|&i| axioms[i])
+    /// What the circuit starts from.
+    pub(crate) fn start(&self) -> &Rc<TaskBounds> {
+        &self.encoding.start
     }
 
     /// How large the circuit may become.

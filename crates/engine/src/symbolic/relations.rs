@@ -7,9 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
 use super::leaves::{Value, compare_cases};
+use crate::bounds::TaskBounds;
+use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
+use cat::model::ir::{FreeRel, Shape};
 use cat::rel::{EventSet, Rel, ones};
 use program::Ty;
 
@@ -225,6 +228,19 @@ impl Encoding<'_> {
             self.finals.push((cell, last));
         }
     }
+}
+
+/// How many triples of free orders are demanded to be transitive.
+pub(super) fn triples(task: &Task<'_>, start: &TaskBounds) -> usize {
+    let of = |(f, order): (&FreeRel, &Bound<Rel>)| match f.shape {
+        Shape::Function => 0,
+        Shape::Order => {
+            let within = start.values[f.within.index()].as_deref().expect("bounds were computed").rel();
+            let implied = Implied::new(order, within, &start.algebra.must);
+            order.may.iter().map(|(i, j)| implied.others(i, j).len()).sum()
+        }
+    };
+    task.model.free.iter().zip(&start.free).map(of).sum()
 }
 
 /// Clauses for "what is read is what was written", as a value of the type that reads it.
