@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use crate::suite::is_long;
 use program::litmus::{LitmusTest, Observable};
 use program::unknown::are_made;
 use program::{
@@ -36,7 +37,9 @@ pub enum Stop {
 pub type FinalState = Vec<(String, String)>;
 
 /// At most this many states.
-pub(super) const MAX_STATES: usize = 400_000;
+pub(super) fn most() -> usize {
+    if is_long() { 400_000 } else { 40_000 }
+}
 /// A thread that takes so many steps without touching memory never comes back.
 const MAX_LOCAL_STEPS: usize = 2_000;
 /// Distance between objects.
@@ -104,11 +107,12 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     let mut seen: HashSet<State> = HashSet::new();
     let mut finals = BTreeSet::new();
     let mut stack = vec![start];
+    let most = most();
     while let Some(state) = stack.pop() {
         if seen.contains(&state) {
             continue;
         }
-        if seen.len() >= MAX_STATES {
+        if seen.len() >= most {
             return Err(Stop::TooManyStates);
         }
         if state.threads.iter().all(|t| t.doing == Doing::Ended) {

@@ -17,7 +17,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use program::Program;
 use program::litmus::LitmusTest;
 
-use super::interleave::{Doing, MAX_STATES, State, Stop, machine};
+use super::interleave::{Doing, State, Stop, machine, most};
 
 /// Whether some behaviour hangs that is fair under the progress model of that name.
 ///
@@ -36,9 +36,9 @@ pub fn hangs(test: &LitmusTest, progress: &str) -> Result<bool, Stop> {
         })
     };
     add(&mut states, (start, 0));
-    let mut next = 0;
+    let (mut next, most) = (0, most());
     while next < states.len() {
-        if states.len() > MAX_STATES / 10 {
+        if states.len() > most / 10 {
             return Err(Stop::TooManyStates);
         }
         let (state, started) = states[next].clone();

@@ -113,7 +113,10 @@ pub fn each_is_missed(mutants: &[Mutant], shows: &dyn Fn(&Side, &LitmusTest, Rul
                 Lang::C => "c11",
             };
             let written = files(&litmus.join(folder), &["toml"]);
-            let written = written.iter().flat_map(|f| read_path(f).unwrap_or_default());
+            let mut written: Vec<_> = written.iter().flat_map(|f| read_path(f).unwrap_or_default()).collect();
+            // What is small is quick.
+            written.sort_by_key(|test| test.program.instrs().count());
+            let written = written.into_iter();
             let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
             let caught = written.chain(random).find_map(|test| Some((shows(side, &test, rules)?, test.name)));
             let (how, test) =

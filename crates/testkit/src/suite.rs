@@ -1,7 +1,7 @@
 //! Tests in folders, and how much is tested.
 //!
 //! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as CI does
-//! of the engines, it takes half of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. The test of the corpus leaves
+//! of engines and kernels, it takes half of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. The test of the corpus leaves
 //! nothing out either way.
 
 use std::panic::resume_unwind;
@@ -35,7 +35,7 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
 }
 
 /// Where a quick run takes a part, it takes one of so many.
-const QUICK: usize = 5;
+const QUICK: usize = 12;
 
 /// Where a long run takes a part, it takes one of so many.
 const LONG: usize = 2;
