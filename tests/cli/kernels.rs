@@ -428,6 +428,34 @@ fn shared_arrays_have_elements_of_their_own_size() {
     }
 }
 
+/// Compilers use one name for a register in many blocks: what goes through one of them does not go through the others.
+#[test]
+fn registers_of_blocks_are_told_apart_where_elements_are_found() {
+    let generic = |from: &str, to: &str| {
+        format!("{{ .reg .b64 %tmp;\n  cvt.u64.u32 \t%tmp, {from};\n  cvta.shared.u64 \t{to}, %tmp; }}\n")
+    };
+    let module = format!(
+        ".version 8.6\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 k_0)\n{{\n.reg .b32 %r<9>;\n.reg .b64 %rd<5>;\n\
+         .shared .align 8 .u64 bar;\n.shared .align 4 .u32 v;\nld.param.u64 %rd1, [k_0];\n\
+         mov.u32 %r1, bar;\nmov.u32 %r2, v;\nmbarrier.init.shared.b64 [%r1], 1;\n{}{}\
+         st.u32 [%rd3], 7;\nmbarrier.arrive.b64 %rd4, [%rd2];\nld.u32 %r3, [%rd3];\nst.global.u32 [%rd1], %r3;\nret;\n}}\n",
+        generic("%r1", "%rd2"),
+        generic("%r2", "%rd3"),
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("k.ptx"), module).expect("writable");
+    let launch = ["import", "k.ptx", "--block", "1", "--arg", "0=out", "--ask", "out != 7", "-o", "k.toml"];
+    let said = fencepost(folder.path(), &launch);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    for line in ["bar = { init = 0, type = \"u64\"", "v = { init = 0, type = \"u32\""] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
+    assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
+}
+
 /// A structure of integers and a pointer is handed over: the pointer is two elements of the buffer.
 #[test]
 fn buffers_hold_structures_with_pointers() {

@@ -1,6 +1,7 @@
 //! The types with which code accesses memory, read from its text: compilers print arrays as bytes, and pointers without what they point to.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use super::binding::float;
 use crate::isa::ptx::bits_named;
@@ -9,22 +10,43 @@ use program::{Format, Ty};
 
 /// The instructions of a kernel and of the functions that it calls: opcodes and operands.
 pub(super) struct Accesses<'a> {
-    lines: Vec<(&'a str, &'a str)>,
+    lines: Vec<(&'a str, Cow<'a, str>)>,
 }
 
 impl<'a> Accesses<'a> {
     /// Of code in parts, each with the place where it begins.
     pub(super) fn new(code: &[(&'a str, usize)]) -> Self {
-        let lines = code.iter().flat_map(|(text, _)| text.split([';', '\n'])).filter_map(|line| {
-            let line = line.trim();
+        let mut lines = Vec::new();
+        // Of each block that is open, what it declares, under a name of its own: compilers use one name in many blocks.
+        let mut blocks: Vec<HashMap<&str, String>> = Vec::new();
+        let mut number = 0;
+        for line in code.iter().flat_map(|(text, _)| text.split([';', '\n'])) {
+            let mut line = line.trim();
+            while let Some(brace @ ('{' | '}')) = line.chars().next() {
+                match brace {
+                    '{' => blocks.push(HashMap::new()),
+                    _ => drop(blocks.pop()),
+                }
+                line = line[1..].trim();
+            }
             let line = line.trim_start_matches(|c| c != ' ' && line.starts_with('@')).trim();
-            line.split_once(char::is_whitespace)
-        });
-        Accesses { lines: lines.collect() }
+            let Some((opcode, operands)) = line.split_once(char::is_whitespace) else { continue };
+            if let (".reg", Some(block)) = (opcode, blocks.last_mut()) {
+                number += 1;
+                block.extend(words(operands).map(|word| (word, format!("{word}${number}"))));
+            }
+            let own = |word: &str| blocks.iter().rev().find_map(|block| block.get(word));
+            let operands = match words(operands).any(|word| own(word).is_some()) {
+                true => Cow::Owned(renamed(operands, &own)),
+                false => Cow::Borrowed(operands),
+            };
+            lines.push((opcode, operands));
+        }
+        Accesses { lines }
     }
 
     /// The opcodes of accesses through names, or through registers that something was made of them in.
-    fn through(&self, mut names: HashSet<&'a str>) -> Vec<&'a str> {
+    fn through<'s>(&'s self, mut names: HashSet<&'s str>) -> Vec<&'s str> {
         loop {
             let before = names.len();
             for (opcode, operands) in &self.lines {
@@ -38,13 +60,13 @@ impl<'a> Accesses<'a> {
                 break;
             }
         }
-        let through = |operands: &str| words(address(operands)).any(|word| names.contains(word));
-        self.lines.iter().filter(|line| through(line.1)).map(|line| line.0).collect()
+        let through = |operands: &'s str| words(address(operands)).any(|word| names.contains(word));
+        self.lines.iter().filter(|line| through(&line.1)).map(|line| line.0).collect()
     }
 
     /// The types of the accesses to a variable: by its name, or through registers. Where there is no such access, as where its address goes
     /// through memory, those of all accesses to its space through registers. `inner` are the variables of the kernel.
-    pub(super) fn of(&self, v: &'a Variable, inner: &[&Variable]) -> Vec<Ty> {
+    pub(super) fn of(&self, v: &Variable, inner: &[&Variable]) -> Vec<Ty> {
         let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
         let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
         let found: Vec<Ty> =
@@ -89,6 +111,19 @@ fn element(opcode: &str) -> Option<Ty> {
         "ld" | "st" | "atom" | "red" => quals.filter_map(bits_named).next_back(),
         _ => None,
     }
+}
+
+/// A text with other names in the place of some.
+fn renamed<'n>(text: &str, other: &dyn Fn(&str) -> Option<&'n String>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    for word in words(text) {
+        let at = rest.find(word).unwrap_or(0);
+        out.push_str(&rest[..at]);
+        out.push_str(other(word).map_or(word, String::as_str));
+        rest = &rest[at + word.len()..];
+    }
+    out + rest
 }
 
 /// The names and numbers in a text.
