@@ -267,7 +267,21 @@ fn buffers_are_of_structures_and_of_pointers() {
     }
     let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
     assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
+    // No parameter says what the nodes are, nor what a pointer leads to that is in memory.
+    let of_nodes = format!("nodes={}", nodes.trim_start_matches("nodes:"));
+    let said = import(&[list, &of_nodes, "k_1=table=&a,&b", "k_2=out", "k_3=0", "b={u32,u32}=100,7"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    for line in [
+        "nodes = { init = [0, 0, 0, 0, 200, 0, 5, 0, \"&nodes\", 0, 0, 0, 34464, 1, 70, 0], type = \"u16\" }",
+        "b = { init = [100, 7], type = \"u32\" }",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
+    assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
     for wrong in [
+        "nodes={u64",
         "k_3=nodes:{u64,u33}[2]",
         "k_3=nodes:{u64,u32}[2]=1,&nodes",
         "k_3=nodes:u32[2]=&nodes",

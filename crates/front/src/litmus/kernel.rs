@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::accesses::{Accesses, address, mentions, words};
-use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, bind, of_type, rounded};
+use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, bind, of_buffer, of_type, rounded};
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
@@ -31,7 +31,7 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// CTAs per cluster, by dimension; empty: as the kernel demands, if it does.
     pub cluster: Vec<u32>,
-    /// What parameters, variables and special registers are, as [`Binding::parse`] reads it.
+    /// What parameters, variables and special registers are, as [`Binding::of`] reads it.
     pub args: Vec<String>,
     /// The condition of the test.
     pub ask: Option<String>,
@@ -164,8 +164,9 @@ impl Source {
         let mut errors = sink.into_diagnostics();
         let mut given: BTreeMap<String, Binding> = BTreeMap::new();
         for text in &launch.args {
-            let parsed =
-                text.split_once('=').and_then(|(name, value)| Some((name.trim(), Binding::parse(value)?)));
+            let parsed = text
+                .split_once('=')
+                .and_then(|(name, value)| Some((name.trim(), Binding::of(name.trim(), value)?)));
             match parsed {
                 Some((name, binding)) => {
                     // A parameter may be named by its number; of a structure, behind it comes an offset.
@@ -253,13 +254,16 @@ impl Source {
             self.module.variables.iter().chain(inner.iter().copied()).any(|variable| variable.name == name)
         };
         let mut at = 0;
-        while let Some(made) = order.get(at).and_then(|name| memory.get(name)) {
-            for first in made.init.clone().unwrap_or_default() {
+        while let Some(name) = order.get(at).cloned() {
+            let said = given.get(&name).and_then(|binding| of_buffer(&name, binding));
+            if let (Some(made), Some(said)) = (memory.get_mut(&name).filter(|made| made.is_unsaid()), said) {
+                *made = said;
+                given.remove(&name);
+            }
+            for first in memory.get(&name).and_then(|made| made.init.clone()).unwrap_or_default() {
                 let First::Address(name, _) = first else { continue };
                 if !memory.contains_key(&name) && !is_variable(&name) {
-                    let made = given.get(&name).and_then(of_type);
-                    given.retain(|other, _| made.is_none() || *other != name);
-                    memory.insert(name.clone(), made.unwrap_or_default());
+                    memory.insert(name.clone(), Made::default());
                     order.push(name);
                 }
             }

@@ -101,8 +101,15 @@ fn fraction(text: &str) -> Option<f64> {
 }
 
 impl Binding {
-    /// Reads what stands behind `NAME=`.
-    pub(super) fn parse(text: &str) -> Option<Binding> {
+    /// Reads what stands behind `NAME=`. A structure without the name of a buffer is what that one is made of.
+    pub(super) fn of(name: &str, text: &str) -> Option<Binding> {
+        match text.trim_start().starts_with('{') {
+            true => Binding::parse(&format!("{name}:{text}")),
+            false => Binding::parse(text),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Binding> {
         let text = text.trim();
         let number = |text: &str| -> Option<i64> {
             let (minus, digits) = text.trim().strip_prefix('-').map_or((false, text.trim()), |rest| (true, rest));
@@ -197,6 +204,11 @@ impl First {
 }
 
 impl Made {
+    /// Whether nothing is said of it.
+    pub(super) fn is_unsaid(&self) -> bool {
+        self.fields.is_empty() && self.elements.is_none() && self.init.is_none()
+    }
+
     /// What it begins with, how many elements there are and of which type.
     pub(super) fn object(&self, memory: &BTreeMap<String, Made>) -> (Vec<String>, u64, Option<String>) {
         let init = self.init.as_deref().unwrap_or_default();
@@ -235,6 +247,16 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
     let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
     (made.fields.is_empty() && (ty.bits == 64 || !points))
         .then(|| Made { fields: vec![name.clone()], ..made.clone() })
+}
+
+/// What a binding says of a buffer that others point to: `nodes=u32[4]`, `nodes={u64,u32}[2]=&nodes[1],5`.
+pub(super) fn of_buffer(name: &str, binding: &Binding) -> Option<Made> {
+    match binding {
+        Binding::Buffer { name: own, index: None, made } if own == name && !made.fields.is_empty() => {
+            Some(made.clone())
+        }
+        _ => of_type(binding),
+    }
 }
 
 /// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`.
