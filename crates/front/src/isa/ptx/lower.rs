@@ -348,6 +348,7 @@ impl<'a> Emit<'a, '_> {
 
     fn emit_all(&mut self) {
         let unit = self.unit;
+        self.leave_unset();
         for (at, item) in unit.items.iter().enumerate() {
             match item {
                 Item::Reg { .. } => {}
@@ -427,12 +428,17 @@ impl<'a> Emit<'a, '_> {
         known::value(e, &known.values, &narrow).filter(inside).map(Arg::Expr)
     }
 
-    fn instruction(&mut self, m: &'a Matched, at: usize) {
-        let span = self.unit.text.span(m.raw.range.clone());
-        let text = self.str(&m.raw.range).split_whitespace().collect::<Vec<_>>().join(" ");
+    /// What comes now is of that place in the code.
+    pub(super) fn at(&mut self, span: Span, text: String) {
         let number = self.sink.line(span.start);
         let line = SourceLine { number, origin: self.unit.origins.of(number) };
         self.current = (span, line, text);
+    }
+
+    fn instruction(&mut self, m: &'a Matched, at: usize) {
+        let span = self.unit.text.span(m.raw.range.clone());
+        let text = self.str(&m.raw.range).split_whitespace().collect::<Vec<_>>().join(" ");
+        self.at(span, text);
         let (most, given) = (m.row.operands.len(), m.raw.operands.len());
         if given > most || given < most - m.row.optional {
             let name = self.str(&m.raw.opcode);

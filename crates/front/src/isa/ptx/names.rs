@@ -12,7 +12,7 @@ use super::parse::OperandKind;
 use super::regs::bare;
 use super::table::{GroupKind, Matched, PRED, ResultTy, Role, Row, bits_named};
 use diag::Span;
-use program::{LocId, Ty};
+use program::{BinOp, Expr, LocId, Op, Ty};
 
 /// What a name stands for.
 pub(super) enum Name {
@@ -53,7 +53,8 @@ impl<'a> Emit<'a, '_> {
             let unknown: Vec<(String, Span)> = self
                 .regs
                 .iter()
-                .filter(|info| !self.written.contains(info.name.as_str()) && !unit.suspects.contains(&info.name))
+                .filter(|info| !self.is_set(&info.name) && !unit.suspects.contains(&info.name))
+                .filter(|info| self.declared_ty(&info.name).is_none())
                 .filter_map(|info| Some((info.name.clone(), info.read?)))
                 .collect();
             let mut known: Vec<&str> = self.written.iter().copied().collect();
@@ -77,6 +78,32 @@ impl<'a> Emit<'a, '_> {
             if self.regs.intern(&reg.name).is_none() {
                 self.sink.error("too-many-registers", reg.span, "a thread has at most 65535 registers", |d| d);
             }
+        }
+    }
+
+    /// Whether anything gives a register a value.
+    fn is_set(&self, name: &str) -> bool {
+        self.written.contains(name)
+    }
+
+    /// Gives registers that are declared and read, and never written, values that are not worked out: compilers print such for variables
+    /// without one, and for structures without members that a function takes.
+    pub(super) fn leave_unset(&mut self) {
+        if !self.env.strict {
+            return;
+        }
+        let unset: Vec<(String, Span)> = self
+            .regs
+            .iter()
+            .filter(|info| !self.is_set(&info.name) && self.declared_ty(&info.name).is_some())
+            .filter_map(|info| Some((info.name.clone(), info.read?)))
+            .collect();
+        for (name, span) in unset {
+            let (Some(dst), Some(ty)) = (self.regs.find(&name), self.declared_ty(&name)) else { continue };
+            self.regs.wrote(dst, ty);
+            self.at(span, format!("register `{name}`, which is never written"));
+            let value = Expr::Bin(BinOp::Unknown, ty, Expr::Const(0).into(), Expr::Const(0).into());
+            self.push(Op::Assign { dst, value });
         }
     }
 

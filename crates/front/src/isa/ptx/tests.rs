@@ -1300,6 +1300,22 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
     lower_with("mov.u64 t, %globaltimer", &Env { regs: vec![timer], ..env }).expect("an input");
 }
 
+/// What is declared and never written has some value; what is not even declared is a slip.
+#[test]
+fn registers_without_a_value() {
+    let program = lower(
+        ".reg .b16 %rs<3>;\n.reg .b32 %r<3>;\nmov.b32 %r1, 7\nst.relaxed.gpu.u32 [x], %r2\nst.weak.u32 [a], %r1",
+    );
+    let code = &program.threads[0].code;
+    let unset = code.iter().filter(
+        |i| matches!(&i.op, Op::Assign { value, .. } if value.any(&|e| matches!(e, program::Expr::Bin(BinOp::Unknown, ..)))),
+    );
+    assert_eq!(unset.map(|i| i.line.number).collect::<Vec<_>>(), [4], "{code:?}");
+    assert_eq!(code.len(), 4);
+    fails("st.relaxed.gpu.u32 [x], %r2", "unknown-register");
+    fails(".reg .b32 %r<3>;\nst.relaxed.gpu.u32 [x], %t2", "unknown-register");
+}
+
 /// A structure has a register for each piece that is read.
 #[test]
 fn structures_are_bound_piece_by_piece() {
