@@ -6,6 +6,7 @@
 //! - What threads hand each other ([`Op::Give`]) is followed where an instruction accesses memory with it: then it is an address, and each
 //!   may have taken it that does so by an instruction of the same name (PTX ISA, *ldmatrix*: all use the same qualifiers). Elsewhere it is a
 //!   number.
+//! - What was shifted to the left, and what a mask of [`LOW`] leaves, is a number: it tells which byte of an element an address is of.
 //! - Arithmetic on an address stays inside of its object. An access that leads out of it is none of this module's: the engines
 //!   find it, by its address.
 
@@ -17,10 +18,18 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use diag::Span;
 
 use crate::litmus::Observable;
-use crate::{Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Ty, is_of_word};
+use crate::{BinOp, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Ty, is_of_word};
 
 /// Objects by index.
 pub type Targets = BTreeSet<LocId>;
+
+/// The bits of an address that a number can be made of.
+const LOW: std::ops::Range<i64> = 0..256;
+
+/// Whether a mask leaves nothing but those bits.
+fn is_low(mask: &Expr) -> bool {
+    matches!(mask, Expr::Const(mask) if LOW.contains(mask))
+}
 
 /// The address and type of a memory access.
 pub fn access_of(op: &Op) -> Option<(&Expr, Ty)> {
@@ -111,6 +120,8 @@ impl Points {
         match value {
             Expr::Address(loc) => Targets::from([self.objects[usize::from(loc.0)]]),
             Expr::Reg(r) => self.held.get(&Holder::Reg(thread, *r)).cloned().unwrap_or_default(),
+            Expr::Bin(BinOp::Shl, ..) => Targets::new(),
+            Expr::Bin(BinOp::And, _, a, b) if is_low(a) || is_low(b) => Targets::new(),
             Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
             Expr::Cast(ty, a) if ty.bits >= 32 => self.of(thread, a),
             Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) => Targets::new(),

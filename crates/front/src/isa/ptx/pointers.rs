@@ -51,9 +51,10 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
             if memory::is_non_coherent(instr) {
                 pass.never_written(&instr.op);
             }
-            if let Op::Assign { value, .. } = &instr.op
+            if let Op::Assign { dst, value } = &instr.op
                 // The token that an arrival returns is no address, whatever it is made of.
                 && !is_further(&program.threads[t].code, i)
+                && !pass.is_masked(*dst, value)
             {
                 pass.arithmetic(value);
             }
@@ -346,12 +347,44 @@ impl Pass<'_> {
             Expr::Cast(ty, inner) if !self.fits(&self.points.of(self.thread, inner), *ty) => {
                 self.unsupported("an address does not fit fewer than 64 bits, or 32 if it is of shared memory");
             }
+            Expr::Cast(_, inner) => self.arithmetic(inner),
             Expr::Select(_, a, b) => {
                 self.arithmetic(a);
                 self.arithmetic(b);
             }
             _ => {}
         }
+    }
+
+    /// Whether the lower bits of an address, perhaps shifted to the left, go into a register from which nothing is read but bits that tell
+    /// bytes of an element apart: so an atomic operation on a part of a word is made of one on the word.
+    fn is_masked(&self, dst: RegId, value: &Expr) -> bool {
+        let (ty, address, by) = match value {
+            Expr::Cast(ty, address) if ty.bits >= 32 => (*ty, address, 0),
+            Expr::Bin(BinOp::Shl, ty, address, by) if let Expr::Const(by) = **by => (*ty, address, by),
+            _ => return false,
+        };
+        let targets = self.points.of(self.thread, address);
+        if !matches!(**address, Expr::Reg(_)) || targets.is_empty() || !(0..i64::from(ty.bits)).contains(&by) {
+            return false;
+        }
+        let known = 0..i64::from(self.smallest(&targets)) << by;
+        let reads = |e: &Expr| e.any(&|e| *e == Expr::Reg(dst));
+        let takes = |op: &Op| match op {
+            // Whether these bits are known is asked of the mask, or of what is made of them next.
+            Op::Assign { value: Expr::Bin(BinOp::And | BinOp::Shl, _, a, b), .. }
+                if by == 0 && **a == Expr::Reg(dst) =>
+            {
+                matches!(**b, Expr::Const(_))
+            }
+            Op::Assign { value: Expr::Bin(BinOp::And, _, a, b), .. } if **a == Expr::Reg(dst) => {
+                matches!(**b, Expr::Const(mask) if known.contains(&mask))
+            }
+            _ => false,
+        };
+        let code = &self.program.threads[self.thread].code;
+        !self.fits(&targets, ty) | (by > 0)
+            && code.iter().all(|i| takes(&i.op) || !i.op.operands().into_iter().any(reads))
     }
 
     /// The size of the smallest element of some objects; of several fields, of a byte.
@@ -369,8 +402,8 @@ impl Pass<'_> {
         let Expr::Const(mask) = mask else { return false };
         let mask = Ty { signed: true, ..ty }.wrap(*mask);
         let below = 0..i64::from(self.smallest(objects));
-        self.fits(objects, ty)
-            && (below.contains(&mask) || below.contains(&!mask) && (!mask + 1).count_ones() == 1)
+        // What it leaves is in the lower half of an address, too.
+        below.contains(&mask) || self.fits(objects, ty) && below.contains(&!mask) && (!mask + 1).count_ones() == 1
     }
 
     /// Whether addresses of these objects are whole in a type: those of shared memory have 32 bits (PTX ISA, Generic

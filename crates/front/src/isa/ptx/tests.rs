@@ -370,8 +370,36 @@ fn addresses_count_bytes() {
     fails("mov.u64 %rd1, a\nst.u32 [%rd1], 1\nld r1, a[1]", "mixed-size");
     fails("mov %rd1, 5\nst.u32 [%rd1], 1", "not-an-address");
     for mask in ["15", "-8", "-3", "4", "%rd9"] {
-        let masked = format!("mov.u64 %rd9, 1\nmov.u64 %rd1, a\nand.b64 %rd2, %rd1, {mask}\nst.u32 [%rd2], 1");
+        let masked = format!("st.u32 [a], 1\nmov.u64 %rd9, 1\nmov.u64 %rd1, a\nand.b64 %rd2, %rd1, {mask}");
         fails(&masked, "unsupported-address");
+    }
+}
+
+/// Which byte of its word an address is of is a number; any more of it rests on where objects lie, by whatever way it comes out.
+#[test]
+fn bytes_of_a_word_have_numbers() {
+    let of = |rest: &str| format!("st.u32 [a], 0\nmov.u64 %rd1, a\ncvt.u32.u64 %r1, %rd1\n{rest}");
+    for rest in [
+        "shl.b32 %r2, %r1, 3\nand.b32 %r3, %r2, 24\nshl.b32 %r4, 255, %r3\nadd.s32 %r5, %r3, 1\nst.u32 [a], %r4",
+        "and.b32 %r2, %r1, 3\nshl.b32 %r3, %r2, 3\nst.u32 [a], %r3",
+        "and.b32 %r2, %r1, 2\nst.u32 [a], %r2",
+    ] {
+        lower(&of(rest));
+    }
+    for rest in [
+        "st.u32 [a], %r1",
+        "add.s32 %r2, %r1, 1",
+        "mov.u32 %r2, %r1\nst.u32 [a], %r2",
+        "setp.eq.u32 %p1, %r1, 0",
+        "and.b32 %r2, %r1, 4\nst.u32 [a], %r2",
+        "and.b32 %r2, %r1, -4\nst.u32 [a], %r2",
+        "shl.b32 %r2, %r1, 3\nand.b32 %r3, %r2, 32",
+        "shl.b32 %r2, %r1, 3\nand.b32 %r3, %r2, 24\nst.u32 [a], %r2",
+        "shl.b32 %r2, %r1, 3\nst.u32 [a], %r2",
+        "shr.u32 %r2, %r1, 1\nand.b32 %r3, %r2, 1",
+        "and.b32 %r2, %r1, 3\nst.u32 [a], %r2\nst.u32 [a], %r1",
+    ] {
+        fails(&of(rest), "unsupported-address");
     }
 }
 
