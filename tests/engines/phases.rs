@@ -1,33 +1,88 @@
 //! Kernels of one block whose threads meet at barriers, leave loops and exit by what they read, against an interpreter with vector
-//! clocks ([`testkit::phases`]): the same kernels race under `ptx`, and those that do not have the same outcomes.
+//! clocks ([`testkit::phases`]): they have the same outcomes under `sc`, and the same of them hang; the same of them race under `ptx`,
+//! and those that do not hang and have the same outcomes there, too.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session};
+use fencepost::litmus::LitmusTest;
 use fencepost::model::{Model, load_shipped};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Verdict;
-use testkit::phases::{Behaviour, Kernel};
+use testkit::phases::Kernel;
 use testkit::suite::{number, programs};
 
 /// How a comparison ended.
 #[derive(Debug, PartialEq)]
 enum Compared {
     Racy,
+    Stuck,
     Same,
-    /// Threads wait for ever, or there is too much of it.
+    /// There is too much of it.
     Skipped,
     Different(String),
 }
 
-fn compare(kernel: &Kernel, model: &Model) -> Compared {
-    let Some(expected) = kernel.behaviour().filter(|behaviour| !behaviour.stuck) else { return Compared::Skipped };
+fn limits() -> Limits {
+    let timeout = Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000));
+    Limits { timeout: Some(timeout), ..Limits::default() }
+}
+
+/// All outcomes that a model allows, if they are known.
+fn allowed(session: &mut Session<'_>) -> Option<BTreeSet<Vec<(String, String)>>> {
+    let outcomes = session.outcomes();
+    assert_eq!(outcomes.defect, None);
+    let allowed = outcomes.outcomes.into_iter().filter(|outcome| outcome.allowed).map(|outcome| {
+        let mut state = outcome.state;
+        state.sort();
+        state
+    });
+    outcomes.complete.then(|| allowed.collect())
+}
+
+/// Whether threads can wait for ever, if that is known.
+fn hangs(test: &LitmusTest, model: &Model) -> Option<bool> {
+    let setting = Setting::new(test, model);
+    match Liveness::new(&setting, Engine::Auto, limits(), &[]).ask(ProgressModel::Fair).verdict {
+        Verdict::Hangs => Some(true),
+        Verdict::Terminates => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether sets are the same, or the first has more, where it may; how they differ, if they do.
+fn same(
+    found: &BTreeSet<Vec<(String, String)>>,
+    expected: &BTreeSet<Vec<(String, String)>>,
+    may_have_more: bool,
+) -> Result<(), String> {
+    if found == expected || may_have_more && found.is_superset(expected) {
+        return Ok(());
+    }
+    let only = |a: &BTreeSet<_>, b: &BTreeSet<_>| format!("{:?}", a.difference(b).collect::<Vec<_>>());
+    Err(format!("only the model: {}\nonly the interpreter: {}", only(found, expected), only(expected, found)))
+}
+
+fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
+    let Some(expected) = kernel.behaviour() else { return Compared::Skipped };
     let test = kernel.read();
-    let limits = Limits {
-        timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))),
-        ..Limits::default()
-    };
-    let mut session = Session::new(&test, model, Engine::Auto, limits, &[]);
+    let in_order = allowed(&mut Session::new(&test, sc, Engine::Auto, limits(), &[]));
+    if let Some(Err(how)) = in_order.map(|found| same(&found, &expected.outcomes, false)) {
+        return Compared::Different(format!("sc: {how}"));
+    }
+    let mut session = Session::new(&test, ptx, Engine::Auto, limits(), &[]);
+    // Where the order of accesses is not that of a race or of an exit, it is that of an interleaving.
+    let exact = !expected.racy && !expected.loose;
+    for (model, exact) in [(sc, true), (ptx, exact)] {
+        if hangs(&test, model).is_some_and(|hangs| hangs != expected.stuck && (exact || !hangs)) {
+            return Compared::Different(format!("{}: hangs, or else the interpreter says so", model.name));
+        }
+    }
+    if expected.stuck {
+        return Compared::Stuck;
+    }
     let racy = match session.race().map(|answer| answer.verdict) {
         Some(Verdict::Racy) => true,
         Some(Verdict::RaceFree) => false,
@@ -40,45 +95,33 @@ fn compare(kernel: &Kernel, model: &Model) -> Compared {
     if racy {
         return Compared::Racy;
     }
-    let outcomes = session.outcomes();
-    assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    if !outcomes.complete {
-        return Compared::Skipped;
+    match allowed(&mut session).map(|found| same(&found, &expected.outcomes, expected.loose)) {
+        None => Compared::Skipped,
+        Some(Ok(())) => Compared::Same,
+        Some(Err(how)) => Compared::Different(format!("ptx: {how}")),
     }
-    let allowed = outcomes.outcomes.into_iter().filter(|outcome| outcome.allowed).map(|outcome| {
-        let mut state = outcome.state;
-        state.sort();
-        state
-    });
-    let found = Behaviour { outcomes: allowed.collect(), ..Behaviour::default() };
-    if found.outcomes == expected.outcomes || expected.loose && found.outcomes.is_superset(&expected.outcomes) {
-        return Compared::Same;
-    }
-    Compared::Different(format!(
-        "only the model: {:?}\nonly the interpreter: {:?}",
-        found.outcomes.difference(&expected.outcomes).collect::<Vec<_>>(),
-        expected.outcomes.difference(&found.outcomes).collect::<Vec<_>>()
-    ))
 }
 
 #[test]
 fn kernels_of_one_block_are_what_interleavings_say() {
-    let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
-    let (count, first) = (programs(3_000), number("FENCEPOST_SEED", 1));
-    let (mut racy, mut same, mut skipped) = (0, 0, 0);
+    let [sc, ptx] = ["sc", "ptx"].map(|name| load_shipped(name, &signature()).expect("shipped").expect("valid"));
+    let models = [&sc, &ptx];
+    let (count, first) = (programs(2_000), number("FENCEPOST_SEED", 1));
+    let (mut racy, mut stuck, mut same, mut skipped) = (0, 0, 0, 0);
     for seed in first..first + count {
         let kernel = Kernel::of(seed);
-        match compare(&kernel, &model) {
+        match compare(&kernel, models) {
             Compared::Racy => racy += 1,
+            Compared::Stuck => stuck += 1,
             Compared::Same => same += 1,
             Compared::Skipped => skipped += 1,
             Compared::Different(_) => {
-                let differs = |kernel: &Kernel| matches!(compare(kernel, &model), Compared::Different(_));
+                let differs = |kernel: &Kernel| matches!(compare(kernel, models), Compared::Different(_));
                 let small = kernel.smallest(differs);
-                panic!("seed {seed}: {:?}\n{}", compare(&small, &model), small.text());
+                panic!("seed {seed}: {:?}\n{}", compare(&small, models), small.text());
             }
         }
     }
-    println!("{count} kernels: {racy} race, {same} the same, {skipped} skipped");
-    assert!(racy > 0 && same > 0 && skipped * 2 < count, "{racy} {same} {skipped}");
+    println!("{count} kernels: {racy} race, {stuck} wait for ever, {same} the same, {skipped} skipped");
+    assert!(racy > 0 && stuck > 0 && same > 0 && skipped * 4 < count, "{racy} {stuck} {same} {skipped}");
 }
