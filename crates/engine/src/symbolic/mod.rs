@@ -116,10 +116,14 @@ impl<'a> Symbolic<'a> {
         Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None }
     }
 
-    /// About how large a circuit from these bounds is at least, in gates or clauses: the triples of orders are clauses, and an open pair of
-    /// a relation costs a quarter of a gate to two, where circuits have some thousands (`cargo bench --bench families`).
+    /// About how large a circuit from these bounds is at least, in gates or clauses: listed values of reads are inputs, triples of orders
+    /// are clauses, and an open pair of a relation costs a quarter of a gate to two, where circuits have some thousands
+    /// (`cargo bench --bench families`).
     pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds) -> usize {
-        start.open(task) / 4 + relations::triples(task, start)
+        let reads = task.sk.events.iter().filter(|event| event.is_read());
+        let values = |term| task.domains.of(term).map_or(0, Vec::len);
+        let values: usize = reads.filter_map(|event| event.value).map(values).filter(|&values| values > 1).sum();
+        values + start.open(task) / 4 + relations::triples(task, start)
     }
 
     /// What the circuit starts from.
