@@ -34,9 +34,11 @@ fn generate(seed: u64) -> (String, String) {
     // An iteration leaves the loop if it jumps to `OUT`.
     let value = rng.random_range(0..3);
     let ends = rng.random_range(0..3);
-    let update = match rng.random_range(0..6) {
+    let update = match rng.random_range(0..9) {
         0 => format!("atom.{}.add.u32 r0, [l], 0;", order(rng)),
         1 => format!("atom.{}.or.b32 r0, [l], 0;", order(rng)),
+        2 => format!("mov.u32 z, 0; atom.{}.add.u32 r0, [l], z;", order(rng)),
+        3 | 4 => format!("atom.{}.cas.b32 r0, [l], {value}, {value};", order(rng)),
         _ => format!("atom.{}.exch.b32 r0, [l], {value};", order(rng)),
     };
     let mut iteration = update;

@@ -180,7 +180,7 @@ impl Unroller<'_> {
                     state.set(*dst, old, from_read);
                 }
                 let (keeps, depends) = match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
-                    true => keeps(&mut self.out.pool, update, (old, new), write.ty),
+                    true => keeps(&mut self.out.pool, update, (old, new), write.ty, guard),
                     false => (Cond::FALSE, true),
                 };
                 let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));

@@ -1,7 +1,7 @@
 //! Read-modify-writes that write what they read: when an iteration that does nothing else can be left out.
 //!
-//! `while (atomicExch(&lock, 1)) ;` and `while (atomicAdd(&flag, 0) == 0) ;` write in each iteration, and yet wait as a loop of
-//! loads does. Take an execution with such an iteration, whose read R takes the value from a write V, and whose write W has the
+//! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write in each
+//! iteration, and yet wait as a loop of loads does. Take an execution with such an iteration, whose read R takes the value from a write V, and whose write W has the
 //! same value. Leave the iteration out, and let those that read from W read from V.
 //!
 //! # Why the rest is still an execution of the model
@@ -13,7 +13,7 @@
 //!   sequence), and communication, closed under composition, holds the new pair. Every order of what is left is part of what it
 //!   was, so that nothing that has to be acyclic, irreflexive or empty breaks, and what raced races still.
 //! - Where values must not justify themselves (No-Thin-Air), the new pair takes the place of V → R → W → reader. If the value of W
-//!   depends on R, as that of an addition of 0 does, that is a chain of reads-from and dependencies. If it does not, as that of
+//!   depends on R, as that of an addition of 0 does, or whether W is written at all, that is a chain of reads-from and dependencies. If it does not, as that of
 //!   an exchange, the chain was broken at R, and the new pair may close a cycle; but not if nothing depends on a reader, or if no
 //!   reader is left that has the value: those that read it go round themselves. Which values there are to read counts where they
 //!   are few numbers: a thread that goes on if it has read neither 0 nor 1 is none. Nor if every write to the location depends on
@@ -50,18 +50,24 @@ pub(super) struct Kept {
     pub(super) depends: bool,
 }
 
-/// When a read-modify-write writes what it reads, as far as it is worth asking, and whether what it writes depends on it.
+/// When a read-modify-write that writes under `guard` writes what it reads, as far as it is worth asking, and whether what it writes
+/// depends on it.
 pub(super) fn keeps(
     pool: &mut Pool,
     update: &Update,
     (old, new): (TermId, TermId),
     ty: program::Ty,
+    guard: Cond,
 ) -> (Cond, bool) {
     let is = |e: &Expr, v: i64| e.value(&|_| None).is_some_and(|e| ty.wrap(e) == ty.wrap(v));
+    let same = pool.cmp(program::CmpOp::Eq, ty, old, new);
     match update {
-        Update::Exchange(_) => (pool.cmp(program::CmpOp::Eq, ty, old, new), false),
-        Update::Apply(BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor, e) if is(e, 0) => (Cond::TRUE, true),
+        Update::Exchange(_) => (same, false),
+        // An operand that is 0 in whatever register, too.
+        Update::Apply(..) if new == old => (Cond::TRUE, true),
         Update::Apply(BinOp::And, e) if is(e, -1) => (Cond::TRUE, true),
+        // It writes what it expects: `atomicCAS(&flag, 0, 0)`.
+        Update::CompareExchange { .. } if pool.and(guard, same) == guard => (Cond::TRUE, true),
         _ => (Cond::FALSE, true),
     }
 }
