@@ -317,7 +317,7 @@ fn nothing_is_outside_the_models() {
     paths.sort();
     paths.extend(std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from));
     let paths: Vec<&str> = paths.iter().map(|p| p.to_str().expect("UTF-8")).collect();
-    let (runs, timeout) = if is_long() { ("200", "200ms") } else { ("20", "10ms") };
+    let (runs, timeout) = if is_long() { ("200", "200ms") } else { ("50", "20ms") };
     let (runs, timeout) = (setting("FENCEPOST_RUNS", runs), setting("FENCEPOST_TIMEOUT", timeout));
     let folder = tempfile::tempdir().expect("a folder");
     for schedule in [&["--runs", runs.as_str()][..], &["--schedule", "exhaustive"]] {

@@ -60,14 +60,16 @@ pub(super) fn keeps(
     guard: Cond,
 ) -> (Cond, bool) {
     let is = |e: &Expr, v: i64| e.value(&|_| None).is_some_and(|e| ty.wrap(e) == ty.wrap(v));
-    let same = pool.cmp(program::CmpOp::Eq, ty, old, new);
     match update {
-        Update::Exchange(_) => (same, false),
+        Update::Exchange(_) => (pool.cmp(program::CmpOp::Eq, ty, old, new), false),
         // An operand that is 0 in whatever register, too.
         Update::Apply(..) if new == old => (Cond::TRUE, true),
         Update::Apply(BinOp::And, e) if is(e, -1) => (Cond::TRUE, true),
         // It writes what it expects: `atomicCAS(&flag, 0, 0)`.
-        Update::CompareExchange { .. } if pool.and(guard, same) == guard => (Cond::TRUE, true),
+        Update::CompareExchange { .. } => {
+            let same = pool.cmp(program::CmpOp::Eq, ty, old, new);
+            (if pool.and(guard, same) == guard { Cond::TRUE } else { Cond::FALSE }, true)
+        }
         _ => (Cond::FALSE, true),
     }
 }
