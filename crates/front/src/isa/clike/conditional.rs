@@ -75,15 +75,16 @@ struct Reader<'r> {
     depth: usize,
 }
 
-impl Reader<'_> {
-    fn word(&self) -> &str {
+impl<'r> Reader<'r> {
+    fn word(&self) -> &'r str {
         self.words.get(self.at).map_or("", String::as_str)
     }
 
-    fn level(&mut self, level: usize) -> Result<Number, String> {
-        let Some(operators) = LEVELS.get(level) else { return self.unary() };
-        let mut left = self.level(level + 1)?;
-        while let Some(op) = operators.iter().find(|op| **op == self.word()) {
+    /// Operators of the level `loosest` and of tighter ones.
+    fn level(&mut self, loosest: usize) -> Result<Number, String> {
+        let mut left = self.unary()?;
+        while let Some(level) = (loosest..LEVELS.len()).find(|level| LEVELS[*level].contains(&self.word())) {
+            let op = self.word();
             self.at += 1;
             let right = self.level(level + 1)?;
             left = apply(op, left, right)?;

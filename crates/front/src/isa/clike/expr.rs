@@ -92,18 +92,16 @@ impl Parser<'_, '_> {
         Ok(Expr { kind, range, depth: below + 1 })
     }
 
-    fn binary(&mut self, level: usize) -> Result<Expr, Failed> {
-        let Some(operators) = LEVELS.get(level) else { return self.unary() };
-        let mut left = self.binary(level + 1)?;
-        loop {
-            let Tok::Punct(sign) = self.tokens.peek() else { return Ok(left) };
-            let Some((_, op)) = operators.iter().find(|o| o.0 == sign) else { return Ok(left) };
+    /// Operators of the level `loosest` and of tighter ones, by one frame for all levels: a nested expression costs little stack.
+    fn binary(&mut self, loosest: usize) -> Result<Expr, Failed> {
+        let mut left = self.unary()?;
+        while let Some((level, op)) = self.operator(loosest) {
             self.next();
             let right = self.binary(level + 1)?;
             let range = left.range.start..right.range.end;
             let depth = left.depth.max(right.depth);
             let (a, b) = (Box::new(left), Box::new(right));
-            let kind = match *op {
+            let kind = match op {
                 Operator::Bin(op) => ExprKind::Bin(op, a, b),
                 Operator::Cmp(op) => ExprKind::Cmp(op, a, b),
                 Operator::And => ExprKind::Logic(true, a, b),
@@ -111,6 +109,14 @@ impl Parser<'_, '_> {
             };
             left = self.node(kind, range, depth)?;
         }
+        Ok(left)
+    }
+
+    /// The binary operator that stands here, with its level, if that is `loosest` or tighter.
+    fn operator(&self, loosest: usize) -> Option<(usize, Operator)> {
+        let Tok::Punct(sign) = self.tokens.peek() else { return None };
+        let mut levels = (loosest..).zip(LEVELS.get(loosest..)?);
+        levels.find_map(|(level, operators)| Some((level, operators.iter().find(|o| o.0 == sign)?.1)))
     }
 
     pub(super) fn unary(&mut self) -> Result<Expr, Failed> {

@@ -375,15 +375,28 @@ fn letters_of_other_alphabets_are_refused_without_harm() {
 
 #[test]
 fn deep_and_long_input_is_refused_without_harm() {
-    for code in [
-        format!("int r = {}1{};", "(".repeat(5000), ")".repeat(5000)),
-        format!("int r = 1{};", "+1".repeat(5000)),
-        format!("int r = {}1;", "-".repeat(5000)),
-        format!("{}*x = 1;", "if (1) ".repeat(5000)),
-        "{".repeat(5000),
-        format!("int r = x{};", "[0]".repeat(5000)),
-    ] {
+    let deep = |n: usize| {
+        [
+            format!("int r = {}1{};", "(".repeat(n), ")".repeat(n)),
+            format!("int r = 1{};", "+1".repeat(n)),
+            format!("int r = {}1;", "- ".repeat(n)),
+            format!("int r = {}1{};", "1 ? (int)(2 || ".repeat(n), ") : 3".repeat(n)),
+            format!("{}*x = 1;", "if (1) ".repeat(n)),
+            format!("{}*x = 1;", "while (*x) ".repeat(n)),
+            format!("{}*x = 1;{}", "do { switch (1) { case 1: ".repeat(n), "} } while (0);".repeat(n)),
+            format!("{}*x = 1;{}", "{".repeat(n), "}".repeat(n)),
+            format!("int r = x{};", "[0]".repeat(n)),
+            format!("int r = {}0{};", "x[".repeat(n), "]".repeat(n)),
+        ]
+    };
+    for code in deep(5000) {
         assert!(!lowered(Dialect::C, &code).starts_with('='), "refused");
+    }
+    // What is just deep enough is read and lowered: an unoptimised build must have the stack for it, too.
+    let taken = |code: &String| !lowered(Dialect::C, code).contains("deep");
+    for code in 0..deep(0).len() {
+        let deepest = (1..100).rev().find(|n| taken(&deep(*n)[code]));
+        assert!(deepest.is_some_and(|n| n > 8), "{}: {deepest:?}", deep(2)[code]);
     }
 }
 
