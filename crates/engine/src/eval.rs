@@ -52,6 +52,10 @@ impl<'a> Eval<'a> {
                 _ => None,
             },
             Term::Cast(ty, a) => self.term(a).map(|v| ty.wrap(v)),
+            Term::Fused(fused, three) => match three.map(|t| self.term(t)) {
+                [Some(a), Some(b), Some(c)] => Some(fused.apply(a, b, c)),
+                _ => None,
+            },
             Term::Ite(c, a, b) => match self.cond(c) {
                 Some(true) => self.term(a),
                 Some(false) => self.term(b),
@@ -106,6 +110,7 @@ impl<'a> Eval<'a> {
             Term::Read(e) => Some(e.index()),
             Term::Bin(_, _, a, b) => self.waits_for(a).or_else(|| self.waits_for(b)),
             Term::Cast(_, a) => self.waits_for(a),
+            Term::Fused(_, three) => three.into_iter().find_map(|t| self.waits_for(t)),
             Term::Ite(c, a, b) => match self.cond(c) {
                 Some(true) => self.waits_for(a),
                 Some(false) => self.waits_for(b),

@@ -33,10 +33,6 @@ pub enum FloatOp {
     Max,
     /// Square root.
     Sqrt(Rounding),
-    /// The product of two numbers of at most 32 bits as one of 64, which it fits.
-    Product,
-    /// The sum of a number of 64 bits and one of the format, rounded once, to the format.
-    Accumulate(Rounding),
     /// 1 if both are numbers and the first is less.
     Less,
     /// 1 if both are numbers and the first is not greater.
@@ -112,12 +108,9 @@ impl FloatOp {
                 _ if format.is_nan(a) => format.nan(),
                 _ => a,
             },
-            FloatOp::Product => product(Format::DOUBLE, format, Rounding::Nearest, a, b),
-            FloatOp::Mul(rounding) => product(format, format, rounding, a, b),
-            FloatOp::Add(rounding) => sum(format, rounding, (format, a), b),
-            FloatOp::Sub(rounding) if nan => FloatOp::Add(rounding).apply(format, a, b),
-            FloatOp::Sub(rounding) => sum(format, rounding, (format, a), b ^ format.sign()),
-            FloatOp::Accumulate(rounding) => sum(format, rounding, (Format::DOUBLE, a), b),
+            FloatOp::Mul(rounding) => product(format, rounding, a, b),
+            FloatOp::Add(rounding) => sum(format, rounding, a, b),
+            FloatOp::Sub(rounding) => sum(format, rounding, a, b ^ format.sign()),
             FloatOp::Div(rounding) => match (number(a), number(b)) {
                 (Some(x), Some(y)) if y.size > 0 => format.bits_of(&x.over_number(y), rounding),
                 (Some(x), Some(_)) if x.size == 0 => format.nan(),
@@ -136,26 +129,48 @@ impl FloatOp {
     }
 }
 
-/// The product of two numbers, in another format.
-fn product(to: Format, format: Format, rounding: Rounding, a: i64, b: i64) -> i64 {
-    match (format.exact(a), format.exact(b)) {
-        (Some(x), Some(y)) => to.bits_of(&x.times(y), rounding),
-        _ if format.is_nan(a) || format.is_nan(b) => to.nan(),
-        _ if format.magnitude(a).0 == 0 || format.magnitude(b).0 == 0 => to.nan(),
-        _ => to.infinity() | if format.magnitude(a).1 != format.magnitude(b).1 { to.sign() } else { 0 },
+/// A product and a sum: `a * b + c`, rounded once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fused {
+    /// Of the three numbers and of the result.
+    pub format: Format,
+    /// How the result is rounded.
+    pub rounding: Rounding,
+}
+
+impl Fused {
+    /// `a * b + c`, by the bits.
+    pub fn apply(self, a: i64, b: i64, c: i64) -> i64 {
+        let Fused { format, rounding } = self;
+        match [a, b, c].map(|bits| format.exact(bits)) {
+            [Some(x), Some(y), Some(z)] => format.bits_of(&x.times(y).plus(z, rounding), rounding),
+            // So rounded, a finite product stays one.
+            _ => sum(format, rounding, product(format, Rounding::Zero, a, b), c),
+        }
     }
 }
 
-/// The sum of a number of a wider format, or the same, and one of the format.
-fn sum(format: Format, rounding: Rounding, (wide, a): (Format, i64), b: i64) -> i64 {
-    let infinite = |negative: bool| format.infinity() | if negative { format.sign() } else { 0 };
-    match (wide.exact(a), format.exact(b)) {
-        (Some(x), Some(y)) => format.bits_of(&x.plus(y, rounding), rounding),
-        _ if wide.is_nan(a) || format.is_nan(b) => format.nan(),
-        (None, None) if wide.magnitude(a).1 != format.magnitude(b).1 => format.nan(),
-        (None, _) => infinite(wide.magnitude(a).1),
-        _ => infinite(format.magnitude(b).1),
+fn product(format: Format, rounding: Rounding, a: i64, b: i64) -> i64 {
+    match (format.exact(a), format.exact(b)) {
+        (Some(x), Some(y)) => format.bits_of(&x.times(y), rounding),
+        _ if format.is_nan(a) || format.is_nan(b) => format.nan(),
+        _ if format.magnitude(a).0 == 0 || format.magnitude(b).0 == 0 => format.nan(),
+        _ => infinite(format, format.magnitude(a).1 != format.magnitude(b).1),
     }
+}
+
+fn sum(format: Format, rounding: Rounding, a: i64, b: i64) -> i64 {
+    match (format.exact(a), format.exact(b)) {
+        (Some(x), Some(y)) => format.bits_of(&x.plus(y, rounding), rounding),
+        _ if format.is_nan(a) || format.is_nan(b) => format.nan(),
+        (None, None) if format.magnitude(a).1 != format.magnitude(b).1 => format.nan(),
+        (None, _) => infinite(format, format.magnitude(a).1),
+        _ => infinite(format, format.magnitude(b).1),
+    }
+}
+
+fn infinite(format: Format, negative: bool) -> i64 {
+    format.infinity() | if negative { format.sign() } else { 0 }
 }
 
 /// Out of range it is the nearest integer; of what is no number zero, or where one side has 64 bits the least number, as of a signed

@@ -4,7 +4,7 @@
 //! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry; how it computes is an [`Expr`].
 //! - An access has an address and a type, whose width is its size.
 
-use super::{BinOp, CmpOp, EventKind, LocId, RegId, Scope, Tags, Ty, host};
+use super::{BinOp, CmpOp, EventKind, Fused, LocId, RegId, Scope, Tags, Ty, host};
 use diag::{SourceLine, Span};
 
 /// A micro-op with its place in the source.
@@ -295,4 +295,6 @@ pub enum Expr {
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Conversion to a type.
     Cast(Ty, Box<Expr>),
+    /// A product of two floating-point numbers and the sum of it and a third.
+    Fused(Fused, [Box<Expr>; 3]),
 }

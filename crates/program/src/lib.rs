@@ -40,7 +40,7 @@ pub mod writing;
 pub use diag::SourceLine;
 pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
-pub use float::{FloatOp, Format, Number, Rounding};
+pub use float::{FloatOp, Format, Fused, Number, Rounding};
 pub use instr::{
     Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update, is_further, is_of_word,
 };

@@ -128,6 +128,7 @@ fn may_fail(value: &Expr) -> bool {
         Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => may_fail(a) || may_fail(b),
         Expr::Cast(_, a) => may_fail(a),
         Expr::Select(c, a, b) => may_fail(c) || may_fail(a) || may_fail(b),
+        Expr::Fused(_, three) => three.iter().any(|e| may_fail(e)),
         Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => false,
     }
 }

@@ -364,6 +364,7 @@ macro_rules! children {
             Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => all.extend([a, b]),
             Expr::Select(c, a, b) => all.extend([c, a, b]),
             Expr::Cast(_, a) => all.push(a),
+            Expr::Fused(_, three) => all.extend(three),
         }
         all
     }};
@@ -421,6 +422,10 @@ impl Expr {
             Expr::Cmp(op, ty, a, b) => Some(i64::from(op.holds(*ty, of(a)?, of(b)?))),
             Expr::Select(c, a, b) => of(if of(c)? != 0 { a } else { b }),
             Expr::Cast(ty, a) => of(a).map(|v| ty.wrap(v)),
+            Expr::Fused(fused, three) => {
+                let [a, b, c] = three.each_ref().map(|e| of(e));
+                Some(fused.apply(a?, b?, c?))
+            }
         }
     }
 }

@@ -124,7 +124,7 @@ impl Points {
             Expr::Bin(BinOp::And, _, a, b) if is_low(a) || is_low(b) => Targets::new(),
             Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
             Expr::Cast(ty, a) if ty.bits >= 32 => self.of(thread, a),
-            Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) => Targets::new(),
+            Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) | Expr::Fused(..) => Targets::new(),
         }
     }
 

@@ -370,5 +370,9 @@ pub(super) fn eval(e: &Expr, regs: &[i64]) -> i64 {
             }
         }
         Expr::Cast(ty, a) => ty.wrap(eval(a, regs)),
+        Expr::Fused(fused, three) => {
+            let [a, b, c] = three.each_ref().map(|e| eval(e, regs));
+            fused.apply(a, b, c)
+        }
     }
 }

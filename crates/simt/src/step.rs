@@ -700,6 +700,7 @@ fn divides_by_zero(op: &Op, regs: &[i64]) -> bool {
             Expr::Cmp(_, _, a, b) => within(a, regs) || within(b, regs),
             Expr::Select(c, a, b) => within(c, regs) || within(if eval(c, regs) != 0 { a } else { b }, regs),
             Expr::Cast(_, a) => within(a, regs),
+            Expr::Fused(_, three) => three.iter().any(|e| within(e, regs)),
         }
     }
     op.operands().iter().any(|e| within(e, regs))

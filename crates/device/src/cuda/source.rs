@@ -175,6 +175,7 @@ impl Ptx<'_> {
                 let of = self.value(out, of, t)?;
                 self.wrapped(out, *ty, &of)
             }
+            Expr::Fused(..) => return Err("arithmetic of floating point".into()),
             Expr::Select(cond, a, b) => {
                 let cond = self.value(out, cond, t)?;
                 let (a, b) = (self.value(out, a, t)?, self.value(out, b, t)?);

@@ -342,6 +342,7 @@ impl OpenClC<'_> {
             },
             Expr::Cast(ty, of) if ty.bits == 1 => format!("({} & 1)", self.value(of, t)?),
             Expr::Cast(ty, of) => format!("((long)({})({}))", name(*ty), self.value(of, t)?),
+            Expr::Fused(..) => return Err("arithmetic of floating point".into()),
             Expr::Select(cond, a, b) => {
                 format!("({} != 0 ? {} : {})", self.value(cond, t)?, self.value(a, t)?, self.value(b, t)?)
             }

@@ -82,6 +82,7 @@ impl<'a> Dependencies<'a> {
                 self.add(&mut support, b, Cond::TRUE);
             }
             Term::Cast(_, a) => self.add(&mut support, a, Cond::TRUE),
+            Term::Fused(_, three) => three.into_iter().for_each(|t| self.add(&mut support, t, Cond::TRUE)),
             Term::Ite(c, a, b) => {
                 support.extend(self.of_cond(c));
                 self.add(&mut support, a, c);

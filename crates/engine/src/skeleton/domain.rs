@@ -273,6 +273,7 @@ fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
             Term::Read(e) if opaque && group.contains(&e.index()) => return false,
             Term::Read(_) => {}
             Term::Cast(_, a) => open.push((a, opaque)),
+            Term::Fused(_, three) => open.extend(three.map(|t| (t, true))),
             Term::Ite(_, a, b) => open.extend([(a, opaque), (b, opaque)]),
             Term::Bin(op, _, a, b) => {
                 let shift = match op {

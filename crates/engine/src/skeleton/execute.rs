@@ -68,6 +68,10 @@ impl Unroller<'_> {
                 let (a, t) = self.eval(state, a, thread);
                 (self.out.pool.cast(*ty, a), t)
             }
+            Expr::Fused(fused, three) => {
+                let [(a, ta), (b, tb), (c, tc)] = three.each_ref().map(|e| self.eval(state, e, thread));
+                (self.out.pool.fused(*fused, [a, b, c]), union(&ta, &union(&tb, &tc)))
+            }
         }
     }
 

@@ -98,6 +98,7 @@ impl Images {
                     Term::Read(e) => has_changed(e),
                     Term::Cast(_, a) => has(a),
                     Term::Bin(_, _, a, b) => has(a) || has(b),
+                    Term::Fused(_, three) => three.into_iter().any(has),
                     Term::Ite(c, a, b) => {
                         let mut terms = vec![a, b];
                         tested(pool, c, &mut terms);
@@ -171,6 +172,20 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
                 (values, others) => narrowed(op, ty, values, others),
             },
         },
+        Term::Fused(fused, three) => {
+            let parts = three.map(get);
+            match together(sizes, &parts, |row| fused.apply(row[0], row[1], row[2])) {
+                Some((reads, values)) => Image::Of(reads, values),
+                None => {
+                    let [Some(a), Some(b), Some(c)] = parts.map(Image::values) else { return None };
+                    if a.len().saturating_mul(b.len()).saturating_mul(c.len()) > MAX_VALUES * 64 {
+                        return None;
+                    }
+                    let of = |&x: &i64| b.iter().flat_map(move |&y| c.iter().map(move |&z| fused.apply(x, y, z)));
+                    Some(Image::any(a.iter().flat_map(of))).filter(|image| *image != Image::Word)?
+                }
+            }
+        }
         Term::Ite(c, a, b) => {
             let mut terms = vec![a, b];
             let decidable = tested(pool, c, &mut terms);

@@ -240,3 +240,7 @@ fn number(pool: &Pool, t: TermId, read: EventId, value: i64) -> Option<i64> {
         Term::Ite(..) => None,
     }
 }
+        Term::Fused(fused, three) => {
+            let [a, b, c] = three.map(|t| number(pool, t, read, value));
+            Some(fused.apply(a?, b?, c?))
+        }

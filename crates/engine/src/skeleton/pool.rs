@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::graph::MAX_POOL;
 use cat::rel::EventId;
-use program::{BinOp, CmpOp, Ty};
+use program::{BinOp, CmpOp, Fused, Ty};
 use verdict::Reason;
 
 /// Index of a [`Term`].
@@ -36,6 +36,8 @@ pub enum Term {
     Cast(Ty, TermId),
     /// `if cond then a else b`.
     Ite(Cond, TermId, TermId),
+    /// A product of two floating-point numbers and the sum of it and a third.
+    Fused(Fused, [TermId; 3]),
 }
 
 /// A condition: a node of the decision diagram.
@@ -212,6 +214,7 @@ impl Pool {
             Term::Const(_) | Term::Read(_) => 0,
             Term::Cast(_, a) => self.depth(a),
             Term::Bin(_, _, a, b) | Term::Ite(_, a, b) => self.depth(a).max(self.depth(b)),
+            Term::Fused(_, [a, b, c]) => self.depth(a).max(self.depth(b)).max(self.depth(c)),
         };
         self.terms.push(term);
         self.depths.push(below + 1);
@@ -314,6 +317,14 @@ impl Pool {
     }
 
     /// The condition as a value: 1 or 0.
+    /// A product and a sum in floating point.
+    pub fn fused(&mut self, fused: Fused, three: [TermId; 3]) -> TermId {
+        if let [Some(a), Some(b), Some(c)] = three.map(|t| self.as_const(t)) {
+            return self.constant(fused.apply(a, b, c));
+        }
+        self.intern(Term::Fused(fused, three), Some(Ty { bits: fused.format.bits, signed: false }))
+    }
+
     pub fn truth(&mut self, c: Cond) -> TermId {
         let (one, zero) = (self.constant(1), self.constant(0));
         self.ite(c, one, zero)
@@ -630,6 +641,7 @@ mod tests {
         let not_c = p.not(c);
         let not_d = p.not(d);
         let gc = p.and(g, c);
+            Term::Fused(_, three) => three.to_vec(),
         let gcd = p.and(gc, d);
         let gcnd = p.and(gc, not_d);
         let gnc = p.and(g, not_c);

@@ -151,6 +151,7 @@ impl LeafGates<'_> {
         match self.task.sk.pool.term(t) {
             Term::Const(_) | Term::Read(_) | Term::Bin(BinOp::Unknown, ..) => false,
             Term::Cast(_, a) => whole(a),
+            Term::Fused(_, three) => three.into_iter().any(whole),
             Term::Ite(_, a, b) | Term::Bin(_, _, a, b) => whole(a) || whole(b),
         }
     }
@@ -185,6 +186,7 @@ impl LeafGates<'_> {
                 let (a, b) = (self.word(gates, a), self.word(gates, b));
                 Word::apply(gates, op, ty, &a, &b)
             }
+            Term::Fused(..) => unreachable!("its values are listed"),
         };
         let made = Rc::new(made);
         self.words.insert(t, made.clone());
@@ -230,6 +232,15 @@ impl LeafGates<'_> {
             (Image::Any(_), Term::Bin(op, ty, a, b)) => {
                 let (a, b) = (self.term(gates, a), self.term(gates, b));
                 calculated_cases(gates, op, ty, &a, &b)
+            }
+            (Image::Any(_), Term::Fused(fused, three)) => {
+                let [a, b, c] = three.map(|t| self.term(gates, t));
+                let mut list = Vec::new();
+                for (&(x, lx), &(y, ly)) in a.iter().flat_map(|x| b.iter().map(move |y| (x, y))) {
+                    let both = gates.and(lx, ly);
+                    list.extend(c.iter().map(|&(z, lz)| (fused.apply(x, y, z), gates.and(both, lz))));
+                }
+                collect(gates, list)
             }
         };
         self.terms.insert(t, cases.clone());

@@ -84,6 +84,10 @@ impl Exchange<'_> {
                 let a = self.term(a);
                 self.pool.cast(ty, a)
             }
+            Term::Fused(fused, three) => {
+                let three = three.map(|t| self.term(t));
+                self.pool.fused(fused, three)
+            }
             Term::Ite(c, a, b) => {
                 let (c, a, b) = (self.cond(c), self.term(a), self.term(b));
                 self.pool.ite(c, a, b)

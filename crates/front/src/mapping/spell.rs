@@ -137,6 +137,7 @@ impl Speller<'_> {
                 **p = Expr::Reg(holds);
             }
             Expr::Cast(_, inner) => self.simple(inner),
+            Expr::Fused(_, three) => three.iter_mut().for_each(|e| self.simple(e)),
         }
     }
 
@@ -192,6 +193,7 @@ fn ty_of(value: &Expr, thread: &Thread) -> Ty {
         Expr::Select(_, a, b) if matches!(**a, Expr::Const(_)) => ty_of(b, thread),
         Expr::Select(_, a, _) => ty_of(a, thread),
         Expr::Address(_) => Ty::U64,
+        Expr::Fused(fused, _) => Ty { bits: fused.format.bits, signed: false },
         Expr::Const(_) | Expr::Cmp(..) => Ty { bits: 64, signed: true },
     }
 }

@@ -127,15 +127,11 @@ fn halves_are_those_of_a_table() {
         }
         let (x, y, z) = (half(a), half(b), half(c));
         let product = (x >> 24) * (y >> 24);
-        let fused = |format| {
-            let product = FloatOp::Product.apply(format, a, b);
-            FloatOp::Accumulate(rounding).apply(format, product, c)
-        };
         for (what, exact, found) in [
             ("+", x + y, FloatOp::Add(rounding).apply(format, a, b)),
             ("-", x - y, FloatOp::Sub(rounding).apply(format, a, b)),
             ("*", product, FloatOp::Mul(rounding).apply(format, a, b)),
-            ("* +", product + z, fused(format)),
+            ("* +", product + z, Fused { format, rounding }.apply(a, b, c)),
         ] {
             if exact != 0 {
                 let expected = looked_up(&table, exact, rounding);
@@ -214,8 +210,8 @@ fn floats_and_doubles_are_those_of_the_processor() {
     for _ in 0..300_000 {
         let [a, b, c] = [0; 3].map(|_| numbers.next(Format::SINGLE));
         let [x, y, z] = [a, b, c].map(single);
-        let product = FloatOp::Product.apply(Format::SINGLE, a, b);
-        let sum = FloatOp::Accumulate(nearest).apply(Format::SINGLE, product, c);
+        let fused = |format| Fused { format, rounding: nearest };
+        let sum = fused(Format::SINGLE).apply(a, b, c);
         assert_eq!(sum, bits32(x.mul_add(y, z)), "{x:e} * {y:e} + {z:e}");
         for (op, expected) in [
             (FloatOp::Add(nearest), x + y),
@@ -229,8 +225,14 @@ fn floats_and_doubles_are_those_of_the_processor() {
         ] {
             assert_eq!(op.apply(Format::SINGLE, a, b), bits32(expected), "{op:?} {x:e} {y:e}");
         }
-        let (a, b) = (numbers.next(Format::DOUBLE), numbers.next(Format::DOUBLE));
-        let (x, y) = (double(a), double(b));
+        let [a, b, c] = [0; 3].map(|_| numbers.next(Format::DOUBLE));
+        let [x, y, z] = [a, b, c].map(double);
+        // The product goes, but for its lower half and what the third number is next to it.
+        let close = (-(x * y)).to_bits().wrapping_add(numbers.bits() & 3);
+        for (c, z) in [(c, z), (close as i64, f64::from_bits(close))] {
+            let sum = fused(Format::DOUBLE).apply(a, b, c);
+            assert_eq!(sum, bits64(x.mul_add(y, z)), "{x:e} * {y:e} + {z:e}");
+        }
         for (op, expected) in [
             (FloatOp::Add(nearest), x + y),
             (FloatOp::Sub(nearest), x - y),

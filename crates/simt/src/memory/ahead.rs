@@ -126,6 +126,10 @@ pub(super) fn known(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
             }
         }
         Expr::Cast(ty, a) => known(a, regs).map(|v| ty.wrap(v)),
+        Expr::Fused(fused, three) => {
+            let [a, b, c] = three.each_ref().map(|e| known(e, regs));
+            Some(fused.apply(a?, b?, c?))
+        }
     }
 }
 

@@ -26,8 +26,13 @@ const EXACT: &[Group] = &[FLUSH, NUMBERS];
 const ORDERED: &[Group] = &[FLUSH, Group { kind: GroupKind::Clamp, words: &["NaN"] }, NUMBERS];
 const FLOATS: &[Group] = &[ROUND, FLUSH, Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
 const COPIED: &[Group] = &[Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
-const FUSED: &[Group] =
-    &[ROUND, FLUSH, SAT, RELU, Group { kind: GroupKind::Type, words: &["f32", "f16", "f16x2", "bf16", "bf16x2"] }];
+const FUSED: &[Group] = &[
+    ROUND,
+    FLUSH,
+    SAT,
+    RELU,
+    Group { kind: GroupKind::Type, words: &["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"] },
+];
 const SAT: Group = Group { kind: GroupKind::Clamp, words: &["sat"] };
 const LIMITS: Group = Group { kind: GroupKind::Clamp, words: &["sat", "satfinite"] };
 const RELU: Group = Group { kind: GroupKind::Rectify, words: &["relu"] };
@@ -208,13 +213,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::new(
         "mad",
-        "`mad.rnd{.ftz}{.sat}.f32 d, a, b, c`",
+        "`mad.rnd{.ftz}{.sat}.type d, a, b, c`",
         "product plus `c`, rounded once",
-        &[ROUND, FLUSH, SAT, Group { kind: GroupKind::Type, words: &["f32"] }],
+        &[ROUND, FLUSH, SAT, Group { kind: GroupKind::Type, words: &["f32", "f64"] }],
         TERNARY,
         fused,
     )
-    .one_of(&["f32"]),
+    .one_of(&["f32", "f64"]),
     Row::new("sqrt", "`sqrt.rnd{.ftz}.type d, a`", "square root", FLOATS, UNARY, root),
     Row::new("rcp", "`rcp.rnd{.ftz}.type d, a`", "reciprocal", FLOATS, UNARY, reciprocal),
     Row::new("shl", "`shl{.type} d, a, n`", "shift left", ARITH, SHIFT, |e, c| shifted(e, c, BinOp::Shl)),

@@ -17,7 +17,7 @@ use super::arith::{assign, op};
 use super::atomics::{HALF, joined, numbers};
 use super::lower::{Arg, Call, Emit};
 use super::table::{GroupKind, PRED, bits_named, format_named, type_named};
-use program::{BinOp, CmpOp, Expr, FloatOp, Format, Number, Op, Rounding, Ty};
+use program::{BinOp, CmpOp, Expr, FloatOp, Format, Fused, Number, Op, Rounding, Ty};
 
 const SINGLES: &[&str] = &["f32", "f64"];
 const FLOATS: &[&str] = &["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"];
@@ -75,7 +75,7 @@ pub(super) fn rounds(e: &mut Emit<'_, '_>, c: &Call) -> bool {
 /// An operation of a format on two numbers.
 fn float(operation: FloatOp, format: Format, a: Expr, b: Expr) -> Expr {
     let ty = match operation {
-        FloatOp::Product | FloatOp::Accumulate(_) | FloatOp::To(..) | FloatOp::From(..) => Ty::U64,
+        FloatOp::To(..) | FloatOp::From(..) => Ty::U64,
         _ => Ty { bits: format.bits, signed: false },
     };
     op(BinOp::Float(operation, format), ty, a, b)
@@ -185,8 +185,8 @@ pub(super) fn fused(e: &mut Emit<'_, '_>, c: &Call) {
         });
     }
     let value = each(c, format, 3, |of| {
-        let product = float(FloatOp::Product, format, of[0].clone(), of[1].clone());
-        float(FloatOp::Accumulate(rounding(c)), format, product, of[2].clone())
+        let three = [0, 1, 2].map(|i| of[i].clone().into());
+        Expr::Fused(Fused { format, rounding: rounding(c) }, three)
     });
     assign(e, c, value);
 }

@@ -24,7 +24,7 @@ pub(super) fn value(e: &Expr, known: &Values, narrow: &dyn Fn(LocId) -> bool) ->
     match e {
         Expr::Const(_) | Expr::Address(_) => Some(e.clone()),
         Expr::Reg(r) => known.get(r).cloned(),
-        Expr::Bin(BinOp::Unknown, ..) => None,
+        Expr::Bin(BinOp::Unknown, ..) | Expr::Fused(..) => None,
         Expr::Bin(op, ty, a, b) => match (of(a)?, of(b)?) {
             (Expr::Const(_), Expr::Const(0)) if op.divides() => None,
             (Expr::Const(a), Expr::Const(b)) => Some(Expr::Const(op.apply(*ty, a, b))),

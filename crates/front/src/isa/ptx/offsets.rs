@@ -392,6 +392,7 @@ impl Run<'_> {
                     _ => None,
                 }
             }
+            Expr::Fused(..) => number(Range::ANY),
             Expr::Cmp(op, ty, a, b) => number(match (of(a)?, of(b)?) {
                 (Value { base: None, at: a }, Value { base: None, at: b }) => match (a.is_one(), b.is_one()) {
                     (Some(a), Some(b)) => Range::one(i64::from(op.holds(*ty, a, b))),

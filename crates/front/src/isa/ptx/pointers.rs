@@ -27,6 +27,9 @@ use program::{
 
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
 type Untyped = Option<Vec<usize>>;
+/// What may be done with an address.
+const OFFSETS: &str = "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32";
+
 
 /// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open`, what no declaration says of
 /// memory.
@@ -291,6 +294,7 @@ impl Pass<'_> {
             });
         }
     }
+                    _ => return self.unsupported(OFFSETS),
 
     /// Whether an address is in a state space, which is the same for all objects that it can be of; else that is reported.
     fn is_in_space(&mut self, address: &Expr, is_in: memory::IsIn) -> bool {
@@ -307,6 +311,9 @@ impl Pass<'_> {
                 "which state space it is in depends on the object that it is of"
             });
         }
+            Expr::Fused(_, three) if three.iter().any(|e| !self.points.of(self.thread, e).is_empty()) => {
+                self.unsupported(OFFSETS);
+            }
         known == Some(true)
     }
 

@@ -324,6 +324,7 @@ impl Printer<'_> {
                 format!("selp{} {dst}, {a}, {b}, {}", dotted(ty), self.reg(p))
             }
             Expr::Cast(ty, inner) => format!("cvt{}.s64 {dst}, {}", named(*ty), self.value(inner)?),
+            Expr::Fused(..) => return None,
         })
     }
 

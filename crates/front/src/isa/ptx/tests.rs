@@ -370,6 +370,12 @@ fn addresses_count_bytes() {
     fails("mov.u64 %rd1, a\nst.u32 [%rd1], 1\nld r1, a[1]", "mixed-size");
     fails("mov %rd1, 5\nst.u32 [%rd1], 1", "not-an-address");
     for mask in ["15", "-8", "-3", "4", "%rd9"] {
+    for operands in ["%rd1, %rd2, %rd2", "%rd2, %rd2, %rd1"] {
+        fails(
+            &format!("st.u32 [a], 1\nmov.u64 %rd2, 1\nmov.u64 %rd1, a\nfma.rn.f64 %rd3, {operands}"),
+            "unsupported-address",
+        );
+    }
         let masked = format!("st.u32 [a], 1\nmov.u64 %rd9, 1\nmov.u64 %rd1, a\nand.b64 %rd2, %rd1, {mask}");
         fails(&masked, "unsupported-address");
     }
@@ -769,6 +775,8 @@ fn mistakes_have_names() {
         ("set.lt.bf16x2.f16x2 r0, r1, r2", "missing-type"),
         ("cvt.f16.bf16 r0, r1", "conflicting-qualifiers"),
         ("cvt.f16.f32 r0, r1", "conflicting-qualifiers"),
+        ("fma.f64 r0, r1, r2, r3", "unsupported-qualifier"),
+        ("fma.rn.sat.f64 r0, r1, r2, r3", "conflicting-qualifiers"),
         ("cvt.rn.f32.f16 r0, r1", "conflicting-qualifiers"),
         ("cvt.rm.relu.f16.f32 r0, r1", "conflicting-qualifiers"),
         ("cvt.rn.sat.bf16.f32 r0, r1", "conflicting-qualifiers"),
@@ -940,7 +948,7 @@ fn values_that_are_not_worked_out() {
         "mov.f32 fb, 0f3F800000\nex2.approx.ftz.f32 d, fa",
         "lg2.approx.f32 d, fa\nsin.approx.f32 d, fa\ncos.approx.ftz.f32 d, fa\ntanh.approx.f32 d, fa",
         "rsqrt.approx.ftz.f64 d, fa\nrcp.approx.ftz.f32 d, fa\nsqrt.approx.f32 d, fa\ndiv.full.f32 d, fa, fb",
-        "fma.rn.f64 d, fa, fb, fc\nmad.rn.f64 d, fa, fb, fc\nfma.rn.oob.relu.f16 i, i, i, i",
+        "fma.rn.oob.relu.f16 i, i, i, i",
         "min.xorsign.abs.f16x2 h, g, g\nmax.NaN.xorsign.abs.f32 d, fa, fb",
         "cvt.rna.tf32.f32 h, fa\ncvt.rn.satfinite.e4m3x2.f32 i, fa, fb\ncvt.rn.f16x2.e5m2x2 h, i",
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {d, e}, {fa, fb}, {fc}, {d, e}",
@@ -1016,6 +1024,11 @@ fn numbers_of_16_bits_and_limits() {
         ("max.NaN.f32", "0x3f800000 0x40000000", 0x4000_0000),
         ("max.bf16x2", "0x80003f80 0x0000bf80", 0x0000_3f80),
         ("add.rp.f32", "0x3f800000 0x00000001", 0x3f80_0001),
+        // 1 and the last bit, squared, without the 1: twice that bit and the square of it, in one rounding.
+        ("fma.rn.f64", "0x3ff0000000000001 0x3ff0000000000001 0xbff0000000000000", 0x3cc0_0000_0000_0000),
+        ("fma.rp.f64", "0x3ff0000000000001 0x3ff0000000000001 0xbff0000000000000", 0x3cc0_0000_0000_0001),
+        // What overflows on the way.
+        ("mad.rn.f64", "0x7fe0000000000000 0x4000000000000000 0xffefffffffffffff", 0x7ca0_0000_0000_0000),
         ("sub.rm.f64", "0x3ff0000000000000 0x3ff0000000000000", i64::MIN),
         ("div.rz.f32", "0x3f800000 0x40400000", 0x3eaa_aaaa),
         ("rcp.rp.f32", "0x40400000", 0x3eaa_aaab),

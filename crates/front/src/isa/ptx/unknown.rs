@@ -1,5 +1,4 @@
-//! Operations whose values are not worked out ([`program::unknown`]): approximations, a product and sum in 64 bits, formats of less
-//! than 16 bits, products of matrices, cache policies.
+//! Operations whose values are not worked out ([`program::unknown`]): approximations, formats of less than 16 bits, products of matrices, cache policies.
 //!
 //! What such an operation gives is determined by its operands, in a way that the ISA leaves to the implementation or that no answer
 //! has needed. A kernel with them can be asked whatever does not depend on the values, above all whether it is race-free.
@@ -92,10 +91,6 @@ const APPROXIMATE: &str = "an approximation: a value that is not worked out";
 pub(super) const ROWS: &[Row] = &[
     of("fma", "`fma.rnd.oob{.relu}.type d, a, b, c`", "product plus `c`, where some operands count as zero: a value that is not worked out", TERNARY)
         .keyed(&["oob"]),
-    of("fma", "`fma.rnd.f64 d, a, b, c`", "product plus `c`, rounded once: a value that is not worked out", TERNARY)
-        .one_of(&["f64"]),
-    of("mad", "`mad.rnd.f64 d, a, b, c`", "product plus `c`, rounded once: a value that is not worked out", TERNARY)
-        .one_of(&["f64"]),
     of("min", "`min{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
     of("max", "`max{.ftz}{.NaN}.xorsign.abs.type d, a, b`", SIGNED, BINARY).keyed(&["xorsign"]),
     of("div", "`div{.approx|.full|.rnd}{.ftz}.type d, a, b`", APPROXIMATE, BINARY).one_of(QUOTIENTS),
