@@ -34,9 +34,21 @@ fn generate(seed: u64) -> (String, String) {
     // An iteration leaves the loop if it jumps to `OUT`.
     let value = rng.random_range(0..3);
     let ends = rng.random_range(0..3);
-    let update = match rng.random_range(0..9) {
+    let update = match rng.random_range(0..13) {
         0 => format!("atom.{}.add.u32 r0, [l], 0;", order(rng)),
-        1 => format!("atom.{}.or.b32 r0, [l], 0;", order(rng)),
+        1 => format!("atom.{}.or.b32 r0, [l], {value};", order(rng)),
+        9 | 10 => {
+            let operation = one(rng, &["min.u32", "max.u32", "max.s32", "and.b32", "xor.b32"]);
+            format!("atom.{}.{operation} r0, [l], {value};", order(rng))
+        }
+        11 => format!("atom.{}.and.b32 r0, [l], -1;", order(rng)),
+        12 => {
+            let operation = one(rng, &["or.b32", "and.b32", "max.u32"]);
+            format!(
+                "ld.relaxed.gpu.u32 w, [l]; {operation} z, w, {value}; atom.{}.cas.b32 r0, [l], w, z;",
+                order(rng)
+            )
+        }
         2 => format!("mov.u32 z, 0; atom.{}.add.u32 r0, [l], z;", order(rng)),
         3 | 4 => format!("atom.{}.cas.b32 r0, [l], {value}, {value};", order(rng)),
         _ => format!("atom.{}.exch.b32 r0, [l], {value};", order(rng)),

@@ -1,7 +1,7 @@
 //! Read-modify-writes that write what they read: when an iteration that does nothing else can be left out.
 //!
-//! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write in each
-//! iteration, and yet wait as a loop of loads does. Take an execution with such an iteration, whose read R takes the value from a write V, and whose write W has the
+//! `while (atomicExch(&lock, 1)) ;`, `while (atomicAdd(&flag, 0) == 0) ;`, `while (atomicMax(&flag, 0) == 0) ;`,
+//! `while (atomicOr(&lock, 1) & 1) ;` and `while (atomicCAS(&flag, 0, 0) == 0) ;` write in each iteration, and yet wait as a loop of loads does. Take an execution with such an iteration, whose read R takes the value from a write V, and whose write W has the
 //! same value. Leave the iteration out, and let those that read from W read from V.
 //!
 //! # Why the rest is still an execution of the model
@@ -34,7 +34,7 @@ use super::racing::Instructions;
 use super::unrolled::Unrolled;
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
-use program::{BinOp, Expr, Program, ThreadId, Update};
+use program::{BinOp, Program, ThreadId, Update};
 
 /// Where a location may hold more values than this, nothing is made of which they are.
 const MAX_VALUES: usize = 4;
@@ -59,16 +59,24 @@ pub(super) fn keeps(
     ty: program::Ty,
     guard: Cond,
 ) -> (Cond, bool) {
-    let is = |e: &Expr, v: i64| e.value(&|_| None).is_some_and(|e| ty.wrap(e) == ty.wrap(v));
-    match update {
-        Update::Exchange(_) => (pool.cmp(program::CmpOp::Eq, ty, old, new), false),
+    let same = |pool: &mut Pool| pool.cmp(program::CmpOp::Eq, ty, old, new);
+    match (update, pool.term(new)) {
+        (Update::Exchange(_), _) => (same(pool), false),
         // An operand that is 0 in whatever register, too.
-        Update::Apply(..) if new == old => (Cond::TRUE, true),
-        Update::Apply(BinOp::And, e) if is(e, -1) => (Cond::TRUE, true),
-        // It writes what it expects: `atomicCAS(&flag, 0, 0)`.
-        Update::CompareExchange { .. } => {
-            let same = pool.cmp(program::CmpOp::Eq, ty, old, new);
-            (if pool.and(guard, same) == guard { Cond::TRUE } else { Cond::FALSE }, true)
+        (Update::Apply(..), _) if new == old => (Cond::TRUE, true),
+        // What these make of a value is often that value. Whatever was read, all ones may come out of it.
+        (Update::Apply(..), Term::Const(_)) => (same(pool), false),
+        (Update::Apply(..), Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, _, a, b))
+            if a == old && matches!(pool.term(b), Term::Const(_)) =>
+        {
+            (same(pool), true)
+        }
+        // It writes what it expects, `atomicCAS(&flag, 0, 0)`, or what such an operation makes of that, as for a byte of a word.
+        (Update::CompareExchange { .. }, made) => {
+            let same = same(pool);
+            let often = matches!(made, Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, ..));
+            let never = if often { same } else { Cond::FALSE };
+            (if pool.and(guard, same) == guard { Cond::TRUE } else { never }, true)
         }
         _ => (Cond::FALSE, true),
     }
@@ -237,10 +245,10 @@ fn number(pool: &Pool, t: TermId, read: EventId, value: i64) -> Option<i64> {
             Some(op.apply(ty, number(pool, a, read, value)?, number(pool, b, read, value)?))
         }
         Term::Cast(ty, a) => number(pool, a, read, value).map(|v| ty.wrap(v)),
-        Term::Ite(..) => None,
-    }
-}
         Term::Fused(fused, three) => {
             let [a, b, c] = three.map(|t| number(pool, t, read, value));
             Some(fused.apply(a?, b?, c?))
         }
+        Term::Ite(..) => None,
+    }
+}

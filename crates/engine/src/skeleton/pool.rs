@@ -268,17 +268,33 @@ impl Pool {
         }
         let zero = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == 0);
         let ones = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(-1));
+        let (least, most) = match 1i64 << (ty.bits - 1) {
+            lowest if ty.signed => (lowest, !lowest),
+            _ => (0, -1),
+        };
+        let least = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(least));
+        let most = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(most));
         let unsigned = Ty { signed: false, ..ty };
         let too_far = |v: Option<i64>| v.is_some_and(|v| unsigned.wrap(v) as u64 >= u64::from(ty.bits));
         match op {
             BinOp::Shl if too_far(cb) => return self.constant(0),
             BinOp::Shr if too_far(cb) && !ty.signed => return self.constant(0),
-            BinOp::Min if !ty.signed && (zero(ca) || zero(cb)) => return self.constant(0),
+            BinOp::Min if least(ca) => return self.cast(ty, a),
+            BinOp::Min if least(cb) => return self.cast(ty, b),
+            BinOp::Max if most(ca) => return self.cast(ty, a),
+            BinOp::Max if most(cb) => return self.cast(ty, b),
             BinOp::Or if ones(ca) || ones(cb) => return self.constant(ty.wrap(-1)),
             BinOp::Xor | BinOp::Sub if a == b => return self.constant(0),
             BinOp::Mul | BinOp::And if zero(ca) || zero(cb) => return self.constant(0),
             BinOp::Shl if zero(ca) => return self.constant(0),
             BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max if a == b => return self.cast(ty, a),
+            // What leaves the other operand as it is.
+            BinOp::And if ones(ca) => return self.cast(ty, b),
+            BinOp::And if ones(cb) => return self.cast(ty, a),
+            BinOp::Max if least(ca) => return self.cast(ty, b),
+            BinOp::Max if least(cb) => return self.cast(ty, a),
+            BinOp::Min if most(ca) => return self.cast(ty, b),
+            BinOp::Min if most(cb) => return self.cast(ty, a),
             BinOp::Add | BinOp::Or | BinOp::Xor if zero(ca) => return self.cast(ty, b),
             BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl if zero(cb) => return self.cast(ty, a),
             _ => {}
@@ -301,6 +317,14 @@ impl Pool {
         self.intern(Term::Bin(op, ty, a, b), Some(ty))
     }
 
+    /// A product and a sum in floating point.
+    pub fn fused(&mut self, fused: Fused, three: [TermId; 3]) -> TermId {
+        if let [Some(a), Some(b), Some(c)] = three.map(|t| self.as_const(t)) {
+            return self.constant(fused.apply(a, b, c));
+        }
+        self.intern(Term::Fused(fused, three), Some(Ty { bits: fused.format.bits, signed: false }))
+    }
+
     /// `if c then a else b`.
     pub fn ite(&mut self, c: Cond, a: TermId, b: TermId) -> TermId {
         if a == b || c == Cond::TRUE {
@@ -317,14 +341,6 @@ impl Pool {
     }
 
     /// The condition as a value: 1 or 0.
-    /// A product and a sum in floating point.
-    pub fn fused(&mut self, fused: Fused, three: [TermId; 3]) -> TermId {
-        if let [Some(a), Some(b), Some(c)] = three.map(|t| self.as_const(t)) {
-            return self.constant(fused.apply(a, b, c));
-        }
-        self.intern(Term::Fused(fused, three), Some(Ty { bits: fused.format.bits, signed: false }))
-    }
-
     pub fn truth(&mut self, c: Cond) -> TermId {
         let (one, zero) = (self.constant(1), self.constant(0));
         self.ite(c, one, zero)
@@ -625,6 +641,7 @@ impl Pool {
             Term::Const(_) | Term::Read(_) => Vec::new(),
             Term::Cast(_, a) => vec![a],
             Term::Bin(_, _, a, b) => vec![a, b],
+            Term::Fused(_, three) => three.to_vec(),
             Term::Ite(c, a, b) => self.compared(c).chain([a, b]).collect(),
         }
     }
@@ -641,7 +658,6 @@ mod tests {
         let not_c = p.not(c);
         let not_d = p.not(d);
         let gc = p.and(g, c);
-            Term::Fused(_, three) => three.to_vec(),
         let gcd = p.and(gc, d);
         let gcnd = p.and(gc, not_d);
         let gnc = p.and(g, not_c);
