@@ -330,13 +330,8 @@ impl Pass<'_> {
                     (BinOp::And, true, false) if self.is_aligned(&right, a, *ty) => return self.arithmetic(b),
                     (BinOp::And, ..) => {
                         return self.unsupported(
-                            "of an address it is known that it is a multiple of the size of an element, and no more: only the bits \
-                             below that can be masked",
-                        );
-                    }
-                    _ => {
-                        return self.unsupported(
-                            "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32",
+                            "of an address it is known that it is a multiple of the size of an element, and that objects in global \
+                             memory begin at words: only the bits below that can be masked",
                         );
                     }
                 };
@@ -367,6 +362,16 @@ impl Pass<'_> {
     /// bytes of an element apart: so an atomic operation on a part of a word is made of one on the word.
     fn is_masked(&self, dst: RegId, value: &Expr) -> bool {
         let (ty, address, by) = match value {
+    /// What addresses of these objects are multiples of but for what leads into an element, or a word: whatever is allocated in global
+    /// memory begins at one, and at more (CUDA C++ Programming Guide, Device Memory Accesses).
+    fn unit(&self, objects: &Targets) -> u32 {
+        let global = |o: &LocId| {
+            matches!(self.program.location(*o).kind, LocationKind::Object { space: Space::Global, .. })
+        };
+        let size = self.smallest(objects);
+        if objects.iter().all(global) { size.max(4) } else { size }
+    }
+
             Expr::Cast(ty, address) if ty.bits >= 32 => (*ty, address, 0),
             Expr::Bin(BinOp::Shl, ty, address, by) if let Expr::Const(by) = **by => (*ty, address, by),
             _ => return false,
@@ -375,7 +380,7 @@ impl Pass<'_> {
         if !matches!(**address, Expr::Reg(_)) || targets.is_empty() || !(0..i64::from(ty.bits)).contains(&by) {
             return false;
         }
-        let known = 0..i64::from(self.smallest(&targets)) << by;
+        let known = 0..i64::from(self.unit(&targets)) << by;
         let reads = |e: &Expr| e.any(&|e| *e == Expr::Reg(dst));
         let takes = |op: &Op| match op {
             // Whether these bits are known is asked of the mask, or of what is made of them next.
@@ -404,11 +409,11 @@ impl Pass<'_> {
     }
 
     /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits than those that tell bytes of an
-    /// element apart. Elements lie at multiples of their size, wherever their objects are.
+    /// element, or a word, apart.
     fn is_aligned(&self, objects: &Targets, mask: &Expr, ty: Ty) -> bool {
         let Expr::Const(mask) = mask else { return false };
         let mask = Ty { signed: true, ..ty }.wrap(*mask);
-        let below = 0..i64::from(self.smallest(objects));
+        let below = 0..i64::from(self.unit(objects));
         // What it leaves is in the lower half of an address, too.
         below.contains(&mask) || self.fits(objects, ty) && below.contains(&!mask) && (!mask + 1).count_ones() == 1
     }

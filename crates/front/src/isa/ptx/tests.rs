@@ -408,6 +408,13 @@ fn bytes_of_a_word_have_numbers() {
         fails(&of(rest), "unsupported-address");
     }
 }
+    // Variables in shared memory begin where a compiler puts them.
+    for mask in ["-4", "3"] {
+        fails(
+            &format!("st.shared.u8 [bytes], 1\nmov.u64 %rd1, bytes\nand.b64 %rd2, %rd1, {mask}"),
+            "unsupported-address",
+        );
+    }
 
 #[test]
 fn an_access_may_be_to_several_elements_of_an_object_that_is_declared_so() {
