@@ -193,7 +193,7 @@ impl Program {
         match &self.location(self.object(id)).kind {
             LocationKind::Object { kind: MemoryKind::ProgramScope, space: Space::Global, .. } => Copied::ByDevice,
             LocationKind::Object { space, .. } => match space {
-                Space::Global | Space::Constant => Copied::Not,
+                Space::Global | Space::Constant | Space::Param => Copied::Not,
                 Space::Shared => Copied::ByCta,
                 Space::Local => Copied::ByThread,
             },
@@ -293,6 +293,8 @@ pub enum Space {
     Shared,
     /// Constant memory: read-only.
     Constant,
+    /// A parameter of the kernel that has an address: read-only, one copy for all.
+    Param,
     /// Local or private memory: one copy per thread.
     Local,
 }
@@ -304,6 +306,7 @@ impl Space {
             Space::Global => "global",
             Space::Shared => "shared",
             Space::Constant => "const",
+            Space::Param => "param",
             Space::Local => "local",
         }
     }

@@ -139,7 +139,7 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
     for (i, location) in program.locations.iter().enumerate() {
         let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
         let owners: Vec<usize> = match space {
-            Space::Global | Space::Constant => vec![0],
+            Space::Global | Space::Constant | Space::Param => vec![0],
             Space::Local => (0..program.threads.len()).collect(),
             Space::Shared => {
                 let mut owners: Vec<usize> =
@@ -202,7 +202,7 @@ impl Machine<'_> {
         let object = self.program.object(loc);
         let LocationKind::Object { space, .. } = self.program.location(object).kind else { unreachable!() };
         let owner = match space {
-            Space::Global | Space::Constant => 0,
+            Space::Global | Space::Constant | Space::Param => 0,
             Space::Local => thread,
             Space::Shared => self.group(thread, Scope::Cta),
         };

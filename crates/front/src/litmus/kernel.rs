@@ -164,17 +164,18 @@ impl Source {
         let mut errors = sink.into_diagnostics();
         let mut given: BTreeMap<String, Binding> = BTreeMap::new();
         for text in &launch.args {
-            let parsed = text
-                .split_once('=')
-                .and_then(|(name, value)| Some((name.trim(), Binding::of(name.trim(), value)?)));
+            // A parameter may be named by its number; of a structure, behind it comes an offset.
+            let called = |name: &str| {
+                let (first, offset) = name.find('+').map_or((name, ""), |at| name.split_at(at));
+                let by_number = first.parse::<usize>().ok().and_then(|n| kernel.params.get(n));
+                by_number.map_or(name.to_owned(), |p| format!("{}{}", p.name, offset.trim_end_matches("+0")))
+            };
+            let parsed = text.split_once('=').and_then(|(name, value)| {
+                let name = called(name.trim());
+                Binding::of(&name, value).map(|binding| (name, binding))
+            });
             match parsed {
-                Some((name, binding)) => {
-                    // A parameter may be named by its number; of a structure, behind it comes an offset.
-                    let (first, offset) = name.find('+').map_or((name, ""), |at| name.split_at(at));
-                    let by_number = first.parse::<usize>().ok().and_then(|n| kernel.params.get(n));
-                    let called = by_number.map(|p| format!("{}{}", p.name, offset.trim_end_matches("+0")));
-                    given.insert(called.unwrap_or_else(|| name.to_owned()), binding);
-                }
+                Some((name, binding)) => drop(given.insert(name, binding)),
                 None => errors.push(
                     Diagnostic::plain("bad-argument", format!("`{text}` binds nothing"))
                         .help(format!("write {FORM}")),
@@ -186,7 +187,25 @@ impl Source {
         let mut regs = Vec::new();
         let parts = self.code(kernel);
         let accesses = Accesses::new(&parts);
-        for param in &kernel.params {
+        // Parameters that are in memory: code takes their addresses.
+        let (in_registers, in_memory): (Vec<&Param>, Vec<&Param>) =
+            kernel.params.iter().partition(|param| !accesses.take_address(&param.name));
+        for param in &in_memory {
+            let bytes = param.elements * bits_named(&param.ty).map_or(1, |ty| u64::from(ty.bytes()));
+            let made =
+                given.remove(&param.name).and_then(|b| of_buffer(&param.name, &b)).and_then(|m| m.filling(bytes));
+            match made {
+                Some(made) => {
+                    memory.insert(param.name.clone(), made);
+                    order.push(param.name.clone());
+                }
+                None => {
+                    given.retain(|name, _| !name.starts_with(&format!("{}+", param.name)));
+                    errors.push(self.untyped(kernel, param, bytes));
+                }
+            }
+        }
+        for param in in_registers {
             for (name, ty) in pieces(param, &kernel.body) {
                 match given.remove(&name) {
                     Some(mut binding) => {
@@ -320,11 +339,12 @@ impl Source {
         out.push_str("\n[memory]\n");
         for name in &order {
             let (values, elements, ty) = memory[name].object(&memory);
+            let space = if in_memory.iter().any(|param| param.name == *name) { "param" } else { "global" };
             if ty.as_deref() == Some(BYTES) {
                 cut.push(name.clone());
                 let _ = writeln!(out, "{}", of_bytes(name, elements, "global"));
             } else {
-                let _ = writeln!(out, "{name} = {}", object(&values, elements, ty.as_deref(), "global"));
+                let _ = writeln!(out, "{} = {}", toml_key(name), object(&values, elements, ty.as_deref(), space));
             }
         }
         out.push_str(&variables);
@@ -431,6 +451,17 @@ impl Source {
         let d = help.into_iter().fold(d, |d, help| d.help(help));
         let secondary = d.secondary.iter().filter_map(|(span, text)| Some((to(*span)?, text.clone())));
         Diagnostic { source: Some(self.file.clone()), span, secondary: secondary.collect(), ..d }
+    }
+
+    /// A parameter whose address is taken needs a type.
+    fn untyped(&self, kernel: &Kernel, param: &Param, bytes: u64) -> Diagnostic {
+        let number = kernel.params.iter().position(|p| p.name == param.name).unwrap_or(0);
+        let message =
+            format!("what the {bytes} bytes of parameter `{}` of `{}` are is not said", param.name, kernel.name);
+        self.plain("unbound-parameter", message).note("code takes its address, and reads it through that").help(format!(
+            "say what its elements or fields are: `--arg {number}=u32[{}]=1,2`, or `--arg '{number}={{u64,u32,u32}}=&buffer,1,2'`, laid out as in C",
+            bytes.div_ceil(4)
+        ))
     }
 
     fn unbound(&self, kernel: &Kernel, param: &Param, piece: &str, ty: &str) -> Diagnostic {
@@ -585,6 +616,36 @@ mod tests {
         let (text, _) = source.to_toml(None, &launch(&["0+4=7", "k_0+8=9"])).expect("both are bound");
         assert!(text.contains(r#"regs = { "k_0+4" = 7, "k_0+8" = 9 }"#), "{text}");
         assert!(text.contains(r#"s = { size = 4, type = "u32", space = "shared" }"#), "{text}");
+    }
+
+    /// One whose address is taken is memory of the test, of which it has to be said what it is made of.
+    #[test]
+    fn structures_that_are_read_through_registers_are_in_memory() {
+        let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
+                      .visible .entry k(.param .align 8 .b8 k_0[16], .param .u64 k_1)\n{\n.reg .b64 %rd<5>;\n.reg .b32 %r<3>;\n\
+                      mov.b64 %rd1, k_0;\nld.param.u64 %rd2, [k_1];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n\
+                      add.s64 %rd4, %rd1, %rd3;\nld.param.u32 %r2, [%rd4+8];\nst.global.u32 [%rd2], %r2;\nret;\n}\n";
+        let source = Source::read("k.ptx", module).expect("well-formed");
+        assert!(!source.listing().contains("refused"), "{}", source.listing());
+        let made = |arg: &str| {
+            let args = arg.split(' ').chain(["1=out:u32"]).map(str::to_owned).collect();
+            source.to_toml(None, &Launch { block: vec![2], args, ..Launch::default() }).map(|(text, _)| text)
+        };
+        for (arg, line) in [
+            ("0=u32[4]=1,2,3", r#"k_0 = { init = [1, 2, 3, 0], type = "u32", space = "param" }"#),
+            ("0={u64,u32,u32}=&out,5,6", r#"k_0 = { init = ["&out", 0, 5, 6], type = "u32", space = "param" }"#),
+            ("k_0=u32=1", r#"k_0 = { init = [1, 0, 0, 0], type = "u32", space = "param" }"#),
+        ] {
+            let text = made(arg).expect("it is bound");
+            assert!(text.contains(line) && text.contains(r#"regs = { k_1 = "&out" }"#), "{text}");
+        }
+        for arg in ["0=u32[3]", "0={u64,u64,u32}=1,2", "0=5", "0+8=5"] {
+            let errors = made(arg).expect_err("16 bytes");
+            assert_eq!(errors.len(), 1, "{errors:?}");
+            assert!(errors[0].message.contains("what the 16 bytes of parameter `k_0` of `k` are"), "{errors:?}");
+        }
+        // Both at once say two things of its bytes.
+        assert_eq!(made("0={u64,u32,u32}=1,2 0+8=5").expect_err("twice")[0].id, "unknown-parameter");
     }
 
     /// An integer beside a number of floating point is taken for bits, and that is told where they can hardly be meant: of a buffer that

@@ -54,7 +54,7 @@ pub(super) const SVM: &[&str] = &["none", "coarse", "fine", "fine-atomic"];
 /// Regions of OpenCL memory.
 const REGIONS: &[&str] = &["global", "local"];
 /// Names of address spaces.
-pub(super) const SPACES: &[&str] = &["global", "shared", "const", "local"];
+pub(super) const SPACES: &[&str] = &["global", "shared", "const", "param", "local"];
 /// Who allocated memory of CUDA, or where it lives.
 pub(super) const KINDS: &[&str] = &["device", "managed", "mapped", "system", "file", "shared", "local"];
 /// How memory of OpenCL is shared.

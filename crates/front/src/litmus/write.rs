@@ -255,14 +255,8 @@ fn memory(location: &Location, program: &Program) -> String {
             if *atomic {
                 parts.push("atomic = true".to_string());
             }
-            let space = match space {
-                Space::Shared => "shared",
-                Space::Constant => "const",
-                Space::Local => "local",
-                Space::Global => "",
-            };
-            if allocation == Allocation::Cuda && !space.is_empty() {
-                parts.push(format!("space = {}", quote(space)));
+            if allocation == Allocation::Cuda && *space != Space::Global {
+                parts.push(format!("space = {}", quote(space.name())));
             }
             let word = match kind {
                 MemoryKind::Device(0) => "device",
@@ -295,10 +289,8 @@ fn memory(location: &Location, program: &Program) -> String {
             let ty = layout.field(0).ty;
             let ty_text = ty.ptx_name();
             let space = match space {
-                Space::Global => "",
-                Space::Shared => ", space = \"shared\"",
-                Space::Constant => ", space = \"const\"",
-                Space::Local => ", space = \"local\"",
+                Space::Global => String::new(),
+                space => format!(", space = {}", quote(space.name())),
             };
             if layout.cells() > 1 {
                 let count = init.len() / layout.cells();

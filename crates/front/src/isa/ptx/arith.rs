@@ -47,7 +47,17 @@ pub(super) const COMPARISONS: Group = Group {
 };
 const SPACE: Group = Group {
     kind: GroupKind::Ignored,
-    words: &["to", "global", "shared", "shared::cta", "shared::cluster", "const", "local"],
+    words: &[
+        "to",
+        "global",
+        "shared",
+        "shared::cta",
+        "shared::cluster",
+        "const",
+        "local",
+        "param",
+        "param::entry",
+    ],
 };
 const CONVERSIONS: Group = Group { kind: GroupKind::Types, words: NUMBERS.words };
 const ROUNDINGS: Group =

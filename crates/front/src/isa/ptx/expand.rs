@@ -15,7 +15,7 @@
 //! # Where we differ
 //! - Recursion, indirect calls and functions without a body are refused.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::lex::{Kind, lex};
@@ -70,6 +70,7 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         scopes: Vec::new(),
         calls: Vec::new(),
         pieces: HashMap::new(),
+        addressed: addressed(text, &tokens),
         fresh: 0,
         full: false,
     };
@@ -86,6 +87,22 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
 /// The first word of an instruction's.
 fn opcode(word: &str) -> &str {
     word.split('.').next().unwrap_or(word)
+}
+
+/// Whether a qualifier is the parameter space.
+fn is_space(qualifier: &str) -> bool {
+    qualifier.starts_with("param")
+}
+
+/// What `mov` and `cvta` have as their second operand.
+fn addressed<'a>(text: &'a MappedText, tokens: &[Token<Kind>]) -> HashSet<&'a str> {
+    let word = |t: &Token<Kind>| &text.as_str()[t.range.clone()];
+    let takes = |four: &&[Token<Kind>]| {
+        four[0].kind == Kind::Word
+            && ["mov", "cvta"].contains(&opcode(word(&four[0])))
+            && four[2].kind == Kind::Punct(',')
+    };
+    tokens.windows(4).filter(takes).map(|four| word(&four[3])).collect()
 }
 
 /// A parameter of a function as it declares it.
@@ -148,6 +165,8 @@ struct Expander<'a> {
     calls: Vec<Called>,
     /// Of each parameter, the pieces that are accessed: offset and size.
     pieces: HashMap<String, Vec<(i64, i64)>>,
+    /// What instructions take the address of.
+    addressed: HashSet<&'a str>,
     fresh: usize,
     full: bool,
 }
@@ -518,7 +537,17 @@ impl<'a> Expander<'a> {
     /// Puts out an instruction that is no call; `at` is where its opcode stands.
     fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), Failed> {
         let word = self.word(at);
-        let of_param = word.split('.').any(|q| q.starts_with("param"));
+        let of_param = word.split('.').any(is_space);
+        if of_param && opcode(word) == "ld" && range.clone().any(|i| self.is(i, '[') && self.in_memory(i + 1)) {
+            let plain: Vec<&str> = word.split('.').filter(|q| !is_space(q)).collect();
+            for i in range {
+                match i == at {
+                    true => self.put(&format!("{} ", plain.join(".")), self.text.span(self.range(at))),
+                    false => self.copy(i, i + 1),
+                }
+            }
+            return Ok(());
+        }
         if of_param
             && let Some((width, vector)) = ["v2", "v4"]
                 .iter()
@@ -558,6 +587,16 @@ impl<'a> Expander<'a> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Whether what is read of the parameter space is in memory: through a register, or of a parameter of the kernel whose address is taken.
+    fn in_memory(&self, at: usize) -> bool {
+        let name = self.word(at);
+        match self.resolve(name).1 {
+            Some(Declared::Name) => true,
+            Some(_) => false,
+            None => name.starts_with('%') || self.addressed.contains(name),
+        }
     }
 
     /// Puts out an access to a vector of a parameter, element by element; `at` is where its opcode stands.

@@ -99,7 +99,8 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         "ld",
         "`ld.param{.type} d, [p]`",
-        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory access",
+        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory access. Through a register, and of one whose \
+         address is taken, it is a load from what the test declares with `space = \"param\"`",
         &[DATA],
         &[Role::Dst, Role::Param],
         |e, c| {
@@ -231,8 +232,7 @@ pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
             "global" => |space| space == Space::Global,
             "const" => |space| space == Space::Constant,
             "local" => |space| space == Space::Local,
-            // Parameters are registers here, and have no addresses.
-            "param" | "param::entry" => |_| false,
+            "param" | "param::entry" => |space| space == Space::Param,
             _ => |space| space == Space::Shared,
         },
     ))
@@ -366,10 +366,11 @@ pub(super) fn is_ordinary(e: &mut Emit<'_, '_>, loc: LocId, at: &Range<usize>) -
 pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(loc) = c.loc else { return };
     let (object, declared) = e.symbols.object(loc);
-    if declared.space == Space::Constant {
+    if matches!(declared.space, Space::Constant | Space::Param) {
+        let what = if declared.space == Space::Param { "a parameter of the kernel" } else { "in constant memory" };
         let symbol = e.symbols.get(object);
         let (name, place) = (symbol.name.clone(), symbol.span);
-        e.error("read-only", c.opcode.clone(), format!("`{name}` is in constant memory"), |d| {
+        e.error("read-only", c.opcode.clone(), format!("`{name}` is {what}"), |d| {
             d.label("this writes it").also(place, "declared here")
         });
     }

@@ -301,6 +301,7 @@ impl Emit<'_, '_> {
             "global" => space == Space::Global,
             "const" => space == Space::Constant || matches!(self.symbols.get(id).kind, SymbolKind::Alias { .. }),
             "local" => space == Space::Local,
+            "param" | "param::entry" => space == Space::Param,
             _ => space == Space::Shared,
         };
         if matches {

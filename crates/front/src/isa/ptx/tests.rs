@@ -5,7 +5,7 @@ use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
 use program::{BinOp, Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
 
-/// Lowers code against the locations x, a (three elements), c (constant), s (shared), b (an mbarrier object), words, gw and sw,
+/// Lowers code against the locations x, a (three elements), c (constant), param (a parameter of three elements), s (shared), b (an mbarrier object), words, gw and sw,
 /// declared as two words of 32 bits and as four, global and shared, gg and ss (two elements, global and shared), and aliased, which has a second address.
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
@@ -14,6 +14,7 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         ("x", 1, program::Space::Global),
         ("a", 3, program::Space::Global),
         ("c", 1, program::Space::Constant),
+        ("param", 3, program::Space::Param),
         ("s", 1, program::Space::Shared),
         ("gg", 2, program::Space::Global),
         ("ss", 2, program::Space::Shared),
@@ -1437,6 +1438,32 @@ fn printing_is_no_event() {
 /// A carry that nothing kept is none.
 #[test]
 fn carries_are_kept_before_they_are_read() {
+/// A parameter whose address is taken is memory, and one that is read by its name alone a register.
+#[test]
+fn parameters_with_addresses_are_in_memory() {
+    let loads = |code: &str| {
+        let program = lower(code);
+        program.threads[0]
+            .code
+            .iter()
+            .filter(|i| matches!(i.op, Op::Load { .. }))
+            .map(|i| i.text.clone())
+            .collect::<Vec<_>>()
+    };
+    let taken = "mov.b64 %rd1, param\nadd.s64 %rd2, %rd1, 4\n";
+    for load in ["ld.param.u32 %r1, [%rd2]", "ld.param.u32 %r1, [param+8]", "ld.param::entry.u32 %r1, [%rd1+4]"] {
+        let read = load.replace(".param::entry", "").replace(".param", "");
+        assert_eq!(loads(&format!("{taken}{load}")), [read]);
+    }
+    assert_eq!(loads(&format!("{taken}ld.param.v2.u32 {{%r1, %r2}}, [%rd1]")).len(), 2);
+    assert_eq!(loads("mov.b64 %rd1, param\ncvta.param.u64 %rd2, %rd1\nld.u32 %r1, [%rd2+4]").len(), 1);
+    assert_eq!(loads("{\n.param .b32 p;\nst.param.b32 [p], 3;\nld.param.b32 %r1, [p];\n}"), [""; 0]);
+    fails(&format!("{taken}st.param.u32 [%rd2], 1"), "unsupported-address");
+    fails("st.u32 [param], 1", "read-only");
+    fails("ld.global.u32 %r1, [param]", "wrong-space");
+    fails(&format!("{taken}ld.param.u32 %r1, [%rd3]"), "unknown-register");
+}
+
     lower("add.cc.u32 r, 1, 2; addc.u32 r, 1, 2; st.u32 [x], r");
     fails("addc.u32 r, 1, 2; add.cc.u32 r, 1, 2", "unknown-register");
     fails("add.u32 r, 1, 2; subc.u32 r, 1, 2", "unknown-register");

@@ -64,6 +64,14 @@ impl<'a> Accesses<'a> {
         self.lines.iter().filter(|line| through(&line.1)).map(|line| line.0).collect()
     }
 
+    /// Whether an instruction makes an address of a name.
+    pub(super) fn take_address(&self, name: &str) -> bool {
+        let takes = |opcode: &str| opcode.starts_with("mov.") || opcode.starts_with("cvta.");
+        self.lines
+            .iter()
+            .any(|(opcode, of)| takes(opcode) && of.rsplit(',').next().is_some_and(|of| of.trim() == name))
+    }
+
     /// The types of the accesses to a variable: by its name, or through registers. Where there is no such access, as where its address goes
     /// through memory, those of all accesses to its space through registers. `inner` are the variables of the kernel.
     pub(super) fn of(&self, v: &Variable, inner: &[&Variable]) -> Vec<Ty> {

@@ -209,6 +209,13 @@ impl Made {
         self.fields.is_empty() && self.elements.is_none() && self.init.is_none()
     }
 
+    /// As so many bytes; `None`: they are none of its type, or not as many as it says.
+    pub(super) fn filling(mut self, bytes: u64) -> Option<Made> {
+        let own = Laid::new(&self.fields)?.bytes;
+        let elements = *self.elements.get_or_insert(bytes / own);
+        (elements.checked_mul(own) == Some(bytes)).then_some(self)
+    }
+
     /// What it begins with, how many elements there are and of which type.
     pub(super) fn object(&self, memory: &BTreeMap<String, Made>) -> (Vec<String>, u64, Option<String>) {
         let init = self.init.as_deref().unwrap_or_default();

@@ -122,6 +122,7 @@ impl Reader<'_, '_> {
         let space = match self.word(table, "space", keys::SPACES, choice) {
             Some("shared") => Space::Shared,
             Some("const") => Space::Constant,
+            Some("param") => Space::Param,
             Some("local") => Space::Local,
             _ => Space::Global,
         };
