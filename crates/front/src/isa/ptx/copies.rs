@@ -25,6 +25,7 @@
 //!   and memory of others is refused once it is known. An address that is not aligned as the instruction asks is one of nothing.
 //! - Memory of bulk copies has no second address: of aliases, the text has no clause for the async proxy.
 
+use super::arith::op;
 use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
 use super::lower::{Call, Emit, truth};
 use super::mbarrier;
@@ -332,14 +333,11 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     let of_source = match c.given(3) {
         _ if ignored.is_some() => bytes,
         None => bytes,
-        Some(Expr::Const(n)) if (0..=bytes).contains(&n) && n % i64::from(ty.bytes()) == 0 => n,
+        Some(Expr::Const(n)) if (0..=bytes).contains(&n) => n,
         Some(_) => {
-            let message = "the bytes of the source are whole elements, and no more than are copied";
+            let message = "the bytes of the source are no more than are copied";
             e.error("wrong-operand", c.opcode.clone(), message, |d| {
-                d.label(format!(
-                    "expected a constant from 0 to {bytes}, a multiple of {}, or a predicate",
-                    ty.bytes()
-                ))
+                d.label(format!("expected a constant from 0 to {bytes}, or a predicate"))
             });
             return;
         }
@@ -355,7 +353,8 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     if copied.is_none() {
         return;
     }
-    (of_source / i64::from(ty.bytes())..bytes / i64::from(ty.bytes())).for_each(|k| e.push(zero(&ends.0, k, ty)));
+    let size = i64::from(ty.bytes());
+    ((of_source + size - 1) / size..bytes / size).for_each(|k| e.push(zero(&ends.0, k, ty)));
     if let Some(copies) = around {
         let zeros = (bytes / i64::from(ty.bytes())) as usize;
         e.aim(copies - zeros - 2, copies);
@@ -724,7 +723,8 @@ impl Accesses {
     }
 }
 
-/// The accesses of a copy: to, from, and how many bytes. Strong ones are of 128 bits.
+/// The accesses of a copy: to, from, and how many bytes. Strong ones are of 128 bits; of the last element, the copy may be of fewer bytes, the
+/// lower ones, and the others become zeros.
 fn elements(
     e: &mut Emit<'_, '_>,
     c: &Call,
@@ -732,14 +732,19 @@ fn elements(
     ty: Ty,
     (to, from, bytes): (Expr, Expr, i64),
 ) -> Option<()> {
-    let all: Vec<i64> = (0..bytes / i64::from(ty.bytes())).collect();
+    let size = i64::from(ty.bytes());
+    let all: Vec<i64> = (0..(bytes + size - 1) / size).collect();
     let together = if how.strong.is_some() { UNIT as usize / ty.bytes() as usize } else { 1 };
     for together in all.chunks(together) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for &k in together {
             let dst = e.temporary(c, &format!("copy {k}"), ty)?;
             reads.push(Op::Load { dst, addr: plus(from.clone(), k, ty), access: how.source(ty) });
-            let (addr, value) = (plus(to.clone(), k, ty), Expr::Reg(dst));
+            let value = match bytes - k * size {
+                left if left < size => op(BinOp::And, ty, Expr::Reg(dst), Expr::Const((1 << (8 * left)) - 1)),
+                _ => Expr::Reg(dst),
+            };
+            let addr = plus(to.clone(), k, ty);
             writes.push(Op::Store { addr, value, access: how.target("RLX", ty) });
         }
         match how.strong {

@@ -521,7 +521,7 @@ fn mistakes_have_names() {
         ("ld.u64 r0, [b]", "mbarrier-access"),
         ("cp.async b, x, 8", "mbarrier-access"),
         ("cp.async s, x, 12", "wrong-operand"),
-        ("cp.async s, x, 8, 4", "wrong-operand"),
+        ("cp.async s, x, 8, -1", "wrong-operand"),
         ("cp.async s, x, 8, 16", "wrong-operand"),
         ("cp.async s, x, 8, 8, 8", "wrong-operands"),
         ("ld.u32 n, words; cp.async s, x, 8, n", "wrong-operand"),
