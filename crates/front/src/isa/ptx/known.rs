@@ -64,13 +64,28 @@ pub(super) fn before(
 ) -> Vec<(Values, bool)> {
     let asked: Vec<usize> = asked.collect();
     let places: BTreeSet<usize> = asked.iter().copied().collect();
-    let flows = [Ways::Likely, Ways::Written, Ways::All].map(|ways| flow(code, start, narrow, ways, &places));
+    let flows = [Ways::Likely, Ways::Written, Ways::All].map(|ways| {
+        let mut found = HashMap::new();
+        flow(code, start, narrow, ways, &mut |at, known| {
+            if places.contains(&at) {
+                found.insert(at, known.clone());
+            }
+        });
+        found
+    });
     let of = |at: &usize| {
         let found =
             flows.iter().zip([true, false, false]).find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
         found.unwrap_or_default()
     };
     asked.iter().map(of).collect()
+}
+
+/// Which micro-ops a way leads to that conditions allow, as far as their values are known.
+pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<bool> {
+    let mut reached = vec![false; code.len() + 1];
+    flow(code, &Values::new(), narrow, Ways::Likely, &mut |at, _| reached[at] = true);
+    reached
 }
 
 /// Which ways of a branch there are.
@@ -84,7 +99,7 @@ enum Ways {
     All,
 }
 
-/// What is known in front of some micro-ops; not there: no way leads to it.
+/// Tells what is known in front of the micro-ops that a way leads to, the last time what counts.
 ///
 /// States are kept where ways meet, and carried from there to the next such place.
 fn flow(
@@ -92,18 +107,15 @@ fn flow(
     start: &Values,
     narrow: &dyn Fn(LocId) -> bool,
     ways: Ways,
-    asked: &BTreeSet<usize>,
-) -> HashMap<usize, Values> {
+    tell: &mut dyn FnMut(usize, &Values),
+) {
     let heads: HashSet<usize> = code.iter().filter_map(|instr| instr.op.target()).collect();
     let mut states = HashMap::from([(0, start.clone())]);
     let mut open = BTreeSet::from([0]);
-    let mut found = HashMap::new();
     while let Some(head) = open.pop_first() {
         let (mut at, mut known) = (head, states[&head].clone());
         loop {
-            if asked.contains(&at) {
-                found.insert(at, known.clone());
-            }
+            tell(at, &known);
             let Some(instr) = code.get(at) else { break };
             let (mut next, mut target) = (true, None);
             match &instr.op {
@@ -141,7 +153,6 @@ fn flow(
             }
         }
     }
-    found
 }
 
 /// Leaves of the state at a place what holds on one more way to it. Whether it changes.

@@ -266,7 +266,7 @@ fn shared(m: &Matched) -> bool {
 
 /// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).
 fn is_special(name: &str) -> bool {
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 17] = [
         "%laneid",
         "%warpid",
         "%nwarpid",
@@ -283,8 +283,9 @@ fn is_special(name: &str) -> bool {
         "%dynamic_smem_size",
         "%total_smem_size",
         "%aggr_smem_size",
+        "%current_graph_exec",
     ];
-    const STEMS: [&str; 4] = ["%lanemask_", "%cluster_", "%envreg", "%pm"];
+    const STEMS: [&str; 5] = ["%lanemask_", "%cluster_", "%envreg", "%pm", "%reserved_smem_offset_"];
     name.contains('.') || NAMES.contains(&name) || STEMS.iter().any(|stem| name.starts_with(stem))
 }
 

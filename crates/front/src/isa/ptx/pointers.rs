@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::Lowered;
+use super::known;
 use super::memory;
 use super::parts;
 use super::regs::is_half;
@@ -21,15 +22,13 @@ use crate::isa::Open;
 use diag::{Sink, Span};
 use program::mbarrier;
 use program::points::{Points, Targets, access_of};
-use program::{
-    BinOp, Class, Expr, Init, Instr, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further,
-};
+use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
 
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
 type Untyped = Option<Vec<usize>>;
+
 /// What may be done with an address.
 const OFFSETS: &str = "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32";
-
 
 /// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open`, what no declaration says of
 /// memory.
@@ -79,60 +78,25 @@ fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
     }
     let points = Points::compute(program);
     for t in (0..program.threads.len()).filter(|t| untyped[*t].is_some()) {
-        // By register: where it is written, and what.
-        let mut answers: BTreeMap<RegId, (usize, i64)> = BTreeMap::new();
+        let mut asks = false;
         for i in 0..program.threads[t].code.len() {
             let instr = &program.threads[t].code[i];
             let Some((address, is_in)) = memory::asks_space(instr) else { continue };
             let mut pass = Pass { program, points: &points, open: &[], thread: t, span: instr.span, sink };
             let answer = i64::from(pass.is_in_space(address, is_in));
-            if let Op::Assign { dst, value } = &mut program.threads[t].code[i].op {
+            if let Op::Assign { value, .. } = &mut program.threads[t].code[i].op {
                 *value = Expr::Const(answer);
-                answers.insert(*dst, (i, answer));
+                asks = true;
             }
         }
-        // A register that is written elsewhere, too, holds more than an answer.
-        let code = &mut program.threads[t].code;
-        answers.retain(|reg, _| code.iter().filter(|instr| instr.op.defines() == Some(*reg)).count() == 1);
-        if answers.is_empty() {
-            continue;
-        }
-        // And so does one that may not have been written yet.
-        let before: BTreeMap<RegId, Vec<bool>> =
-            answers.iter().map(|(reg, (at, _))| (*reg, reached(code, &|i| i == *at, &|_, _| None))).collect();
-        let known = |at: usize, e: &Expr| match e {
-            Expr::Reg(r) => answers.get(r).filter(|_| !before[r][at]).map(|(_, answer)| *answer),
-            _ => None,
-        };
-        let reached = reached(code, &|_| false, &known);
-        for (at, instr) in code.iter_mut().enumerate().filter(|(at, _)| !reached[*at]) {
-            instr.op = Op::Branch { cond: Expr::Const(0), target: at + 1 };
+        if asks {
+            let code = &mut program.threads[t].code;
+            let reached = known::reached(code, &|_| false);
+            for (at, instr) in code.iter_mut().enumerate().filter(|(at, _)| !reached[*at]) {
+                instr.op = Op::Branch { cond: Expr::Const(0), target: at + 1 };
+            }
         }
     }
-}
-
-/// Which micro-ops can be come to on ways that do not go on behind some, where certain values are known at some places.
-fn reached(
-    code: &[Instr],
-    ends: &dyn Fn(usize) -> bool,
-    known: &dyn Fn(usize, &Expr) -> Option<i64>,
-) -> Vec<bool> {
-    let mut reached = vec![false; code.len()];
-    let mut open = vec![0];
-    while let Some(at) = open.pop() {
-        let Some(instr) = code.get(at).filter(|_| !reached[at]) else { continue };
-        reached[at] = true;
-        if ends(at) {
-            continue;
-        }
-        let taken = match &instr.op {
-            Op::Branch { cond, .. } => cond.value(&|e| known(at, e)),
-            _ => None,
-        };
-        open.extend(instr.op.target().filter(|_| taken != Some(0)));
-        open.extend(Some(at + 1).filter(|_| taken.is_none_or(|taken| taken == 0)));
-    }
-    reached
 }
 
 /// What operations on mbarrier objects are to through registers is one, whatever declares it: in PTX, that is a word of shared
@@ -294,7 +258,6 @@ impl Pass<'_> {
             });
         }
     }
-                    _ => return self.unsupported(OFFSETS),
 
     /// Whether an address is in a state space, which is the same for all objects that it can be of; else that is reported.
     fn is_in_space(&mut self, address: &Expr, is_in: memory::IsIn) -> bool {
@@ -311,9 +274,6 @@ impl Pass<'_> {
                 "which state space it is in depends on the object that it is of"
             });
         }
-            Expr::Fused(_, three) if three.iter().any(|e| !self.points.of(self.thread, e).is_empty()) => {
-                self.unsupported(OFFSETS);
-            }
         known == Some(true)
     }
 
@@ -334,6 +294,7 @@ impl Pass<'_> {
                              memory begin at words: only the bits below that can be masked",
                         );
                     }
+                    _ => return self.unsupported(OFFSETS),
                 };
                 let size = self.smallest(&base);
                 if matches!(**offset, Expr::Const(n) if n % i64::from(size) != 0) {
@@ -350,6 +311,9 @@ impl Pass<'_> {
                 self.unsupported("an address does not fit fewer than 64 bits, or 32 if it is of shared memory");
             }
             Expr::Cast(_, inner) => self.arithmetic(inner),
+            Expr::Fused(_, three) if three.iter().any(|e| !self.points.of(self.thread, e).is_empty()) => {
+                self.unsupported(OFFSETS);
+            }
             Expr::Select(_, a, b) => {
                 self.arithmetic(a);
                 self.arithmetic(b);
@@ -362,16 +326,6 @@ impl Pass<'_> {
     /// bytes of an element apart: so an atomic operation on a part of a word is made of one on the word.
     fn is_masked(&self, dst: RegId, value: &Expr) -> bool {
         let (ty, address, by) = match value {
-    /// What addresses of these objects are multiples of but for what leads into an element, or a word: whatever is allocated in global
-    /// memory begins at one, and at more (CUDA C++ Programming Guide, Device Memory Accesses).
-    fn unit(&self, objects: &Targets) -> u32 {
-        let global = |o: &LocId| {
-            matches!(self.program.location(*o).kind, LocationKind::Object { space: Space::Global, .. })
-        };
-        let size = self.smallest(objects);
-        if objects.iter().all(global) { size.max(4) } else { size }
-    }
-
             Expr::Cast(ty, address) if ty.bits >= 32 => (*ty, address, 0),
             Expr::Bin(BinOp::Shl, ty, address, by) if let Expr::Const(by) = **by => (*ty, address, by),
             _ => return false,
@@ -406,6 +360,16 @@ impl Pass<'_> {
             layout => layout.field(0).ty.bytes(),
         };
         objects.iter().map(size).min().unwrap_or(1)
+    }
+
+    /// What addresses of these objects are multiples of but for what leads into an element, or a word: whatever is allocated in global
+    /// memory begins at one, and at more (CUDA C++ Programming Guide, Device Memory Accesses).
+    fn unit(&self, objects: &Targets) -> u32 {
+        let global = |o: &LocId| {
+            matches!(self.program.location(*o).kind, LocationKind::Object { space: Space::Global, .. })
+        };
+        let size = self.smallest(objects);
+        if objects.iter().all(global) { size.max(4) } else { size }
     }
 
     /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits than those that tell bytes of an
