@@ -905,3 +905,23 @@ fn bytes_of_shared_memory_have_the_fields_that_are_accessed() {
         said.err
     );
 }
+
+#[test]
+fn polls_of_an_mbarrier_object_that_are_counted_are_one_poll() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let events = |count: &str| {
+        let code = format!(
+            "name = \"poll\"\ndialect = \"ptx\"\ncondition = \"o == 1\"\n[memory]\no = {{ type = \"u32\" }}\n\
+             b = {{ type = \"mbarrier\", init = 2, space = \"shared\" }}\n[kernel]\ngrid = 1\nblock = 2\ncode = '''\n\
+             mbarrier.arrive.shared.b64 %rd1, [b];\nmov.u32 %r1, 0;\nPOLL:\n\
+             mbarrier.test_wait.shared.b64 %p1, [b], %rd1;\n@%p1 bra DONE;\nsetp.lt.s32 %p2, %r1, 16;\n\
+             @!%p2 bra POLL;\nadd.s32 %r1, %r1, {count};\nbra.uni POLL;\nDONE:\n'''\n"
+        );
+        fs::write(folder.path().join("k.toml"), code).expect("writable");
+        let said = fencepost(folder.path(), &["check", "k.toml", "--timings", "--format", "jsonl"]);
+        let answer: Value = serde_json::from_str(said.out.trim()).expect("one answer");
+        assert_eq!(answer["verdict"], "forbidden", "{}", said.err);
+        answer["events"].as_u64().expect("events")
+    };
+    assert_eq!(events("1"), events("0"));
+}

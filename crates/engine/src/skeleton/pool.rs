@@ -299,6 +299,12 @@ impl Pool {
             BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl if zero(cb) => return self.cast(ty, a),
             _ => {}
         }
+        // Whether two conditions hold is one: each of them may be asked for elsewhere.
+        if matches!(op, BinOp::And | BinOp::Or) && self.is_truth(a) && self.is_truth(b) {
+            let (a, b) = (self.non_zero(a), self.non_zero(b));
+            let both = if op == BinOp::And { self.and(a, b) } else { self.or(a, b) };
+            return self.truth(both);
+        }
         // A choice between constants stays one: keeps conditions on it exact.
         let of_choice = match (self.term(a), self.term(b)) {
             (Term::Ite(c, x, y), Term::Const(_)) => Some((c, [(x, b), (y, b)])),
@@ -338,6 +344,12 @@ impl Pool {
             _ => None,
         };
         self.intern(Term::Ite(c, a, b), ty)
+    }
+
+    /// Whether it is a condition as a value.
+    fn is_truth(&self, a: TermId) -> bool {
+        let Term::Ite(_, x, y) = self.term(a) else { return false };
+        [x, y].into_iter().all(|t| matches!(self.term(t), Term::Const(0 | 1)))
     }
 
     /// The condition as a value: 1 or 0.
