@@ -147,6 +147,13 @@ impl Program {
         (mask & all != all).then_some((mask & all) as u32)
     }
 
+    /// The threads of its group that a set of bits names.
+    pub fn named_among(&self, id: ThreadId, group: Scope, mask: i64) -> Vec<ThreadId> {
+        let place = &self.thread(id).place;
+        let mates = self.thread_ids().filter(|u| self.thread(*u).place.same(place, group)).zip(0..i64::BITS);
+        mates.filter(|(_, rank)| mask >> rank & 1 != 0).map(|(u, _)| u).collect()
+    }
+
     /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants of it.
     pub fn same_kernel(&self, a: ThreadId, b: ThreadId) -> bool {
         let (x, y) = (&self.thread(a).place, &self.thread(b).place);

@@ -9,6 +9,8 @@
 //! - A counted barrier has a set of threads that have arrived. Once it has as many as its count (without a count: all
 //!   threads of its group that have not ended), the phase completes: the set is emptied and who waits goes on. A thread
 //!   that has arrived in a phase cannot arrive again before the phase completes.
+//! - Who hands values to others waits until all of those that have not ended stand where they name the same ones. That one of them has
+//!   ended is left out here.
 //! - An instance barrier without a quorum is passed once every thread ran into the barriers of its group with its number;
 //!   those are left out here ([`Stop::Unsupported`]).
 //! - Only executions in which every thread runs to its end have a final state.
@@ -57,13 +59,15 @@ pub(super) struct State {
 pub(super) struct ThreadState {
     pc: usize,
     regs: Vec<i64>,
+    /// By rank: what others brought when it met them last.
+    brought: Vec<i64>,
     pub(super) doing: Doing,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Doing {
     Running,
-    /// Has arrived at the barrier at `pc` and waits there.
+    /// Has come to the barrier or the meeting at `pc` and waits there.
     Waiting,
     /// Goes round and round without touching memory.
     Lost,
@@ -171,6 +175,7 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
                     Init::Address { loc, index } => machine.element_address(*loc, *index, t),
                 })
                 .collect(),
+            brought: Vec::new(),
             doing: Doing::Running,
         })
         .collect();
@@ -316,15 +321,76 @@ impl Machine<'_> {
                     return Ok(true);
                 }
             }
-            Op::Give { .. } | Op::Take { .. } => return Err(Stop::Unsupported("values of other lanes")),
+            Op::Give { converged: true, .. } => return Err(Stop::Unsupported("lanes that run together")),
+            Op::Give { .. } => {
+                state.threads[t].doing = Doing::Waiting;
+                self.complete(state);
+                return self.exited(state);
+            }
             Op::Choice { .. } => return Err(Stop::Unsupported("spurious failures")),
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return Err(Stop::Unsupported("host programs")),
-            Op::Mark { .. } | Op::Assign { .. } | Op::Branch { .. } => unreachable!("settled"),
+            Op::Mark { .. } | Op::Take { .. } | Op::Assign { .. } | Op::Branch { .. } => {
+                unreachable!("settled")
+            }
         }
         state.threads[t].pc += 1;
         self.settle(state, t);
         self.complete(state);
-        Ok(true)
+        self.exited(state)
+    }
+
+    /// The group among whose threads one hands over a value, by its first, and whom it names, by rank.
+    fn gives(&self, state: &State, t: usize) -> Option<(Scope, usize, i64)> {
+        if state.threads[t].doing != Doing::Waiting {
+            return None;
+        }
+        match &self.program.threads[t].code[state.threads[t].pc].op {
+            Op::Give { among, lanes, .. } => Some((*among, self.group(t, *among), self.eval(state, t, lanes))),
+            _ => None,
+        }
+    }
+
+    /// The threads that one waits for.
+    fn named(&self, (among, group, lanes): (Scope, usize, i64)) -> Vec<usize> {
+        let mates = (0..self.program.threads.len()).filter(|u| self.group(*u, among) == group);
+        mates.enumerate().filter(|(rank, _)| lanes >> rank & 1 != 0).map(|(_, u)| u).collect()
+    }
+
+    /// An error if someone waits for values of a thread that has ended; whether a thread could go on, otherwise.
+    fn exited(&self, state: &State) -> Result<bool, Stop> {
+        let ended = |u: usize| state.threads[u].doing == Doing::Ended;
+        let asked = (0..state.threads.len()).filter_map(|t| self.gives(state, t));
+        match asked.flat_map(|asked| self.named(asked)).any(ended) {
+            true => Err(Stop::Unsupported("values of lanes that have ended")),
+            false => Ok(true),
+        }
+    }
+
+    /// Lets those go on that hand each other values. Whether some do.
+    fn meet(&self, state: &mut State) -> bool {
+        for t in 0..state.threads.len() {
+            let Some(asked) = self.gives(state, t) else { continue };
+            let named = self.named(asked);
+            if !named.contains(&t) || named.iter().any(|u| self.gives(state, *u) != Some(asked)) {
+                continue;
+            }
+            let mut brought = vec![0; 64];
+            for &u in &named {
+                let Op::Give { value, .. } = &self.program.threads[u].code[state.threads[u].pc].op else {
+                    continue;
+                };
+                let rank = (0..u).filter(|v| self.group(*v, asked.0) == asked.1).count();
+                brought[rank] = self.eval(state, u, value);
+            }
+            for u in named {
+                let thread = &mut state.threads[u];
+                (thread.brought, thread.doing) = (brought.clone(), Doing::Running);
+                thread.pc += 1;
+                self.settle(state, u);
+            }
+            return true;
+        }
+        false
     }
 
     /// Runs a thread up to its next instruction that others can notice.
@@ -345,6 +411,11 @@ impl Machine<'_> {
                 Op::Branch { cond, target } => {
                     state.threads[t].pc = if self.eval(state, t, cond) != 0 { *target } else { pc + 1 };
                 }
+                Op::Take { dst, lane } => {
+                    let brought = state.threads[t].brought.get(usize::from(*lane)).copied();
+                    state.threads[t].regs[dst.0 as usize] = brought.unwrap_or(0);
+                    state.threads[t].pc += 1;
+                }
                 Op::Mark { .. } => state.threads[t].pc += 1,
                 _ => return,
             }
@@ -352,7 +423,7 @@ impl Machine<'_> {
         state.threads[t].doing = Doing::Lost;
     }
 
-    /// Completes phases until none can be.
+    /// Completes phases and meetings until none can be.
     fn complete(&self, state: &mut State) {
         loop {
             let full = state.barriers.iter().position(|p| match p.count {
@@ -366,7 +437,12 @@ impl Machine<'_> {
                         })
                 }
             });
-            let Some(at) = full else { return };
+            let Some(at) = full else {
+                if self.meet(state) {
+                    continue;
+                }
+                return;
+            };
             let phase = state.barriers.remove(at);
             for u in 0..state.threads.len() {
                 if phase.arrived >> u & 1 != 0 && self.waits_at(state, u, &phase) {
@@ -383,9 +459,7 @@ impl Machine<'_> {
         if state.threads[t].doing != Doing::Waiting {
             return false;
         }
-        let Op::Barrier(b) = &self.program.threads[t].code[state.threads[t].pc].op else {
-            unreachable!("threads wait at barriers")
-        };
+        let Op::Barrier(b) = &self.program.threads[t].code[state.threads[t].pc].op else { return false };
         let BarrierNaming::Counted { id, .. } = &b.naming else { unreachable!("checked on arrival") };
         let mask = b.lanes.as_ref().map(|mask| self.eval(state, t, mask));
         let lanes = mask.and_then(|mask| self.program.named_by(program::ThreadId(t as u16), mask));

@@ -11,8 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::skeleton::Cond;
-use crate::skeleton::progress::{Progress, Repeat, Spin};
+use crate::skeleton::progress::{Held, Progress, Repeat, Spin};
 use crate::task::Task;
+use program::ThreadId;
 use program::memory::CellId;
 use program::progress::{ProgressModel, Stand, serve, tree};
 
@@ -20,8 +21,7 @@ use program::progress::{ProgressModel, Stand, serve, tree};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End<'s> {
     Done,
-    /// At that wait.
-    Blocked(usize),
+    Blocked(&'s Held),
     Looping(&'s Spin),
     Repeating(&'s Repeat),
     Stopped,
@@ -71,6 +71,7 @@ pub(super) fn judge<'s>(
         return Err("no thread is blocked or loops for ever".to_string());
     }
     let served = seen.fair(progress, &ends, model)?;
+    seen.wait_in_vain(&ends)?;
     seen.repeats(progress, &ends)?;
     Ok(Evidence { ends, served })
 }
@@ -91,9 +92,9 @@ impl Seen<'_, '_> {
             if self.holds(thread.done)? {
                 ways.push(End::Done);
             }
-            for (wait, cond) in &thread.blocked {
+            for (held, cond) in &thread.blocked {
                 if self.holds(*cond)? {
-                    ways.push(End::Blocked(wait.index()));
+                    ways.push(End::Blocked(held));
                 }
             }
             for spin in &thread.spins {
@@ -132,6 +133,24 @@ impl Seen<'_, '_> {
             return Err("a served thread is stopped".to_string());
         }
         Ok(served)
+    }
+
+    /// That who waits for lanes names one that neither comes nor runs to its end.
+    fn wait_in_vain(&mut self, ends: &[End<'_>]) -> Result<(), String> {
+        let program = &self.task.sk.program;
+        for (t, end) in program.thread_ids().zip(ends) {
+            let End::Blocked(Held::Lanes(apart)) = end else { continue };
+            let named = self.eval.term(apart.named).ok_or("whom a thread waits for is not determined")?;
+            let missing = |u: ThreadId| match ends[usize::from(u.0)] {
+                End::Done => false,
+                End::Blocked(Held::Lanes(other)) => !other.is_with(apart),
+                _ => true,
+            };
+            if !program.named_among(t, apart.among, named).into_iter().any(missing) {
+                return Err(format!("thread {} waits for lanes of which none is missing", t.0));
+            }
+        }
+        Ok(())
     }
 
     fn executed(&self, e: usize) -> bool {

@@ -6,7 +6,7 @@ use super::cases::Case;
 use super::evidence::{End, Evidence};
 use crate::eval::Eval;
 use crate::execution::Execution;
-use crate::skeleton::progress::Progress;
+use crate::skeleton::progress::{Apart, Held, Progress};
 use crate::task::Task;
 use program::progress::ProgressModel;
 use program::waiting::{Rest, Scene, Walk, loop_at};
@@ -53,9 +53,12 @@ impl Teller<'_, '_> {
         end.served = self.evidence.served[t.0 as usize];
         let at = match self.evidence.ends[t.0 as usize] {
             End::Done => None,
-            End::Blocked(wait) => {
+            End::Blocked(held) => {
                 end.ending = Ending::Blocked;
-                end.waits_for = self.absent(t, wait);
+                end.waits_for = match held {
+                    Held::Barrier(wait) => self.absent(t, wait.index()),
+                    Held::Lanes(apart) => self.missing(t, apart),
+                };
                 end.why = never_arrive(&end.waits_for);
                 // Who is done without having come cannot help any more.
                 let over = |name: &String| {
@@ -64,7 +67,7 @@ impl Teller<'_, '_> {
                 };
                 let left: Vec<String> = end.waits_for.iter().filter(|n| !over(n)).cloned().collect();
                 end.waits.push(Wait::at_barrier(&left));
-                Some(sk.events[wait].instr)
+                Some(held.instr(sk))
             }
             End::Looping(spin) => {
                 end.ending = Ending::Looping;
@@ -183,12 +186,24 @@ impl Teller<'_, '_> {
         let from = |(t, end): (ThreadId, &End<'_>)| match end {
             End::Done if held(t) => Some(sk.program.thread(t).code.len()),
             End::Done => None,
-            End::Blocked(wait) => Some(sk.events[*wait].instr + 1),
+            End::Blocked(held) => Some(held.instr(sk) + 1),
             End::Looping(spin) => Some(spin.header),
             End::Repeating(repeat) => Some(repeat.header),
             End::Stopped => Some(after_last(t)),
         };
         sk.program.thread_ids().zip(&self.evidence.ends).map(from).collect()
+    }
+
+    /// The lanes that a thread waits for and that never come.
+    fn missing(&mut self, t: ThreadId, apart: &Apart) -> Vec<String> {
+        let program = &self.task.sk.program;
+        let named = self.eval.term(apart.named).unwrap_or(0);
+        let comes = |u: &ThreadId| match self.evidence.ends[usize::from(u.0)] {
+            End::Blocked(Held::Lanes(other)) => other.is_with(apart),
+            _ => false,
+        };
+        let all = program.named_among(t, apart.among, named).into_iter();
+        all.filter(|u| !comes(u)).map(|u| program.thread(u).name.clone()).collect()
     }
 
     /// The threads that could let a blocked one pass, and never arrive.

@@ -30,7 +30,7 @@ struct Known {
 fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -> Cond {
     let looping = thread.spins.iter().map(|s| (s.header, s.cond));
     let repeating = thread.repeats.iter().map(|r| (r.header, r.choice));
-    let blocked: Vec<(usize, Cond)> = thread.blocked.iter().map(|b| (sk.event(b.0).instr, b.1)).collect();
+    let blocked: Vec<(usize, Cond)> = thread.blocked.iter().map(|b| (b.0.instr(sk), b.1)).collect();
     let all = blocked.into_iter().chain(looping).chain(repeating).filter(|(at, _)| part.contains(at));
     all.fold(Cond::FALSE, |any, (_, cond)| sk.pool.or(any, cond))
 }

@@ -58,6 +58,8 @@ pub struct Setting {
     model: Model,
     test: LitmusTest,
     ends: Ends,
+    /// Whether all threads end, whatever they read and whoever is run.
+    sure: bool,
     /// The cases where every thread is run, and where threads may be stopped.
     posed: [OnceCell<Result<Vec<Posed>, Reason>>; 2],
 }
@@ -73,7 +75,8 @@ impl Setting {
     pub fn new(test: &LitmusTest, model: &Model) -> Setting {
         let test = LitmusTest { condition: None, observe: Vec::new(), ..test.clone() };
         let ends = host::ends(&test.program);
-        Setting { model: model.with_axioms(&RULES), test, ends, posed: Default::default() }
+        let sure = test.program.host.is_none() && sure::all(&test.program).into_iter().all(|sure| sure);
+        Setting { model: model.with_axioms(&RULES), test, ends, sure, posed: Default::default() }
     }
 
     /// The cases of what depends on threads, `stops`: if they may be stopped.
@@ -125,6 +128,8 @@ impl<'a> Liveness<'a> {
 
     /// Does every execution that is fair under the progress model end?
     pub fn ask(&mut self, model: ProgressModel) -> Answer {
+        // Whether an access goes astray does not depend on who is stopped.
+        let model = if self.setting.sure { ProgressModel::Fair } else { model };
         let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
         let mut answer = Answer::new(Verdict::Terminates, self.engine.name());
         match &self.setting.ends {

@@ -1,47 +1,85 @@
-//! Threads that end whatever they read: they take one way through their code, with loops of so many rounds, and every
-//! barrier on it is met.
+//! Threads that end whatever they read: loops go so many rounds, and every way through their code leads to the same barriers, which are met.
 //!
 //! # Invariants
-//! - Of a thread for which that is said, it is true of all threads that it meets at barriers: they come to the same
-//!   barriers in the same order, so that whoever is behind brings the others on.
+//! - Of a thread for which that is said, it is true of all threads that it meets at barriers: any two come to the barriers of the groups
+//!   that both are in, in the same order, so that whoever is behind brings the others on.
+//! - So if it is said of all threads of a program, that ends under every progress model: of those that have not ended, one that is least far
+//!   (by barriers of the widest group, among those by barriers of the next) waits for nobody, so that it is live. Who is live and run for
+//!   ever, as someone must be, comes to its end.
 
-use program::{Barrier, BarrierNaming, Expr, Op, Program, Scope, Thread, ThreadId};
+use program::{Barrier, BarrierNaming, Expr, Init, Op, Program, Scope, Thread, ThreadId};
 
 /// A thread that takes more steps than this may go on for ever.
 const MAX_STEPS: usize = 10_000;
+
+/// More branches than this that depend on what is read are not followed, one behind the other.
+const MAX_BRANCHES: u32 = 40;
 
 /// A barrier, as far as it matters who meets there: its level, which one of that level, and what it does.
 type Meeting = (Scope, Option<i64>, String);
 
 /// By thread: whether it ends for certain once it has started, if nothing in its code waits but barriers.
 pub(super) fn all(program: &Program) -> Vec<bool> {
-    program.thread_ids().map(|t| ends(program, t)).collect()
-}
-
-fn ends(program: &Program, t: ThreadId) -> bool {
-    let Some(own) = meetings(program.thread(t)) else { return false };
-    let Some(widest) = own.iter().map(|m| m.0).max() else { return true };
+    let met: Vec<Option<Vec<Meeting>>> = program.threads.iter().map(meetings).collect();
     let command = |u: ThreadId| program.host.as_ref().and_then(|host| host.command_of(u));
-    // Who is not of the command may start much later.
-    let together = |u: &ThreadId| program.thread(*u).place.same(&program.thread(t).place, widest);
-    program
-        .thread_ids()
-        .filter(together)
-        .all(|u| command(u) == command(t) && meetings(program.thread(u)).as_ref() == Some(&own))
+    let mut sure: Vec<bool> = met.iter().map(Option::is_some).collect();
+    let ends = |t: ThreadId, sure: &[bool]| {
+        let Some(own) = &met[usize::from(t.0)] else { return false };
+        let Some(widest) = own.iter().map(|m| m.0).max() else { return true };
+        let same = |u: ThreadId, scope| program.thread(u).place.same(&program.thread(t).place, scope);
+        program.thread_ids().filter(|u| same(*u, widest)).all(|u| {
+            // Barriers of a smaller group are none of its business.
+            let shared = |m: &&Meeting| same(u, m.0);
+            let alike =
+                |other: &Vec<Meeting>| other == own || other.iter().filter(shared).eq(own.iter().filter(shared));
+            // Who is not of the command may start much later.
+            sure[usize::from(u.0)] && command(u) == command(t) && met[usize::from(u.0)].as_ref().is_some_and(alike)
+        })
+    };
+    // Who waits for one that is not sure is none either.
+    loop {
+        let next: Vec<bool> = program.thread_ids().map(|t| sure[usize::from(t.0)] && ends(t, &sure)).collect();
+        if next == sure {
+            return sure;
+        }
+        sure = next;
+    }
 }
 
-/// The barriers on the only way through a thread's code; `None` if there may be several ways, or one that does not end.
+/// The barriers on every way through a thread's code; `None` if they may differ, or it may not end.
 fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
-    let mut regs: Vec<Option<i64>> = vec![None; thread.regs.len()];
-    let (mut found, mut pc, mut steps) = (Vec::new(), 0, 0);
+    let initial = |init: &Init| if let Init::Int(value) = init { Some(*value) } else { None };
+    behind(thread, (0, 0), thread.regs.iter().map(|r| initial(&r.init)).collect(), &mut 0)
+}
+
+/// The same from an instruction on, behind so many branches that depend on what is read.
+fn behind(
+    thread: &Thread,
+    (mut pc, branches): (usize, u32),
+    mut regs: Vec<Option<i64>>,
+    steps: &mut usize,
+) -> Option<Vec<Meeting>> {
+    let mut found = Vec::new();
     while let Some(instr) = thread.code.get(pc) {
-        steps += 1;
-        if steps > MAX_STEPS {
+        *steps += 1;
+        if *steps > MAX_STEPS {
             return None;
         }
         let mut next = pc + 1;
         match &instr.op {
-            Op::Branch { cond, target } if value(cond, &regs)? != 0 => next = *target,
+            Op::Branch { cond, target } => match value(cond, &regs) {
+                Some(0) => {}
+                Some(_) => next = *target,
+                None if *target <= pc || branches >= MAX_BRANCHES => return None,
+                None => {
+                    let taken = behind(thread, (*target, branches + 1), regs.clone(), steps)?;
+                    if behind(thread, (next, branches + 1), regs, steps)? != taken {
+                        return None;
+                    }
+                    found.extend(taken);
+                    return Some(found);
+                }
+            },
             Op::Barrier(b) => found.push(meeting(b, &regs)?),
             Op::Give { among, lanes, .. } => found.push((*among, None, value(lanes, &regs)?.to_string())),
             Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = value(e, &regs),
@@ -65,4 +103,51 @@ fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<Meeting> {
 /// The value of an expression, if it does not depend on what is read.
 fn value(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
     e.value(&|leaf| if let Expr::Reg(r) = leaf { regs[usize::from(r.0)] } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use front::litmus::parse;
+
+    /// Who is sure to end, of threads of one block.
+    fn sure(codes: &[(u32, &str)]) -> Vec<bool> {
+        let mut text = "name = \"T\"\n[memory]\nx = 0\n".to_string();
+        for (warp, code) in codes {
+            text += &format!("[[thread]]\ncta = 0\nwarp = {warp}\nregs = {{ n = 2 }}\ncode = \"{code}\"\n");
+        }
+        all(&parse("t.toml", text.as_bytes()).expect("a valid test").remove(0).program)
+    }
+
+    #[test]
+    fn threads_end_if_every_way_leads_to_the_same_barriers() {
+        let counted =
+            "mov.u32 i, 0; L: st.relaxed.gpu x, i; bar.sync 0; add.u32 i, i, 1; setp.lt.u32 p, i, n; @p bra L";
+        assert_eq!(sure(&[(0, counted), (0, counted)]), [true, true]);
+        let once = "st.relaxed.gpu x, 1; bar.sync 0";
+        assert_eq!(sure(&[(0, counted), (0, once)]), [false, false], "another number of barriers");
+        let either = "ld.relaxed.gpu r0, x; beq r0, 0, E; st.relaxed.gpu x, 1; E: bar.sync 0";
+        assert_eq!(sure(&[(0, either), (0, once)]), [true, true]);
+        let skips = "ld.relaxed.gpu r0, x; beq r0, 0, E; bar.sync 0; E: st.relaxed.gpu x, 1";
+        assert_eq!(sure(&[(0, skips), (0, once)]), [false, false], "by what is read");
+        assert_eq!(
+            sure(&[(0, "L: ld.relaxed.gpu r0, x; beq r0, 0, L"), (0, "st.relaxed.gpu x, 1")]),
+            [false, true]
+        );
+        assert_eq!(sure(&[(0, once), (0, "bar.sync 0, 2")]), [false, false], "not of the whole group");
+    }
+
+    #[test]
+    fn barriers_of_one_warp_are_none_of_another() {
+        let votes = "shfl.sync.bfly.b32 r0, n, 1, 31, -1; bar.sync 0";
+        assert_eq!(sure(&[(0, votes), (0, votes), (1, "bar.sync 0")]), [true, true, true]);
+        assert_eq!(
+            sure(&[(0, votes), (0, "bar.sync 0"), (1, "bar.sync 0")]),
+            [false, false, false],
+            "a lane lacks"
+        );
+        let apart = "shfl.sync.bfly.b32 r0, n, 1, 31, -1";
+        let stores = "st.relaxed.gpu x, 1";
+        assert_eq!(sure(&[(0, apart), (0, stores), (1, stores)]), [false, true, true]);
+    }
 }

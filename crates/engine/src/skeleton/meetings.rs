@@ -4,11 +4,18 @@
 //! - Threads are unrolled up to where they meet; what they bring is known before one of them goes on.
 //! - Whoever meets does so in just the executions in which all that it names come; the others are told ([`Unrolled::unmet`]),
 //!   or nothing is known of what follows ([`Reason::Apart`]).
+//! - For questions about progress, who waits for one that has ended before it came there, and not at the end of its code, is blocked.
+//!   Who repeats iterations in which it meets others does so together with them.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *shfl.sync*: it waits "until all non-exited threads corresponding to `membermask`" have executed it; what is
+//!   taken from one that has exited is not defined.
 
 use std::rc::Rc;
 
 use super::graph::place;
-use super::pool::{Cond, TermId};
+use super::pool::{Cond, Pool, TermId};
+use super::progress::Apart;
 use super::unroll::{Run, Taint, Unroller};
 use super::unrolled::Met;
 use program::{BinOp, CmpOp, Instr, Op, Scope, Thread, Ty};
@@ -37,8 +44,29 @@ const MOST_LISTED: usize = 8;
 /// By lane: what it brought.
 pub(super) type Taken = Vec<Option<(TermId, Taint)>>;
 
-/// When two of some threads meet.
-type Meet = (usize, usize, Cond);
+/// What becomes of some that come to a place, in their order.
+#[derive(Default)]
+struct Came {
+    /// Who meets, and when.
+    meet: Vec<(Vec<usize>, Cond)>,
+    /// When it names one that comes, but not to meet it.
+    unmet: Vec<Cond>,
+    /// When all that it lacks are gone for ever.
+    blocked: Vec<Cond>,
+    /// When it goes on.
+    on: Vec<Cond>,
+}
+
+impl Came {
+    /// Adds one that is there under a guard: when it names some that it does not meet and that are not gone, and when nobody lacks.
+    fn push(&mut self, pool: &mut Pool, guard: Cond, lacks: Cond, complete: Cond) {
+        self.unmet.push(pool.and(guard, lacks));
+        let known = pool.or(complete, lacks);
+        let stuck = pool.not(known);
+        self.blocked.push(pool.and(guard, stuck));
+        self.on.push(pool.and(guard, known));
+    }
+}
 
 /// What a thread asks for at a place where only some may come.
 struct Asked {
@@ -46,6 +74,13 @@ struct Asked {
     lanes: TermId,
     value: (TermId, Taint),
     guard: Cond,
+}
+
+impl Asked {
+    /// Whom all of some name, if that is known and the same.
+    fn named_by_all(&self, all: &[Asked], pool: &Pool) -> Option<i64> {
+        pool.as_const(self.lanes).filter(|_| all.iter().all(|other| other.lanes == self.lanes))
+    }
 }
 
 /// Whether two threads have the same instructions, but for their operands.
@@ -66,6 +101,29 @@ impl Unroller<'_> {
         };
         let lanes = self.eval(state, lanes, run.id).0;
         Some(Meeting { among: *among, lanes: self.out.pool.as_const(lanes)?, guard: state.guard })
+    }
+
+    /// Lets threads stop before they meet others, `came`: those that have just come there. If nothing was executed `since` the last meeting,
+    /// to stop before that is the same for everyone.
+    pub(super) fn may_stop_before(
+        &mut self,
+        runs: &mut [Run],
+        came: &[usize],
+        since: Option<usize>,
+    ) -> Result<(), Reason> {
+        if since == Some(self.out.events.len()) && !self.purpose.asks_for_registers() {
+            return Ok(());
+        }
+        for &i in came {
+            let Some((at, mut state)) = runs[i].meets.take() else { continue };
+            let run = &mut runs[i];
+            std::mem::swap(&mut self.endings, &mut run.endings);
+            let stopped = self.may_stop(&mut state, at.pc());
+            std::mem::swap(&mut self.endings, &mut run.endings);
+            stopped?;
+            run.meets = Some((at, state));
+        }
+        Ok(())
     }
 
     /// Lets those of a group's threads go on that meet. Whether some do.
@@ -97,7 +155,7 @@ impl Unroller<'_> {
             self.out.meetings.push(Met { guard, events: self.out.events.len(), threads });
             for &i in &group {
                 let (at, mut state) = runs[i].meets.take().expect("it stands there");
-                state.brought = Rc::clone(&brought);
+                (state.brought, state.fresh) = (Rc::clone(&brought), false);
                 self.leave(&mut runs[i], &at, state)?;
             }
             return Ok(true);
@@ -124,12 +182,13 @@ impl Unroller<'_> {
         // Where their code differs, places of one are none of the other.
         let alike = (0..runs.len()).filter(mates).all(|i| is_alike(thread, program.thread(runs[i].id)));
         // In a loop, one may run together with others that are in another iteration.
-        if converged && (!alike || self.purpose.is_progress() || here.iterations().next().is_some()) {
+        let progress = self.purpose.is_progress();
+        if converged && (!alike || progress || here.iterations().next().is_some()) {
             let what =
                 "which threads of a warp run together (`activemask`) in a loop, in different code, or for ever";
             return Err(Reason::Unsupported(what.into()));
         }
-        if !alike || self.purpose.is_progress() {
+        if !alike {
             return Ok(false);
         }
         let is_here = |i: &usize| mates(i) && runs[*i].meets.as_ref().is_some_and(|(at, _)| *at == here);
@@ -141,70 +200,140 @@ impl Unroller<'_> {
             let (lanes, value) = (self.eval(state, lanes, runs[i].id).0, self.eval(state, value, runs[i].id));
             asked.push(Asked { rank: program.seat(runs[i].id, among).rank, lanes, value, guard: state.guard });
         }
-        let (meet, brought) = match converged {
+        let (found, brought) = match converged {
             true => self.converged(&asked),
             false => {
-                let size = program.seat(runs[first].id, among).of;
-                let (meet, unmet) = self.named(&asked, size);
-                if unmet.iter().zip(&asked).any(|(unmet, one)| *unmet == one.guard) {
+                let elsewhere: Vec<Cond> = match progress {
+                    true => (0..runs.len()).filter(mates).map(|i| self.elsewhere(&runs[i], &here)).collect(),
+                    false => Vec::new(),
+                };
+                let found = match asked[0].named_by_all(&asked, &self.out.pool).filter(|_| progress) {
+                    Some(lanes) => self.all_or_none(&asked, lanes, &elsewhere),
+                    None => {
+                        self.named(&asked, program.seat(runs[first].id, among).of, progress.then_some(&elsewhere))
+                    }
+                };
+                if found.unmet.iter().zip(&asked).any(|(unmet, one)| *unmet == one.guard) {
                     return Ok(false);
                 }
-                let places = group.iter().map(|&i| place(program, (runs[i].id, pc)));
-                self.out.unmet.extend(unmet.into_iter().zip(places).filter(|(unmet, _)| *unmet != Cond::FALSE));
                 let mut brought = vec![None; i64::BITS as usize];
                 asked.iter().for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
                 let brought = Rc::new(brought);
-                (meet, asked.iter().map(|_| Rc::clone(&brought)).collect())
+                (found, asked.iter().map(|_| Rc::clone(&brought)).collect())
             }
         };
-        for (i, j, guard) in meet {
-            let threads = [i, j].map(|i| (runs[group[i]].id, here.clone())).to_vec();
+        for (some, guard) in found.meet {
+            let threads = some.into_iter().map(|i| (runs[group[i]].id, here.clone())).collect();
             self.out.meetings.push(Met { guard, events: self.out.events.len(), threads });
         }
-        for (&i, brought) in group.iter().zip(brought) {
-            let (at, mut state) = runs[i].meets.take().expect("it stands there");
-            state.brought = brought;
-            self.leave(&mut runs[i], &at, state)?;
+        for (one, ((i, brought), asked)) in group.into_iter().zip(brought).zip(asked).enumerate() {
+            let run = &mut runs[i];
+            let (at, mut state) = run.meets.take().expect("it stands there");
+            if let Some(unmet) = found.unmet.get(one).filter(|unmet| **unmet != Cond::FALSE) {
+                self.out.unmet.push((*unmet, place(program, (run.id, pc))));
+            }
+            if let Some(blocked) = found.blocked.get(one).filter(|blocked| **blocked != Cond::FALSE) {
+                state.guard = *blocked;
+                let apart = Apart { place: at.clone(), among, named: asked.lanes };
+                run.endings.apart.push((apart, *blocked));
+                self.ends_of(run, &state)?;
+            }
+            state.guard = found.on[one];
+            (state.brought, state.fresh) = (brought, false);
+            self.leave(run, &at, state)?;
         }
         Ok(true)
     }
 
-    /// When two of some that come to a place name each other; and when one names any that do not come, or name others.
-    fn named(&mut self, all: &[Asked], size: u32) -> (Vec<Meet>, Vec<Cond>) {
-        let (mut meet, mut unmet) = (Vec::new(), Vec::new());
+    /// What becomes of some that come to a place, of whom each names whom it names; `elsewhere`: when those of its group, by rank, are
+    /// neither there nor gone, if it matters who is gone.
+    fn named(&mut self, all: &[Asked], size: u32, elsewhere: Option<&Vec<Cond>>) -> Came {
+        let mut came = Came::default();
         for (i, one) in all.iter().enumerate() {
-            let mut lacks = Cond::FALSE;
+            let (mut lacks, mut complete) = (Cond::FALSE, Cond::TRUE);
             for rank in 0..size.min(i64::BITS) {
                 let pool = &mut self.out.pool;
                 let [at, bit] = [i64::from(rank), 1].map(|n| pool.constant(n));
                 let shifted = pool.bin(BinOp::Shr, Ty::WORD, one.lanes, at);
                 let bit = pool.bin(BinOp::And, Ty::WORD, shifted, bit);
                 let names = pool.non_zero(bit);
-                let comes = all.iter().find(|other| other.rank == rank).map_or(Cond::FALSE, |other| {
-                    let same = pool.cmp(CmpOp::Eq, Ty::WORD, one.lanes, other.lanes);
-                    pool.and(other.guard, same)
-                });
-                let lack = match rank == one.rank {
-                    true => pool.not(names),
-                    false => {
-                        let absent = pool.not(comes);
-                        pool.and(names, absent)
+                let (comes, otherwise) = match all.iter().find(|other| other.rank == rank) {
+                    None => (Cond::FALSE, Cond::FALSE),
+                    Some(other) => {
+                        let same = pool.cmp(CmpOp::Eq, Ty::WORD, one.lanes, other.lanes);
+                        let differ = pool.not(same);
+                        (pool.and(other.guard, same), pool.and(other.guard, differ))
+                    }
+                };
+                let there = pool.implies(names, comes);
+                complete = pool.and(complete, there);
+                let lack = match elsewhere {
+                    _ if rank == one.rank => pool.not(names),
+                    None => pool.not(there),
+                    Some(elsewhere) => {
+                        let lack = pool.or(otherwise, elsewhere[rank as usize]);
+                        pool.and(names, lack)
                     }
                 };
                 lacks = pool.or(lacks, lack);
                 if let Some(j) = all[..i].iter().position(|other| other.rank == rank) {
                     let both = pool.and(names, comes);
-                    meet.push((j, i, pool.and(one.guard, both)));
+                    came.meet.push((vec![j, i], pool.and(one.guard, both)));
                 }
             }
-            unmet.push(self.out.pool.and(one.guard, lacks));
+            came.push(&mut self.out.pool, one.guard, lacks, complete);
         }
-        (meet, unmet)
+        came
+    }
+
+    /// The same if all of them name the same ones.
+    fn all_or_none(&mut self, all: &[Asked], lanes: i64, elsewhere: &[Cond]) -> Came {
+        let pool = &mut self.out.pool;
+        let (mut complete, mut lacks) = (Cond::TRUE, Cond::FALSE);
+        for (rank, elsewhere) in (0..i64::BITS).zip(elsewhere).filter(|(rank, _)| lanes >> rank & 1 != 0) {
+            let comes = all.iter().find(|one| one.rank == rank).map_or(Cond::FALSE, |one| one.guard);
+            complete = pool.and(complete, comes);
+            lacks = pool.or(lacks, *elsewhere);
+        }
+        let mut came = Came { meet: vec![((0..all.len()).collect(), complete)], ..Came::default() };
+        for one in all {
+            let lacks = if lanes >> one.rank & 1 == 0 { Cond::TRUE } else { lacks };
+            came.push(pool, one.guard, lacks, complete);
+        }
+        if lacks == Cond::FALSE {
+            // Of all the same, so that nothing is said twice of who goes on.
+            came.on.fill(complete);
+        }
+        came
+    }
+
+    /// Who repeats iterations in which it meets others does so for ever only if they do, in the same ones.
+    pub(super) fn repeat_together(&mut self, runs: &[Run]) {
+        let program = self.program;
+        for run in runs {
+            for repeat in &run.endings.repeats {
+                for met in &self.out.meetings {
+                    if !met.threads.iter().any(|(t, at)| *t == run.id && repeat.range.contains(at)) {
+                        continue;
+                    }
+                    let pool = &mut self.out.pool;
+                    let both = pool.and(repeat.choice, met.guard);
+                    for other in
+                        runs.iter().filter(|o| o.id != run.id && met.threads.iter().any(|(t, _)| *t == o.id))
+                    {
+                        let alike = is_alike(program.thread(run.id), program.thread(other.id));
+                        let same = other.endings.repeats.iter().filter(|r| alike && r.range == repeat.range);
+                        let same = same.fold(Cond::FALSE, |any, r| pool.or(any, r.choice));
+                        self.out.constraints.push(pool.implies(both, same));
+                    }
+                }
+            }
+        }
     }
 
     /// Which of some that are at one place run together, which is an equivalence, and what each of them takes.
-    fn converged(&mut self, all: &[Asked]) -> (Vec<Meet>, Vec<Rc<Taken>>) {
-        let mut meet = Vec::new();
+    fn converged(&mut self, all: &[Asked]) -> (Came, Vec<Rc<Taken>>) {
+        let mut came = Came { on: all.iter().map(|one| one.guard).collect(), ..Came::default() };
         let mut together = vec![vec![Cond::TRUE; all.len()]; all.len()];
         for i in 0..all.len() {
             for j in 0..i {
@@ -217,7 +346,7 @@ impl Unroller<'_> {
                     }
                 };
                 (together[i][j], together[j][i]) = (choice, choice);
-                meet.push((j, i, choice));
+                came.meet.push((vec![j, i], choice));
             }
         }
         for i in 0..all.len() {
@@ -236,7 +365,7 @@ impl Unroller<'_> {
             Rc::new(brought)
         };
         let brought = (0..all.len()).map(taken).collect();
-        (meet, brought)
+        (came, brought)
     }
 
     /// What some of those that are at one place bring, as one set of bits together with `first`.

@@ -375,13 +375,17 @@ impl Unroller<'_> {
             for t in self.met_by(thread) {
                 runs.push(self.begin(t, &observed[usize::from(t.0)])?);
             }
+            let mut since = None;
             loop {
-                for run in runs.iter_mut().filter(|run| run.meets.is_none()) {
-                    self.advance(run)?;
+                let left: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].meets.is_none()).collect();
+                for &i in &left {
+                    self.advance(&mut runs[i])?;
                 }
                 if runs.iter().all(|run| run.meets.is_none()) || !self.out.long.is_empty() {
                     break;
                 }
+                self.may_stop_before(&mut runs, &left, since)?;
+                since = Some(self.out.events.len());
                 if !self.meet(&mut runs)? {
                     self.part(&mut runs);
                 }
@@ -389,6 +393,7 @@ impl Unroller<'_> {
             if !self.out.long.is_empty() {
                 break;
             }
+            self.repeat_together(&runs);
             for run in runs {
                 let t = usize::from(run.id.0);
                 endings[t] = Some(self.finish(run)?);

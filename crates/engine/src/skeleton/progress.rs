@@ -2,7 +2,7 @@
 //!
 //! Unrolled for such a question, a thread ends in one of these ways, which exclude each other:
 //! - *done*: it ran to its end;
-//! - *blocked*: it reached a barrier that does not let it pass;
+//! - *blocked*: it reached a barrier that does not let it pass, or waits for lanes that never come;
 //! - *looping without effect*: an iteration that changes nothing stands for all further ones ([`Spin`]);
 //! - *looping with effect*: its last iterations are two consecutive blocks of equal content, of which the later one
 //!   repeats for ever ([`Repeat`]);
@@ -20,6 +20,8 @@
 //!   Testing GPU Workgroup Progress Models", OOPSLA 2021: threads that are not scheduled any more.
 //! - Lahav, Namakonov, Oberhauser, Podkopaev, Vafeiadis, "Making Weak Memory Models Fair", OOPSLA 2021: fairness to memory.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::Skeleton;
@@ -31,7 +33,7 @@ use super::returns::Past;
 use super::unroll::{State, Unroller};
 use super::unrolled::{Ending, Naming, Unrolled};
 use cat::rel::{EventId, Rel};
-use program::{CmpOp, EventKind, Program, RegId, ThreadId, Ty};
+use program::{CmpOp, EventKind, Program, RegId, Scope, ThreadId, Ty};
 use verdict::Reason;
 
 /// What a skeleton is built for.
@@ -49,6 +51,11 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// Whether registers have a final value wherever a thread ends.
+    pub(super) fn asks_for_registers(self) -> bool {
+        matches!(self, Purpose::Progress { registers: true, .. })
+    }
+
     /// Whether it is [`Purpose::Progress`].
     pub fn is_progress(self) -> bool {
         self != Purpose::Outcomes
@@ -79,6 +86,49 @@ pub struct Repeat {
     pub pairs: Vec<(Option<EventId>, Option<EventId>)>,
     /// Needed registers at the end of each block.
     pub registers: Vec<(TermId, TermId)>,
+    /// Where the blocks begin, and where they end.
+    pub(super) range: Range<Position>,
+}
+
+/// Where a thread can be blocked.
+#[derive(Clone, Debug)]
+pub enum Held {
+    /// At that wait.
+    Barrier(EventId),
+    /// Where it meets lanes to hand them a value, of which some never come.
+    Lanes(Apart),
+}
+
+/// A place where a thread waits for lanes of its group ([`program::Op::Give`]).
+#[derive(Clone, Debug)]
+pub struct Apart {
+    pub(super) place: Position,
+    /// The group is that of this scope.
+    pub among: Scope,
+    /// Whom it names, as a set of bits.
+    pub named: TermId,
+}
+
+impl Apart {
+    /// The instruction.
+    pub fn instr(&self) -> usize {
+        self.place.pc()
+    }
+
+    /// Whether two wait at the same place, in the same iterations.
+    pub fn is_with(&self, other: &Apart) -> bool {
+        (&self.place, self.among) == (&other.place, other.among)
+    }
+}
+
+impl Held {
+    /// The instruction.
+    pub fn instr(&self, sk: &Skeleton) -> usize {
+        match self {
+            Held::Barrier(wait) => sk.event(*wait).instr,
+            Held::Lanes(apart) => apart.instr(),
+        }
+    }
 }
 
 /// How one thread can end.
@@ -90,8 +140,8 @@ pub struct ThreadProgress {
     pub cut: Cond,
     /// It executes anything.
     pub started: Cond,
-    /// It is blocked at that wait.
-    pub blocked: Vec<(EventId, Cond)>,
+    /// It is blocked, by where.
+    pub blocked: Vec<(Held, Cond)>,
     /// It loops without effect.
     pub spins: Vec<Spin>,
     /// It loops with effect.
@@ -158,9 +208,10 @@ pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(Even
             let stuck = out.pool.not(w.pass);
             let stuck = out.pool.and(w.reached, stuck);
             if stuck != Cond::FALSE {
-                blocked.push((w.event, stuck));
+                blocked.push((Held::Barrier(w.event), stuck));
             }
         }
+        blocked.extend(ending.progress.apart.into_iter().map(|(apart, stuck)| (Held::Lanes(apart), stuck)));
         // The first place to stop is before the first instruction; without instructions nothing is executed.
         let started = match ending.progress.stopped.first() {
             Some(&(_, first)) => out.pool.not(first),
@@ -283,7 +334,8 @@ impl Unroller<'_> {
             self.not_for_ever(choice, thread, &|place| *place >= middle);
             self.ends(state)?;
             state.guard = on;
-            self.endings.repeats.push(Repeat { choice, header, period, pairs, registers });
+            let range = from..to.clone();
+            self.endings.repeats.push(Repeat { choice, header, period, pairs, registers, range });
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ pub(super) struct Run {
     past: Past,
     ending: Ending,
     /// Ways in which it ends, while others are unrolled.
-    endings: Endings,
+    pub(super) endings: Endings,
     pending: BTreeMap<Position, State>,
     end: Option<State>,
     steps: usize,
@@ -203,7 +203,7 @@ impl Unroller<'_> {
                         }
                         self.out.deepest = self.out.deepest.max(spent + 1);
                     }
-                    if op.is_visible() || matches!(op, Op::Enqueue(_) | Op::Give { .. }) {
+                    if op.is_visible() || matches!(op, Op::Enqueue(_)) {
                         self.may_stop(&mut state, pc)?;
                     }
                     if matches!(op, Op::Give { .. }) {
@@ -361,13 +361,28 @@ impl Unroller<'_> {
 
     /// Notes the registers of a state in which the thread ends, if somebody asks for them.
     pub(super) fn ends(&mut self, state: &State) -> Result<(), Reason> {
-        if !matches!(self.purpose, Purpose::Progress { registers: true, .. }) || state.guard == Cond::FALSE {
+        if !self.purpose.asks_for_registers() || state.guard == Cond::FALSE {
             return Ok(());
         }
         let mut slot = self.endings.at_end.take();
         self.merge(&mut slot, state.clone())?;
         self.endings.at_end = slot;
         Ok(())
+    }
+
+    /// When a thread is neither there nor gone for ever: at another place, from where it goes on, or at the end of its code.
+    pub(super) fn elsewhere(&mut self, run: &Run, here: &Position) -> Cond {
+        let stands = run.meets.as_ref().filter(|(at, _)| at != here).map(|(_, state)| state);
+        let states = run.pending.values().chain(&run.end).chain(stands);
+        states.fold(Cond::FALSE, |any, state| self.out.pool.or(any, state.guard))
+    }
+
+    /// Notes the registers of a state in which a thread ends.
+    pub(super) fn ends_of(&mut self, run: &mut Run, state: &State) -> Result<(), Reason> {
+        std::mem::swap(&mut self.endings, &mut run.endings);
+        let done = self.ends(state);
+        std::mem::swap(&mut self.endings, &mut run.endings);
+        done
     }
 
     /// A place where a thread may stop for ever, if it executed anything since the last one.

@@ -4,7 +4,7 @@ use super::event::Event;
 use super::kept::Kept;
 use super::loops::Position;
 use super::pool::{Cond, Pool, TermId};
-use super::progress::{Repeat, Spin};
+use super::progress::{Apart, Repeat, Spin};
 use super::racing::Instructions;
 use super::returns::LongLoops;
 use super::unroll::State;
@@ -123,6 +123,8 @@ pub(super) struct Ending {
 pub(super) struct Endings {
     /// Never run again, by place.
     pub(super) stopped: Vec<(usize, Cond)>,
+    /// Waiting for lanes that never come.
+    pub(super) apart: Vec<(Apart, Cond)>,
     /// In an iteration without effect, by iteration.
     pub(super) spins: Vec<Spin>,
     /// In blocks of iterations that repeat.

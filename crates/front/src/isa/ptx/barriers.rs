@@ -133,7 +133,8 @@ const fn reduction(
     Row::new(opcode, syntax, doc, CTA_RED, &[Role::Dst, Role::Val, Role::Pred], reduce).keyed(keys).result(result)
 }
 
-/// The barrier, and behind it a meeting of the CTA's threads.
+/// A meeting of the CTA's threads, and behind it the barrier: who is not run any more between the two has not come to the barrier, so
+/// that nobody passes it.
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     let block = e.env.block;
     if block.of > i64::BITS {
@@ -151,6 +152,8 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     }
+    let all = Lanes::new(Scope::Cta, block, Expr::Const(block.all()));
+    e.push(all.meet(c.expr(2), Expr::Const(1)));
     e.push(Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain: Scope::Cta,
@@ -167,8 +170,7 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     } else {
         BinOp::Or
     };
-    let all = Lanes::new(Scope::Cta, block, Expr::Const(block.all()));
-    combine(e, c, all, c.expr(2), op);
+    combine(e, c, all, op);
 }
 
 fn tags(half: &'static str) -> Tags {

@@ -428,6 +428,11 @@ fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Opti
 /// Meets lanes with a value; what each of them brings.
 fn meet(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, ty: Ty) -> Option<Brought> {
     e.push(lanes.meet(value, int(1)));
+    take(e, c, lanes, ty)
+}
+
+/// What each of the lanes brought that the thread met last.
+fn take(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, ty: Ty) -> Option<Brought> {
     let mut all = Vec::new();
     for lane in lanes.possible() {
         all.push((lane, Expr::Reg(taken(e, c, lane, ty)?)));
@@ -435,9 +440,9 @@ fn meet(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, ty: Ty) -> Op
     Some(Brought { lanes, taken: all })
 }
 
-/// Meets threads with a value; what all of them bring, combined, goes into the destination.
-pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, operation: BinOp) {
-    let Some(met) = meet(e, c, lanes, value, Ty::U32) else { return };
+/// What all threads brought that this one met last, combined, goes into the destination.
+pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, operation: BinOp) {
+    let Some(met) = take(e, c, lanes, Ty::U32) else { return };
     put(e, c, 0, met.combined(operation, Ty::U32));
 }
 
