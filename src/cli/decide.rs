@@ -417,7 +417,8 @@ fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<Strin
     if answer.axioms.is_empty() || answer.axioms.contains(axiom) {
         return None;
     }
-    Some(format!("the test says that this rests on {axiom}, but {} do without it", answer.axioms.join(", ")))
+    let does = if answer.axioms.len() == 1 { "does" } else { "do" };
+    Some(format!("the test says that this rests on {axiom}, but {} {does} without it", answer.axioms.join(", ")))
 }
 
 /// Wall time in milliseconds, to the microsecond.
