@@ -54,29 +54,54 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     // By source, its event; by executed read, its source; fences in the order in which they were committed.
     let mut writes: BTreeMap<Source, usize> = (0..sk.init_cells.len()).map(|i| (Source::Initial(i), i)).collect();
     let (mut reads, mut fences) = (Vec::new(), Vec::new());
-    for t in sk.program.thread_ids() {
-        let mut turns = events.iter().enumerate().filter(|(_, e)| turn_of(e) == Some(usize::from(t.0)));
-        for i in (0..n).filter(|&i| sk.events[i].thread == Some(t)) {
-            let event = &sk.events[i];
-            match Eval::new(sk, &known).cond(event.guard) {
-                Some(false) => continue,
-                Some(true) => executed.insert(i),
-                None => return Err(format!("whether event {i} executes does not follow from the run")),
-            }
-            let (at, turn) = turns.next().ok_or_else(|| format!("the run ends before event {i}"))?;
-            match (event.kind, turn) {
-                (EventKind::Read, Event::Read { source, value, .. }) => {
-                    known.reads[i] = Some(event.ty.wrap(*value));
-                    reads.push((*source, i));
+    let mut left: Vec<_> = sk
+        .program
+        .thread_ids()
+        .map(|t| {
+            let turns = events.iter().enumerate().filter(move |(_, e)| turn_of(e) == Some(usize::from(t.0)));
+            ((0..n).filter(move |&i| sk.events[i].thread == Some(t)).peekable(), turns)
+        })
+        .collect();
+    // What a thread does may depend on what others read, whose values it takes where they meet.
+    loop {
+        let (mut moved, mut open) = (false, None);
+        for (mine, turns) in &mut left {
+            while let Some(&i) = mine.peek() {
+                let event = &sk.events[i];
+                let Some(executes) = Eval::new(sk, &known).cond(event.guard) else {
+                    open.get_or_insert(i);
+                    break;
+                };
+                mine.next();
+                moved = true;
+                if !executes {
+                    continue;
                 }
-                (EventKind::Write, Event::Commit(source)) => {
-                    writes.insert(*source, i);
+                executed.insert(i);
+                let (at, turn) = turns.next().ok_or_else(|| format!("the run ends before event {i}"))?;
+                match (event.kind, turn) {
+                    (EventKind::Read, Event::Read { source, value, .. }) => {
+                        known.reads[i] = Some(event.ty.wrap(*value));
+                        reads.push((*source, i));
+                    }
+                    (EventKind::Write, Event::Commit(source)) => {
+                        writes.insert(*source, i);
+                    }
+                    (EventKind::Fence, Event::Fence(_)) => fences.push((at, i)),
+                    (EventKind::Arrive, Event::Arrive(..)) | (EventKind::Wait, Event::Pass(..)) => {}
+                    (kind, turn) => {
+                        return Err(format!("event {i} is a {kind:?}, and the run has {turn:?} there"));
+                    }
                 }
-                (EventKind::Fence, Event::Fence(_)) => fences.push((at, i)),
-                (EventKind::Arrive, Event::Arrive(..)) | (EventKind::Wait, Event::Pass(..)) => {}
-                (kind, turn) => return Err(format!("event {i} is a {kind:?}, and the run has {turn:?} there")),
             }
         }
+        match open {
+            None => break,
+            Some(_) if moved => {}
+            Some(i) => return Err(format!("whether event {i} executes does not follow from the run")),
+        }
+    }
+    for (_, turns) in &mut left {
         if let Some((_, turn)) = turns.next() {
             return Err(format!("the run goes on after the thread's last event: {turn:?}"));
         }
