@@ -307,6 +307,11 @@ pub enum Space {
 }
 
 impl Space {
+    /// Whether no thread can write there.
+    pub fn is_read_only(self) -> bool {
+        matches!(self, Space::Constant | Space::Param)
+    }
+
     /// As in the test format.
     pub fn name(self) -> &'static str {
         match self {

@@ -256,7 +256,7 @@ impl Memory {
         write: bool,
     ) -> Option<CellId> {
         let cell = self.cell_at(address, size)?;
-        let writable = !write || !matches!(self.cell(cell).space, Space::Constant | Space::Param);
+        let writable = !write || !self.cell(cell).space.is_read_only();
         (writable && self.reachable(program, cell, thread)).then_some(cell)
     }
 

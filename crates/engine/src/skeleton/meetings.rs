@@ -116,12 +116,8 @@ impl Unroller<'_> {
         }
         for &i in came {
             let Some((at, mut state)) = runs[i].meets.take() else { continue };
-            let run = &mut runs[i];
-            std::mem::swap(&mut self.endings, &mut run.endings);
-            let stopped = self.may_stop(&mut state, at.pc());
-            std::mem::swap(&mut self.endings, &mut run.endings);
-            stopped?;
-            run.meets = Some((at, state));
+            self.of_run(&mut runs[i], |unroller, _| unroller.may_stop(&mut state, at.pc()))?;
+            runs[i].meets = Some((at, state));
         }
         Ok(())
     }
@@ -236,7 +232,7 @@ impl Unroller<'_> {
                 state.guard = *blocked;
                 let apart = Apart { place: at.clone(), among, named: asked.lanes };
                 run.endings.apart.push((apart, *blocked));
-                self.ends_of(run, &state)?;
+                self.of_run(run, |unroller, _| unroller.ends(&state))?;
             }
             state.guard = found.on[one];
             (state.brought, state.fresh) = (brought, false);

@@ -152,8 +152,13 @@ impl Unroller<'_> {
 
     /// Adds the events of a thread, until it meets lanes of its warp or nothing is left of it.
     pub(super) fn advance(&mut self, run: &mut Run) -> Result<(), Reason> {
+        self.of_run(run, |unroller, run| unroller.until_a_meeting(run))
+    }
+
+    /// Does something for a thread whose endings are the present ones meanwhile.
+    pub(super) fn of_run<T>(&mut self, run: &mut Run, what: impl FnOnce(&mut Self, &mut Run) -> T) -> T {
         std::mem::swap(&mut self.endings, &mut run.endings);
-        let done = self.until_a_meeting(run);
+        let done = what(self, run);
         std::mem::swap(&mut self.endings, &mut run.endings);
         done
     }
@@ -325,10 +330,7 @@ impl Unroller<'_> {
     /// Lets one that met others go on.
     pub(super) fn leave(&mut self, run: &mut Run, at: &Position, state: State) -> Result<(), Reason> {
         let (guard, next) = (state.guard, at.pc() + 1);
-        std::mem::swap(&mut self.endings, &mut run.endings);
-        let done = self.go_on(run, at, state, vec![(guard, next)]);
-        std::mem::swap(&mut self.endings, &mut run.endings);
-        done
+        self.of_run(run, |unroller, run| unroller.go_on(run, at, state, vec![(guard, next)]))
     }
 
     /// Says how a thread ends of which nothing is left.
@@ -375,14 +377,6 @@ impl Unroller<'_> {
         let stands = run.meets.as_ref().filter(|(at, _)| at != here).map(|(_, state)| state);
         let states = run.pending.values().chain(&run.end).chain(stands);
         states.fold(Cond::FALSE, |any, state| self.out.pool.or(any, state.guard))
-    }
-
-    /// Notes the registers of a state in which a thread ends.
-    pub(super) fn ends_of(&mut self, run: &mut Run, state: &State) -> Result<(), Reason> {
-        std::mem::swap(&mut self.endings, &mut run.endings);
-        let done = self.ends(state);
-        std::mem::swap(&mut self.endings, &mut run.endings);
-        done
     }
 
     /// A place where a thread may stop for ever, if it executed anything since the last one.

@@ -47,7 +47,7 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
     let word = |t: &Token<Kind>, is: fn(&str) -> bool| t.kind == Kind::Word && is(&text.as_str()[t.range.clone()]);
     let scoped = |t: &Token<Kind>| t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call");
-    let of_param = |t: &Token<Kind>| word(t, |w| w.split('.').any(|q| q.starts_with("param")));
+    let of_param = |t: &Token<Kind>| word(t, |w| w.split('.').any(is_space));
     let wide = |t: &Token<Kind>| word(t, |w| w == WIDE);
     if !tokens.iter().any(|t| scoped(t) || of_param(t) || wide(t)) {
         return None;

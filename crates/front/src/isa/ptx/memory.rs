@@ -366,7 +366,7 @@ pub(super) fn is_ordinary(e: &mut Emit<'_, '_>, loc: LocId, at: &Range<usize>) -
 pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(loc) = c.loc else { return };
     let (object, declared) = e.symbols.object(loc);
-    if matches!(declared.space, Space::Constant | Space::Param) {
+    if declared.space.is_read_only() {
         let what = if declared.space == Space::Param { "a parameter of the kernel" } else { "in constant memory" };
         let symbol = e.symbols.get(object);
         let (name, place) = (symbol.name.clone(), symbol.span);
