@@ -13,7 +13,8 @@
 //!   Instructions* (`call`, `ret`), *Abstracting the ABI* (parameters are passed by value).
 //!
 //! # Where we differ
-//! - Recursion, indirect calls and functions without a body are refused.
+//! - Recursion and functions without a body are refused, and so is a call of a register, unless one `mov` gives it a function, by way of
+//!   parameters and registers that nothing else writes.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -71,6 +72,8 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         calls: Vec::new(),
         pieces: HashMap::new(),
         addressed: addressed(text, &tokens),
+        followed: Vec::new(),
+        taken: HashSet::new(),
         fresh: 0,
         full: false,
     };
@@ -79,6 +82,11 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     for range in main {
         expander.labels(range.clone());
         expander.walk(range);
+    }
+    for (at, holders) in std::mem::take(&mut expander.followed) {
+        if holders.iter().any(|holder| definitions(expander.out.as_str(), holder).len() > 1) {
+            expander.unfollowed(at);
+        }
     }
     // Half of a code would be full of names that nothing declares.
     Some(if expander.full { MappedText::new() } else { expander.out })
@@ -167,6 +175,10 @@ struct Expander<'a> {
     pieces: HashMap<String, Vec<(i64, i64)>>,
     /// What instructions take the address of.
     addressed: HashSet<&'a str>,
+    /// Calls of registers, and what hands the function's address on to each.
+    followed: Vec<(usize, Vec<String>)>,
+    /// Functions whose addresses are taken.
+    taken: HashSet<&'a str>,
     fresh: usize,
     full: bool,
 }
@@ -511,6 +523,8 @@ impl<'a> Expander<'a> {
         let first = self.word(range.start);
         match first {
             ".reg" | ".param" => return self.declaration(range),
+            // What a call of a register calls is seen from the register.
+            ".callprototype" | ".calltargets" => return Ok(()),
             word if word.starts_with('.') => {
                 self.out.push_slice(self.text, self.range(range.start).start..self.range(range.end).start);
                 return Ok(());
@@ -524,6 +538,7 @@ impl<'a> Expander<'a> {
         if opcode(self.word(at)) == "call" {
             return self.call(range, at);
         }
+        self.take_function(&range);
         // All of it or nothing.
         let before = std::mem::take(&mut self.out);
         let done = self.instruction(range, at);
@@ -734,10 +749,21 @@ impl<'a> Expander<'a> {
         if self.is(at, ',') && self.is(self.skip_lines(at + 1), '(') {
             (params, at) = self.actuals(self.skip_lines(at + 1))?;
         }
-        if name.starts_with('%') || (at < range.end && self.is(at, ',')) {
-            let message = "indirect calls are not supported".into();
-            return Err(self.error("unsupported-call", callee, message, "expected the name of a function"));
-        }
+        let name = match name.starts_with('%') {
+            true => {
+                // Behind the operands comes a prototype.
+                let next = self.skip_lines(at);
+                if self.is(next, ',') {
+                    at = self.skip_lines(next + 1) + 1;
+                }
+                let Some((function, holders)) = self.pointed(&self.resolve(&name).0) else {
+                    return Err(self.unfollowed(callee));
+                };
+                self.followed.push((callee, holders));
+                function
+            }
+            false => name,
+        };
         if at < range.end {
             let message = "expected the end of the call".into();
             return Err(self.error("syntax", at, message, "expected `;`"));
@@ -844,6 +870,45 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
+    /// Makes a register of the name of a function whose address an instruction takes: what it is nobody knows.
+    fn take_function(&mut self, range: &Range<usize>) {
+        for at in range.clone() {
+            let name = self.word(at);
+            let of_function = self.functions.contains_key(name) && self.resolve(name).1.is_none();
+            if of_function && self.taken.insert(name) {
+                self.put(&format!(".reg {HALF} {name};\n"), self.text.span(self.range(at)));
+            }
+        }
+    }
+
+    /// The function whose address a register holds, and what hands it on: registers, and parameters in brackets.
+    fn pointed(&self, register: &str) -> Option<(String, Vec<String>)> {
+        let mut holders: Vec<String> = Vec::new();
+        let mut holder = register.to_owned();
+        while !holders.contains(&holder) {
+            let all = definitions(self.out.as_str(), &holder);
+            let [(opcode, source)] = all.as_slice() else { return None };
+            let moves = ["mov.", "ld.param.", "st.param."].iter().any(|word| opcode.starts_with(word));
+            holders.push(holder);
+            if moves && self.taken.contains(source) {
+                return Some(((*source).to_owned(), holders));
+            }
+            holder = Some(source).filter(|_| moves).map(|source| (*source).to_owned())?;
+        }
+        None
+    }
+
+    /// Reports a call of a register.
+    fn unfollowed(&mut self, at: usize) -> Failed {
+        let span = self.text.span(self.range(at));
+        self.sink.error("unsupported-call", span, "which function this calls is not known", |d| {
+            d.label("expected the name of a function").note(
+                "a register is followed where one `mov` gives it a function, by way of parameters and registers that nothing else writes",
+            )
+        });
+        Failed
+    }
+
     /// Puts a value that nothing is known of in the place of what `printf` returns.
     fn printed(&mut self, predicate: Range<usize>, span: Span, returns: &[usize]) -> Result<(), Failed> {
         self.fresh += 1;
@@ -886,4 +951,24 @@ impl<'a> Expander<'a> {
 /// The name without the digits at its end.
 fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// The instructions of a text that write a register, or a parameter in brackets: opcode and second operand.
+fn definitions<'t>(text: &'t str, holder: &str) -> Vec<(&'t str, &'t str)> {
+    let statements = text.split([';', '\n']).map(str::trim);
+    let of = |statement: &'t str| {
+        let statement = match statement.strip_prefix('@') {
+            Some(rest) => rest.split_once(char::is_whitespace)?.1.trim_start(),
+            None => statement,
+        };
+        let (opcode, operands) = statement.split_once(char::is_whitespace)?;
+        // Of a vector, each element is written.
+        let behind = operands.find('}').filter(|_| operands.starts_with('{')).unwrap_or(0);
+        let first = operands[behind..].find(',').map(|n| n + behind);
+        let (first, second) = operands.split_at(first?);
+        let mut written = first.split(['{', '}', ',']).map(str::trim);
+        let stores = opcode.starts_with("st.") == first.trim_start().starts_with('[');
+        (stores && written.any(|name| name == holder)).then_some((opcode, second[1..].trim()))
+    };
+    statements.filter_map(of).collect()
 }

@@ -280,13 +280,6 @@ impl Parser<'_> {
                 }
                 if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
             }
-            ".callprototype" | ".calltargets" => {
-                let span = self.text.span(word.clone());
-                self.sink.error("unsupported-call", span, "indirect calls are not supported", |d| {
-                    d.label("expected calls that name their function")
-                });
-                Err(Malformed)
-            }
             other => {
                 let message = format!("the directive `{other}` is not supported inside a thread's code");
                 let span = self.text.span(word.clone());

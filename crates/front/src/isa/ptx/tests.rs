@@ -175,6 +175,8 @@ fn calls_are_the_code_of_what_they_call() {
     in_order(&text, &["mov.u64 s$2_, q", "add.u64 s$2_, s$2_, 8", "mov.u64 r, d$2_", "mov.u64 s$4_, 7"]);
     for (code, id) in [
         (format!("{wide}call (r), %rd1, (s), proto;"), "unsupported-call"),
+        (format!("{wide}mov.u64 %f, next; L: call (r), %f, (r), P; mov.u64 %f, r; bra L;"), "unsupported-call"),
+        (format!("{wide}mov.u64 %f, r; call (r), %f, (r), P;"), "unsupported-call"),
         (format!("{wide}call (r), last, (s);"), "unknown-function"),
         (format!("{wide}call next, (s);"), "wrong-operands"),
         (".extern .func f;\ncall f;".into(), "unknown-function"),
@@ -196,6 +198,12 @@ fn calls_are_the_code_of_what_they_call() {
     ] {
         fails(&code, id);
     }
+    // A call of a register, which one `mov` gives a function, by way of a parameter.
+    let apply = ".func (.reg .u64 d) apply(.param .b64 f, .reg .u64 s) { .reg .b64 %rd<2>; ld.param.u64 %rd1, [f];\n\
+                 P : .callprototype (.reg .u64 _) _ (.reg .u64 _);\ncall (d), \n%rd1, \n(\ns\n)\n, P; }\n";
+    let call = ".param .b64 g; mov.u64 %f, next; st.param.b64 [g], %f; call (r), apply, (g, 3);";
+    let program = lower(&format!("{wide}{apply}{call}"));
+    assert!(program.threads[0].code.iter().any(|i| i.text.starts_with("add.u64 s$")), "{program:?}");
     // A low part of a parameter, as it is read where it holds fewer bits than it was passed with.
     lower(".param .b32 g; st.param.b32 [g], 300; ld.param.u8 r, [g];");
     // Calls of calls of calls …
