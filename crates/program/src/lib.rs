@@ -202,7 +202,7 @@ impl Program {
             LocationKind::Object { space, .. } => match space {
                 Space::Global | Space::Constant | Space::Param => Copied::Not,
                 Space::Shared => Copied::ByCta,
-                Space::Local => Copied::ByThread,
+                Space::Local | Space::Register => Copied::ByThread,
             },
             LocationKind::Alias { .. } => Copied::Not,
         }
@@ -304,12 +304,19 @@ pub enum Space {
     Param,
     /// Local or private memory: one copy per thread.
     Local,
+    /// The same, of which nothing is in memory: what it holds is in registers, and it has no more than an address.
+    Register,
 }
 
 impl Space {
     /// Whether no thread can write there.
     pub fn is_read_only(self) -> bool {
         matches!(self, Space::Constant | Space::Param)
+    }
+
+    /// Whether each thread has a copy.
+    pub fn is_local(self) -> bool {
+        matches!(self, Space::Local | Space::Register)
     }
 
     /// As in the test format.
@@ -319,7 +326,7 @@ impl Space {
             Space::Shared => "shared",
             Space::Constant => "const",
             Space::Param => "param",
-            Space::Local => "local",
+            Space::Local | Space::Register => "local",
         }
     }
 }

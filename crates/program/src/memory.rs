@@ -240,7 +240,7 @@ impl Memory {
                 let (a, b) = (&program.thread(owner).place, &program.thread(thread).place);
                 owner == thread || a.same(b, Scope::Cluster)
             }
-            (Space::Local, Some(owner)) => owner == thread,
+            (Space::Local | Space::Register, Some(owner)) => owner == thread,
             (Space::Global, Some(owner)) => program.thread(owner).place.same_gpu(&program.thread(thread).place),
             _ => true,
         }

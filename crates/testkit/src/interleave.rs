@@ -148,7 +148,7 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
         let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
         let owners: Vec<usize> = match space {
             Space::Global | Space::Constant | Space::Param => vec![0],
-            Space::Local => (0..program.threads.len()).collect(),
+            Space::Local | Space::Register => (0..program.threads.len()).collect(),
             Space::Shared => {
                 let mut owners: Vec<usize> =
                     (0..program.threads.len()).map(|t| machine.group(t, Scope::Cta)).collect();
@@ -212,7 +212,7 @@ impl Machine<'_> {
         let LocationKind::Object { space, .. } = self.program.location(object).kind else { unreachable!() };
         let owner = match space {
             Space::Global | Space::Constant | Space::Param => 0,
-            Space::Local => thread,
+            Space::Local | Space::Register => thread,
             Space::Shared => self.group(thread, Scope::Cta),
         };
         // Objects are numbered by location and owner, so that an address does not depend on the order of set-up.

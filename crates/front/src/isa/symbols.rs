@@ -74,6 +74,8 @@ pub struct Object {
     pub boolean: bool,
     /// Code declares it, and names it only there.
     pub of_code: bool,
+    /// Something besides code looks at it, as far as is known.
+    pub watched: bool,
 }
 
 impl Object {
@@ -94,6 +96,7 @@ impl Object {
             class: None,
             boolean: false,
             of_code: false,
+            watched: false,
         }
     }
 }
@@ -116,6 +119,8 @@ pub struct Open {
     pub untyped: Vec<LocId>,
     /// Arrays of bytes whose accesses say what is in them.
     pub bytes: Vec<LocId>,
+    /// Objects that something besides code looks at.
+    pub watched: Vec<LocId>,
 }
 
 impl Symbols {
@@ -176,6 +181,15 @@ impl Symbols {
         match &mut self.list[usize::from(id.0)].kind {
             SymbolKind::Object(object) => Some(object),
             SymbolKind::Alias { .. } => None,
+        }
+    }
+
+    /// Takes note that a text looks at what it names.
+    pub fn watch(&mut self, text: &str) {
+        for symbol in self.list.iter_mut().filter(|symbol| text.contains(&symbol.name)) {
+            if let SymbolKind::Object(object) = &mut symbol.kind {
+                object.watched = true;
+            }
         }
     }
 
@@ -292,8 +306,8 @@ impl Symbols {
 
     /// What accesses through registers have to say of memory.
     pub fn open(&self) -> Open {
-        let bytes = self.objects().filter(|(_, object)| object.cut).map(|(id, _)| id).collect();
-        Open { untyped: self.untyped(), bytes }
+        let of = |is: fn(&Object) -> bool| self.objects().filter(|(_, o)| is(o)).map(|(id, _)| id).collect();
+        Open { untyped: self.untyped(), bytes: of(|o| o.cut), watched: of(|o| o.watched) }
     }
 
     /// The objects of which no declaration, no access and no named element says the type.

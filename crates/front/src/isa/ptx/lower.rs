@@ -425,7 +425,7 @@ impl<'a> Emit<'a, '_> {
             },
             _ => true,
         };
-        known::value(e, &known.values, &narrow).filter(inside).map(Arg::Expr)
+        known::value(e, &|r| known.values.get(&r).cloned(), &narrow).filter(inside).map(Arg::Expr)
     }
 
     /// What comes now is of that place in the code.

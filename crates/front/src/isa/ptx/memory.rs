@@ -231,7 +231,7 @@ pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
         match space {
             "global" => |space| space == Space::Global,
             "const" => |space| space == Space::Constant,
-            "local" => |space| space == Space::Local,
+            "local" => Space::is_local,
             "param" | "param::entry" => |space| space == Space::Param,
             _ => |space| space == Space::Shared,
         },

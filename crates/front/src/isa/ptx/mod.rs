@@ -56,6 +56,7 @@ mod parse;
 mod parts;
 pub mod pointers;
 mod print;
+mod private;
 mod regs;
 mod table;
 mod tensormap;

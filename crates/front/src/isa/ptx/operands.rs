@@ -300,7 +300,7 @@ impl Emit<'_, '_> {
         let matches = match written {
             "global" => space == Space::Global,
             "const" => space == Space::Constant || matches!(self.symbols.get(id).kind, SymbolKind::Alias { .. }),
-            "local" => space == Space::Local,
+            "local" => space.is_local(),
             "param" | "param::entry" => space == Space::Param,
             _ => space == Space::Shared,
         };

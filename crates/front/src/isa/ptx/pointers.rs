@@ -17,6 +17,7 @@ use super::Lowered;
 use super::known;
 use super::memory;
 use super::parts;
+use super::private;
 use super::regs::is_half;
 use crate::isa::Open;
 use diag::{Sink, Span};
@@ -25,7 +26,7 @@ use program::points::{Points, Targets, access_of};
 use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
 
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
-type Untyped = Option<Vec<usize>>;
+pub(super) type Untyped = Option<Vec<usize>>;
 
 /// What may be done with an address.
 const OFFSETS: &str = "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32";
@@ -33,6 +34,7 @@ const OFFSETS: &str = "only adding an offset to an address is supported, in 64 b
 /// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open`, what no declaration says of
 /// memory.
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &mut Sink) {
+    private::keep(program, untyped, open);
     spaces(program, untyped, sink);
     let points = Points::compute(program);
     infer(program, &points, untyped, &open.untyped, sink);
@@ -353,13 +355,16 @@ impl Pass<'_> {
             && code.iter().all(|i| takes(&i.op) || !i.op.operands().into_iter().any(reads))
     }
 
-    /// The size of the smallest element of some objects; of several fields, of a byte.
+    /// The size of the smallest element of some objects; of several fields, of a byte. What is in registers has none.
     fn smallest(&self, objects: &Targets) -> u32 {
         let size = |o: &LocId| match self.program.layout(*o) {
             layout if layout.cells() > 1 => 1,
             layout => layout.field(0).ty.bytes(),
         };
-        objects.iter().map(size).min().unwrap_or(1)
+        let in_memory = |o: &&LocId| {
+            !matches!(self.program.location(**o).kind, LocationKind::Object { space: Space::Register, .. })
+        };
+        objects.iter().filter(in_memory).map(size).min().unwrap_or(1)
     }
 
     /// What addresses of these objects are multiples of but for what leads into an element, or a word: whatever is allocated in global

@@ -218,6 +218,16 @@ impl<'p> Resolver<'p> {
             return None;
         }
         let object = &self.program.location(self.program.object(loc)).kind;
+        if let LocationKind::Object { space: Space::Register, .. } = object {
+            let message = format!("`{written}` is held in registers, and has no final value");
+            sink.error("kept-in-registers", text.span(range), message, |d| {
+                d.label("local memory that every thread accesses at known places").help(format!(
+                    "the registers are called `P0:{}$0`, after the byte that each begins at; or name it in the test's own condition",
+                    self.program.location(loc).name
+                ))
+            });
+            return None;
+        }
         let is_barrier = matches!(object, LocationKind::Object { class: Some(Class::Barrier(_)), .. });
         if is_barrier || self.program.is_mbarrier(loc, index) {
             sink.error("wrong-operand", text.span(range), "the state of a barrier is no value", |d| {

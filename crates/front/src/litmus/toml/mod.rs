@@ -151,7 +151,13 @@ impl Reader<'_, '_> {
             ..Env::default()
         };
         let errors = self.sink.errors();
-        let symbols = self.memory(dialect, choice);
+        let mut symbols = self.memory(dialect, choice);
+        let mut condition_text = self.string(root, "condition", choice);
+        let mut filter_text = self.string(root, "filter", choice);
+        let mut observed = self.list("observe", choice);
+        for text in [&condition_text, &filter_text].into_iter().flatten().chain(&observed) {
+            symbols.watch(text.as_str());
+        }
         if !self.root.contains_key("host") {
             self.without_host();
         }
@@ -171,9 +177,6 @@ impl Reader<'_, '_> {
         };
         program.machine = self.machine(dialect);
         let broken = self.sink.errors() > errors;
-        let mut condition_text = self.string(root, "condition", choice);
-        let mut filter_text = self.string(root, "filter", choice);
-        let mut observed = self.list("observe", choice);
         if broken && root.contains_key("host") {
             // Which threads there are is not known: no name in a proposition is a further mistake.
             (condition_text, filter_text) = (None, None);

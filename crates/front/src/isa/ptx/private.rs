@@ -1,0 +1,397 @@
+//! Local memory as registers: what a thread keeps for itself in memory are values, where it is known which bytes each access is to.
+//!
+//! Code that is compiled without optimisation keeps its variables in local memory and hands their addresses to functions. A data-flow
+//! analysis follows values through registers and through that memory; then each object has a register for each of its parts, and an
+//! access to one is a move.
+//!
+//! # Invariants
+//! - An object is kept in registers if every access of every thread that can be to it is to known bytes of it. All others stay as they
+//!   are, and so does one that a condition of the test names.
+//! - What is not known of a value is which objects in local memory it may be an address of. No other thread can access these: an access
+//!   through an address that is brought from elsewhere is to one's own.
+//! - Accesses are to multiples of their sizes, so that of two that overlap one is part of the other: the largest is a register.
+//! - What no way leads to is taken out: libraries have code of their own for local memory, which they access byte by byte.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Local State Space*: private memory of a thread; *Addresses as Operands*, Alignment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::known::{self, Domain};
+use super::memory::asks_space;
+use super::pointers::Untyped;
+use crate::isa::Open;
+use program::points::{Targets, access_of};
+use program::{BinOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Space, Ty};
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    /// A constant, or the address of a byte of an object.
+    Is(Expr),
+    /// If it is an address in local memory, it is of one of these.
+    Of(Targets),
+}
+
+/// Bytes of an object: where they begin, and how many.
+type Place = (LocId, i64, i64);
+
+/// What is known where a way has come to.
+#[derive(Clone)]
+struct State {
+    regs: Vec<Value>,
+    /// What is in memory, by object and first byte, with how many bytes. Elsewhere is what was ever stored in the object.
+    cells: BTreeMap<(LocId, i64), (i64, Value)>,
+}
+
+/// What becomes of a micro-op that a way leads to.
+#[derive(Clone)]
+enum Fact {
+    /// It stays as it is.
+    Stays,
+    /// It is an access to these bytes; a load returns this, where it is known.
+    Access(Place, Option<Expr>),
+    /// It assigns this.
+    Is(Expr),
+}
+
+/// Objects in local memory.
+struct Objects {
+    all: Targets,
+    /// Those that stay in memory.
+    left: Targets,
+}
+
+/// Keeps local memory in registers.
+pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
+    let mut objects = Objects { all: candidates(program, open), left: Targets::new() };
+    let threads: Vec<usize> = (0..program.threads.len()).filter(|t| untyped[*t].is_some()).collect();
+    let mut facts: Vec<Vec<Option<Fact>>> = Vec::new();
+    while objects.left.len() < objects.all.len() {
+        let left = objects.left.len();
+        let of = |&t: &usize| Flow::run(program, t, untyped[t].as_deref().unwrap_or_default(), &mut objects);
+        facts = threads.iter().map(of).collect();
+        if objects.left.len() == left {
+            break;
+        }
+    }
+    let kept = &objects.all - &objects.left;
+    let parts: Vec<BTreeSet<Place>> = facts.iter().map(|facts| parts(facts)).collect();
+    let fits = |(t, parts): (&usize, &BTreeSet<Place>)| {
+        program.threads[*t].regs.len() + parts.len() <= usize::from(u16::MAX)
+    };
+    if kept.is_empty() || !threads.iter().zip(&parts).all(fits) {
+        return;
+    }
+    for ((t, facts), parts) in threads.into_iter().zip(facts).zip(parts) {
+        rewrite(program, t, facts, parts);
+    }
+    for object in kept {
+        if let LocationKind::Object { space, .. } = &mut program.locations[usize::from(object.0)].kind {
+            *space = Space::Register;
+        }
+    }
+}
+
+/// What could be in registers: zeros in local memory of which nothing else is said or asked.
+fn candidates(program: &Program, open: &Open) -> Targets {
+    let plain = |object: &LocId| match &program.location(*object).kind {
+        LocationKind::Object { space: Space::Local, init, class: None, .. } => {
+            init.iter().all(|init| *init == Init::Int(0))
+        }
+        _ => false,
+    };
+    let all = || (0..program.locations.len() as u16).map(LocId);
+    let alias = |object: &LocId| all().any(|other| other != *object && program.object(other) == *object);
+    let outside = |object: &LocId| open.untyped.contains(object) || open.watched.contains(object);
+    all().filter(|object| plain(object) && !outside(object) && !alias(object)).collect()
+}
+
+/// The largest of the places that a thread accesses, of which all others are parts.
+fn parts(facts: &[Option<Fact>]) -> BTreeSet<Place> {
+    let places = facts.iter().flatten().filter_map(|fact| match fact {
+        Fact::Access(place, _) => Some(*place),
+        _ => None,
+    });
+    let mut all: Vec<Place> = places.collect::<BTreeSet<_>>().into_iter().collect();
+    // Of two that begin at one byte, the larger comes first.
+    all.sort_by_key(|&(object, first, size)| (object, first, -size));
+    let mut found: Vec<Place> = Vec::new();
+    for (object, first, size) in all {
+        if !found.last().is_some_and(|last| last.0 == object && first < last.1 + last.2) {
+            found.push((object, first, size));
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Gives a thread a register for each part, and makes moves of its accesses to them.
+fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTreeSet<Place>) {
+    let mut registers: BTreeMap<(LocId, i64), (RegId, Ty)> = BTreeMap::new();
+    for (object, first, size) in parts {
+        let thread = &program.threads[t];
+        let mut name = format!("{}${first}", program.location(object).name);
+        while thread.register(&name).is_some() {
+            name.push('$');
+        }
+        let ty = Ty { bits: 8 * size as u8, signed: false };
+        registers.insert((object, first), (RegId(thread.regs.len() as u16), ty));
+        program.threads[t].regs.push(Register { name, ty, init: Init::Int(0) });
+    }
+    let part = |(object, first, _): Place| {
+        let (&(_, from), &(reg, ty)) = registers.range(..=(object, first)).next_back().expect("each is in a part");
+        (reg, ty, 8 * (first - from))
+    };
+    for (at, (instr, fact)) in program.threads[t].code.iter_mut().zip(facts).enumerate() {
+        match fact {
+            None => instr.op = Op::Branch { cond: Expr::Const(0), target: at + 1 },
+            Some(Fact::Stays) => continue,
+            Some(Fact::Is(known)) => {
+                if let Op::Assign { value, .. } = &mut instr.op {
+                    *value = known;
+                }
+            }
+            Some(Fact::Access(place, known)) => {
+                let (reg, whole, shift) = part(place);
+                instr.op = match &instr.op {
+                    Op::Load { dst, access, .. } => {
+                        let value = known.unwrap_or_else(|| read(reg, whole, access.ty, shift));
+                        Op::Assign { dst: *dst, value }
+                    }
+                    Op::Store { value, access, .. } => {
+                        Op::Assign { dst: reg, value: changed(reg, whole, access.ty, shift, value) }
+                    }
+                    _ => unreachable!("nothing else is an access to a part"),
+                };
+            }
+        }
+        instr.element = Element::ONLY;
+    }
+}
+
+fn bin(op: BinOp, ty: Ty, a: Expr, b: i64) -> Expr {
+    Expr::Bin(op, ty, Box::new(a), Box::new(Expr::Const(b)))
+}
+
+/// What is read of a register from some bit on.
+fn read(reg: RegId, whole: Ty, ty: Ty, shift: i64) -> Expr {
+    let value = if shift == 0 { Expr::Reg(reg) } else { bin(BinOp::Shr, whole, Expr::Reg(reg), shift) };
+    if ty.bits == 64 { value } else { Expr::Cast(ty, Box::new(value)) }
+}
+
+/// A register with a value in the place of some of its bits.
+fn changed(reg: RegId, whole: Ty, ty: Ty, shift: i64, value: &Expr) -> Expr {
+    let unsigned = Ty { signed: false, ..ty };
+    let value = if ty.bits == 64 { value.clone() } else { Expr::Cast(unsigned, Box::new(value.clone())) };
+    if ty.bits == whole.bits {
+        return value;
+    }
+    let rest = bin(BinOp::And, whole, Expr::Reg(reg), !(unsigned.wrap(-1) << shift));
+    let value = if shift == 0 { value } else { bin(BinOp::Shl, whole, value, shift) };
+    Expr::Bin(BinOp::Or, whole, Box::new(rest), Box::new(value))
+}
+
+/// A thread, followed.
+struct Flow<'a> {
+    program: &'a Program,
+    /// Accesses without a type.
+    untyped: &'a [usize],
+    objects: &'a mut Objects,
+    /// Of which objects addresses may be found anywhere.
+    escaped: Targets,
+    /// Of which objects addresses may be found in each.
+    held: BTreeMap<LocId, Targets>,
+    facts: Vec<Option<Fact>>,
+}
+
+impl<'a> Flow<'a> {
+    /// Follows a thread until no more objects turn out to be left, nor addresses to be anywhere.
+    fn run(program: &'a Program, t: usize, untyped: &'a [usize], objects: &'a mut Objects) -> Vec<Option<Fact>> {
+        let thread = &program.threads[t];
+        let start = |reg: &Register| match reg.init {
+            Init::Int(v) => Value::Is(Expr::Const(v)),
+            Init::Address { loc, index } => {
+                let offset = program.layout(loc).offset(index);
+                Value::Is(known::behind(Expr::Address(program.object(loc)), offset))
+            }
+        };
+        let start = State { regs: thread.regs.iter().map(start).collect(), cells: BTreeMap::new() };
+        let (escaped, held) = Default::default();
+        let mut flow = Flow { program, untyped, objects, escaped, held, facts: Vec::new() };
+        loop {
+            let found = |f: &Self| {
+                f.objects.left.len() + f.escaped.len() + f.held.values().map(BTreeSet::len).sum::<usize>()
+            };
+            let before = found(&flow);
+            flow.facts = vec![None; thread.code.len()];
+            known::flow(&thread.code, start.clone(), &mut flow);
+            if found(&flow) == before {
+                return flow.facts;
+            }
+        }
+    }
+
+    /// The objects in local memory that a value can be an address in.
+    fn of(&self, value: &Value) -> Targets {
+        match value {
+            Value::Is(e) => e.base().filter(|loc| self.objects.all.contains(loc)).into_iter().collect(),
+            Value::Of(targets) => targets.clone(),
+        }
+    }
+
+    /// What is found in memory of which nothing is known.
+    fn anything(&self) -> Value {
+        let left = self.objects.left.iter().filter_map(|object| self.held.get(object));
+        Value::Of(left.chain([&self.escaped]).flatten().copied().collect())
+    }
+
+    fn value(&self, e: &Expr, state: &State) -> Value {
+        let narrow =
+            |loc| matches!(self.program.location(loc).kind, LocationKind::Object { space: Space::Shared, .. });
+        let of = |r: RegId| match &state.regs[usize::from(r.0)] {
+            Value::Is(e) => Some(e.clone()),
+            Value::Of(_) => None,
+        };
+        if let Some(known) = known::value(e, &of, &narrow) {
+            return Value::Is(known);
+        }
+        let mut targets = Targets::new();
+        e.visit(&mut |e| match e {
+            Expr::Reg(r) => targets.extend(self.of(&state.regs[usize::from(r.0)])),
+            Expr::Address(_) => targets.extend(self.of(&Value::Is(e.clone()))),
+            _ => {}
+        });
+        Value::Of(targets)
+    }
+
+    /// The bytes of an object in local memory that an access is to, if they are known and it can be in registers.
+    fn place(&self, at: usize, address: &Value, ty: Ty) -> Option<Place> {
+        let Value::Is(address) = address else { return None };
+        let (object, first) = known::place(address)?;
+        let LocationKind::Object { layout, init, .. } = &self.program.location(object).kind else { return None };
+        let (bytes, size) = (layout.bytes(init.len()) as i64, i64::from(ty.bytes()));
+        let inside = first >= 0 && first + size <= bytes && first % size == 0;
+        let kept = self.objects.all.contains(&object) && !self.objects.left.contains(&object);
+        (kept && inside && self.untyped.binary_search(&at).is_err()).then_some((object, first, size))
+    }
+
+    /// What an access stores goes anywhere.
+    fn lose(&mut self, value: &Value) {
+        let targets = self.of(value);
+        self.escaped.extend(targets);
+    }
+}
+
+impl Domain for Flow<'_> {
+    type State = State;
+
+    fn step(&mut self, at: usize, instr: Option<&Instr>, state: &mut State) {
+        let Some(instr) = instr else { return };
+        let op = &instr.op;
+        let address = op.address().map(|addr| self.value(addr, state));
+        let ty = access_of(op).map_or(Ty::WORD, |(_, ty)| ty);
+        let place = address.as_ref().and_then(|address| self.place(at, address, ty));
+        let mut fact = Fact::Stays;
+        let mut result = None;
+        match (op, place) {
+            (Op::Assign { value, .. }, _) => {
+                let answer = asks_space(instr).and_then(|(address, is_in)| {
+                    let space = |loc| match self.program.location(loc).kind {
+                        LocationKind::Object { space, .. } => Some(is_in(space)),
+                        LocationKind::Alias { .. } => None,
+                    };
+                    match self.value(address, state) {
+                        Value::Is(e) => space(e.base()?),
+                        // Of all spaces, it asks for the one that it is not in.
+                        Value::Of(targets) => {
+                            (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global)).then_some(false)
+                        }
+                    }
+                });
+                let known = answer.map(|answer| Expr::Const(i64::from(answer)));
+                result = Some(match &known {
+                    Some(known) => Value::Is(known.clone()),
+                    None if asks_space(instr).is_some() => Value::Of(Targets::new()),
+                    None => self.value(value, state),
+                });
+                fact = known.map_or(Fact::Stays, Fact::Is);
+            }
+            (Op::Load { .. }, Some((object, first, size))) => {
+                let value = match state.cells.get(&(object, first)) {
+                    Some((bytes, value)) if *bytes == size => match value {
+                        Value::Is(Expr::Const(v)) => Value::Is(Expr::Const(ty.wrap(*v))),
+                        other => other.clone(),
+                    },
+                    _ => Value::Of(self.held.get(&object).cloned().unwrap_or_default()),
+                };
+                let known = if let Value::Is(e) = &value { Some(e.clone()) } else { None };
+                fact = Fact::Access((object, first, size), known);
+                result = Some(value);
+            }
+            (Op::Store { value, .. }, Some((object, first, size))) => {
+                let value = match self.value(value, state) {
+                    // Of an address, these are not all bits.
+                    Value::Is(e) if e.base().is_some() && size < 8 => Value::Of(self.of(&Value::Is(e))),
+                    other => other,
+                };
+                let targets = self.of(&value);
+                self.held.entry(object).or_default().extend(targets);
+                let others = state.cells.range((object, i64::MIN)..(object, first + size));
+                let hit = others.filter(|((_, from), (bytes, _))| from + bytes > first).map(|(key, _)| *key);
+                for key in hit.collect::<Vec<_>>() {
+                    state.cells.remove(&key);
+                }
+                state.cells.insert((object, first), (size, value));
+                fact = Fact::Access((object, first, size), None);
+            }
+            _ => {
+                // What it is to may change, and what it takes may go there.
+                if let Some(address) = &address {
+                    let targets = self.of(address);
+                    self.objects.left.extend(targets);
+                }
+                for operand in
+                    op.operands().into_iter().filter(|e| !op.address().is_some_and(|a| std::ptr::eq(a, *e)))
+                {
+                    let value = self.value(operand, state);
+                    if !matches!(op, Op::Branch { .. }) {
+                        self.lose(&value);
+                    }
+                }
+                result = Some(self.anything());
+            }
+        }
+        if let (Some(dst), Some(result)) = (op.defines(), result) {
+            state.regs[usize::from(dst.0)] = result;
+        }
+        self.facts[at] = Some(fact);
+    }
+
+    fn taken(&self, cond: &Expr, state: &State) -> Option<bool> {
+        match self.value(cond, state) {
+            Value::Is(Expr::Const(v)) => Some(v != 0),
+            _ => None,
+        }
+    }
+
+    fn meet(&self, state: &mut State, other: &State) -> bool {
+        let mut changed = false;
+        let mut join = |a: &mut Value, b: &Value| {
+            if a != b {
+                let both = Value::Of(&self.of(a) | &self.of(b));
+                changed |= *a != both;
+                *a = both;
+            }
+        };
+        state.regs.iter_mut().zip(&other.regs).for_each(|(a, b)| join(a, b));
+        let before = state.cells.len();
+        state.cells.retain(|key, (size, value)| match other.cells.get(key) {
+            Some((bytes, other)) if bytes == size => {
+                join(value, other);
+                true
+            }
+            _ => false,
+        });
+        changed | (state.cells.len() < before)
+    }
+}
