@@ -505,7 +505,7 @@ fn buffers_hold_structures_with_pointers() {
 }
 
 /// Kernels of the repository of which one order is weakened, each with the accesses that then race: two of these, one of them a store.
-const TWINS: [(&str, &str, &[&str]); 15] = [
+const TWINS: [(&str, &str, &[&str]); 16] = [
     ("bounded-queue", "bounded-queue", &["st.global.u32 [%rd26+4], %r34;", "ld.global.u32 %r25, [%rd18+4];"]),
     (
         "compaction",
@@ -536,6 +536,7 @@ const TWINS: [(&str, &str, &[&str]); 15] = [
     ),
     ("ring-buffer", "ring-buffer", &["st.global.u32 [%rd15], %r2;", "ld.global.u32 %r15, [%rd10];"]),
     ("ticket-lock", "ticket-lock", &["ld.global.u32 %r7, [%rd1];", "st.global.u32 [%rd1], %r8;"]),
+    ("unoptimised-guard", "unoptimised-guard", &["ld.u32 %r1, [%rd2];", "st.u32 [%rd2], %r2;"]),
     ("vol", "vol", &["st.global.u32 [%rd1], %r4;", "ld.global.u32 %r3, [%rd1];"]),
 ];
 
@@ -843,6 +844,58 @@ fn small_numbers_are_not_taken_for_addresses() {
             said.err
         );
     }
+}
+
+/// A buffer that ends inside of a word has the whole of it, if code accesses that: an atomic operation on a byte is one on its word.
+#[test]
+fn buffers_of_bytes_are_whole_words_where_words_are_accessed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = |access: &str| {
+        let code = format!(
+            "ld.param.u64 %rd1, [k_0];\nand.b64 %rd2, %rd1, -4;\n{access}\nst.relaxed.gpu.u8 [%rd1], 7;\nret;"
+        );
+        format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{{\n.reg .b32 %r<3>;\n.reg .b64 %rd<3>;\n{code}\n}}\n"
+        )
+    };
+    let word = "atom.relaxed.gpu.or.b32 %r1, [%rd2], 8;";
+    for (access, buffer, declared, asked) in [
+        (word, "flag:bool", "flag = { size = 4, type = \"u8\" }", "flag[0] != 7"),
+        (word, "flag:u8=3", "flag = { init = [3, 0, 0, 0], type = \"u8\" }", "flag[0] != 7"),
+        (word, "flag:u8[8]", "flag = { size = 8, type = \"u8\" }", "flag[0] != 7"),
+        ("", "flag:u8", "flag = { init = 0, type = \"u8\" }", "flag != 7"),
+    ] {
+        fs::write(folder.path().join("k.ptx"), module(access)).expect("writable");
+        let argument = format!("0={buffer}");
+        let arguments = ["import", "k.ptx", "--arg", &argument, "--ask", asked, "-o", "k.toml", "--force"];
+        let said = fencepost(folder.path(), &arguments);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{buffer}");
+        let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+        assert!(text.contains(declared), "{buffer}: {text}");
+        let said = fencepost(folder.path(), &["check", "k.toml"]);
+        assert!(said.out.contains("1 answer: 1 forbidden"), "{buffer}: {}{}", said.out, said.err);
+    }
+}
+
+/// What is in registers has no value that could be asked for, unless the test itself asks.
+#[test]
+fn local_memory_in_registers_is_not_asked_for() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("litmus/compiled/unoptimised-guard.toml");
+    let ask = |path: &Path, outcome: &str| {
+        fencepost(root, &["ask", &path.display().to_string(), "--outcome", outcome, "--bound", "1", "-q"])
+    };
+    let said = ask(&path, "P0:__local_depot1 == 0");
+    assert!(said.code == Some(2) && said.err.contains("error[kept-in-registers]"), "{}{}", said.out, said.err);
+    let said = ask(&path, "P0:__local_depot1$0 == 0");
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("k.toml");
+    let text = fs::read_to_string(&path).expect("a test");
+    let text = text.replace("\"data != 2\"", "\"data != 2 \\\\/ P0:__local_depot1 != 0\"");
+    fs::write(&own, text).expect("writable");
+    let said = ask(&own, "P0:__local_depot1 == 0");
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
 }
 
 /// The module of kernels whose shared memory holds objects of several sizes.

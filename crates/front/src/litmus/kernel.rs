@@ -14,13 +14,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::accesses::{Accesses, address, mentions, words};
-use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, bind, of_buffer, of_type, rounded};
+use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded};
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
-use program::{CmpOp, Layout, LocationKind, Ty};
+use program::points::{Points, access_of};
+use program::{CmpOp, Layout, LocationKind, Program, Space, Ty};
+
+/// The special register that holds how much dynamic shared memory a CTA has.
+const DYNAMIC: &str = "%dynamic_smem_size";
+
+const BYTE: Ty = Ty { bits: 8, signed: false };
 
 /// How a kernel is launched.
 #[derive(Clone, Debug, Default)]
@@ -156,6 +162,21 @@ impl Source {
         kernel: Option<&str>,
         launch: &Launch,
     ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let (text, warnings, part) = self.test(kernel, launch, &BTreeMap::new())?;
+        if part.is_empty() {
+            return Ok((text, warnings));
+        }
+        self.test(kernel, launch, &part).map(|(text, warnings, _)| (text, warnings))
+    }
+
+    /// A test of a kernel; with warnings, and the buffers that end inside of a word that is accessed, with how many bytes they have. `whole`: those that
+    /// are made whole words.
+    fn test(
+        &self,
+        kernel: Option<&str>,
+        launch: &Launch,
+        whole: &BTreeMap<String, u64>,
+    ) -> Result<(String, Vec<Diagnostic>, BTreeMap<String, u64>), Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
         // What cannot be read is told of the test.
         let unit = self.unit(kernel, &mut Sink::new(&self.file));
@@ -235,6 +256,8 @@ impl Source {
         let mut variables = String::new();
         // What is of bytes, until it is known what is in it.
         let mut cut: Vec<String> = Vec::new();
+        // How much dynamic shared memory there is: all variables in it begin at one place.
+        let mut dynamic = 0;
         let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
         let used = |v: &&Variable| all.contains(v.name.as_str());
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
@@ -254,6 +277,11 @@ impl Source {
                 }
                 None => Made::default(),
             };
+            if variable.elements.is_none() {
+                let size =
+                    made.fields.first().map_or(variable.ty, |word| type_named(word).unwrap_or(BYTE)).bytes();
+                dynamic = dynamic.max(made.elements.unwrap_or(0).saturating_mul(u64::from(size)));
+            }
             match declared(variable, made, accesses.of(variable, &inner)) {
                 Ok(text) => {
                     if text.contains("{ bytes = ") {
@@ -267,6 +295,9 @@ impl Source {
                         .help(help),
                 ),
             }
+        }
+        if all.contains(DYNAMIC) {
+            given.entry(DYNAMIC.to_owned()).or_insert(Binding::Scalar(dynamic as i64));
         }
         // Buffers that no parameter is bound to, and to which others point.
         let is_variable = |name: &str| {
@@ -338,7 +369,10 @@ impl Source {
         }
         out.push_str("\n[memory]\n");
         for name in &order {
-            let (values, elements, ty) = memory[name].object(&memory);
+            let (values, elements, ty) = match whole.get(name) {
+                Some(bytes) => memory[name].clone().of_words(*bytes).object(&memory),
+                None => memory[name].object(&memory),
+            };
             let space = if in_memory.iter().any(|param| param.name == *name) { "param" } else { "global" };
             if ty.as_deref() == Some(BYTES) {
                 cut.push(name.clone());
@@ -390,14 +424,19 @@ impl Source {
                 let mut warnings: Vec<_> = read.warnings.into_iter().map(|d| self.moved(d, &places)).collect();
                 warnings
                     .extend(read.tests.first().into_iter().flat_map(|test| self.taken_for_bits(test, &memory)));
-                let Some(test) = read.tests.first() else { return Ok((out, warnings)) };
+                let Some(test) = read.tests.first() else { return Ok((out, warnings, BTreeMap::new())) };
                 for location in test.program.locations.iter().filter(|l| cut.contains(&l.name)) {
                     let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
+                    // What is in registers has no fields.
+                    if *space == Space::Register {
+                        continue;
+                    }
                     let before = of_bytes(&location.name, layout.bytes(init.len()), space.name());
                     let after = of_fields(&location.name, layout, init.len(), space.name());
                     out = out.replacen(&before, &after, 1);
                 }
-                Ok((out, warnings))
+                let part = parts_of_words(&test.program).into_iter().filter(|(name, _)| order.contains(name));
+                Ok((out, warnings, part.collect()))
             }
             Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
         }
@@ -473,6 +512,28 @@ impl Source {
     }
 }
 
+/// Objects in global memory that end inside of a word, and are accessed by it: so compilers make atomic operations on bytes. Nothing else lies
+/// in that word, as objects begin at words.
+fn parts_of_words(program: &Program) -> BTreeMap<String, u64> {
+    let points = Points::compute(program);
+    let mut found = BTreeMap::new();
+    for (thread, _, instr) in program.instrs() {
+        let Some((addr, ty)) = access_of(&instr.op).filter(|(_, ty)| u64::from(ty.bytes()) <= WORD) else {
+            continue;
+        };
+        for object in points.of(usize::from(thread.0), addr) {
+            let location = program.location(object);
+            let LocationKind::Object { layout, init, space: Space::Global, .. } = &location.kind else { continue };
+            let bytes = layout.bytes(init.len());
+            let narrow = layout.cells() == 1 && layout.field(0).ty.bits < ty.bits;
+            if narrow && !bytes.is_multiple_of(u64::from(ty.bytes())) {
+                found.insert(location.name.clone(), bytes);
+            }
+        }
+    }
+    found
+}
+
 /// What a condition says of equality with integers.
 fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
     match prop {
@@ -525,7 +586,7 @@ fn declared(v: &Variable, made: Made, types: Vec<Ty>) -> Result<String, (String,
         types.iter().any(|ty| ty.bits != types[0].bits) && v.ty.bits == 8 && v.init.iter().all(|n| *n == 0);
     let cut = match made.fields.first() {
         Some(word) if word == BYTES => made.elements.or(bytes),
-        None if made.init.is_none() && several => bytes,
+        None if made.init.is_none() && (several || v.space == "local") => bytes,
         _ => None,
     };
     if let Some(bytes) = cut.filter(|bytes| (1..=MOST_BYTES).contains(bytes)) {

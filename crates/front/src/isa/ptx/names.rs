@@ -54,7 +54,7 @@ impl<'a> Emit<'a, '_> {
                 .regs
                 .iter()
                 .filter(|info| !self.is_set(&info.name) && !unit.suspects.contains(&info.name))
-                .filter(|info| self.declared_ty(&info.name).is_none())
+                .filter(|info| self.unset_ty(&info.name).is_none())
                 .filter_map(|info| Some((info.name.clone(), info.read?)))
                 .collect();
             let mut known: Vec<&str> = self.written.iter().copied().collect();
@@ -87,7 +87,7 @@ impl<'a> Emit<'a, '_> {
     }
 
     /// Gives registers that are declared and read, and never written, values that are not worked out: compilers print such for variables
-    /// without one, and for structures without members that a function takes.
+    /// without one, and for structures without members that a function takes. So has shared memory a size with what the system takes of it.
     pub(super) fn leave_unset(&mut self) {
         if !self.env.strict {
             return;
@@ -95,11 +95,11 @@ impl<'a> Emit<'a, '_> {
         let unset: Vec<(String, Span)> = self
             .regs
             .iter()
-            .filter(|info| !self.is_set(&info.name) && self.declared_ty(&info.name).is_some())
+            .filter(|info| !self.is_set(&info.name) && self.unset_ty(&info.name).is_some())
             .filter_map(|info| Some((info.name.clone(), info.read?)))
             .collect();
         for (name, span) in unset {
-            let (Some(dst), Some(ty)) = (self.regs.find(&name), self.declared_ty(&name)) else { continue };
+            let (Some(dst), Some(ty)) = (self.regs.find(&name), self.unset_ty(&name)) else { continue };
             self.regs.wrote(dst, ty);
             self.at(span, format!("register `{name}`, which is never written"));
             let value = Expr::Bin(BinOp::Unknown, ty, Expr::Const(0).into(), Expr::Const(0).into());
@@ -137,6 +137,11 @@ impl<'a> Emit<'a, '_> {
                 self.declared.insert(format!("{name}<"), known);
             }
         }
+    }
+
+    /// The type of a register that may go without a value.
+    fn unset_ty(&self, name: &str) -> Option<Ty> {
+        self.declared_ty(name).or_else(|| SIZES.contains(&bare(name)).then_some(Ty::U32))
     }
 
     /// The type of a declared register: by its name, or as one of a declared family `%r<n>`.
@@ -237,7 +242,8 @@ impl<'a> Emit<'a, '_> {
             }
             // What the test sets is an input, such as a timer.
             let set = || self.env.regs.iter().any(|r| bare(&r.name) == bare(name));
-            return if is_special(name) && !set() { Name::UnknownSpecial } else { Name::Register };
+            let said = || SIZES.contains(&bare(name)) || set();
+            return if is_special(name) && !said() { Name::UnknownSpecial } else { Name::Register };
         }
         // The published suites tell registers from locations by their position only.
         if !self.env.strict {
@@ -263,6 +269,10 @@ fn shared(m: &Matched) -> bool {
     let words = [GroupKind::Space, GroupKind::Ignored].into_iter().flat_map(|kind| m.quals.all(kind));
     words.into_iter().any(|word| word.starts_with("shared"))
 }
+
+/// How much shared memory a CTA has in all, which is a multiple of what the target allocates, with what the system takes (PTX ISA, Special
+/// Registers): known to nobody here.
+const SIZES: [&str; 2] = ["total_smem_size", "aggr_smem_size"];
 
 /// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).
 fn is_special(name: &str) -> bool {

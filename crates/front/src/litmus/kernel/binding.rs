@@ -78,6 +78,9 @@ const LONGEST: u64 = 16_384;
 pub(super) const BYTES: &str = "bytes";
 pub(super) const MOST_BYTES: u64 = 4 * LONGEST;
 
+/// The bytes of a word.
+pub(super) const WORD: u64 = 4;
+
 /// The form of a binding, for messages.
 pub(super) const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
                     `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, `bytes` is for what accesses make of it, and `&buffer[2]` may be a first value of 64 bits";
@@ -214,6 +217,17 @@ impl Made {
         let own = Laid::new(&self.fields)?.bytes;
         let elements = *self.elements.get_or_insert(bytes / own);
         (elements.checked_mul(own) == Some(bytes)).then_some(self)
+    }
+
+    /// The same with so many bytes, and what is left of its last word: zeros, unless it begins with something else, are what accesses make of them.
+    pub(super) fn of_words(mut self, bytes: u64) -> Made {
+        let bytes = bytes.next_multiple_of(WORD);
+        match (&self.init, Laid::new(&self.fields)) {
+            (None, _) => (self.fields, self.elements) = (vec![BYTES.to_owned()], Some(bytes)),
+            (Some(_), Some(laid)) => self.elements = Some(bytes / laid.bytes),
+            (Some(_), None) => {}
+        }
+        self
     }
 
     /// What it begins with, how many elements there are and of which type.
