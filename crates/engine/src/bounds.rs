@@ -86,7 +86,7 @@ pub(crate) struct TaskBounds {
 
 /// With more events than these, only such axioms are read backwards as say that nothing of a relation lies outside a free order: one
 /// step, where others go through products of relations, which take time that grows with the third power.
-const MANY: usize = 2_048;
+const MANY: usize = 4_096;
 
 /// How often bounds are made narrower at most, where axioms go on to tell of more.
 const MAX_ROUNDS: usize = 6;

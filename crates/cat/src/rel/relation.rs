@@ -165,7 +165,6 @@ impl Rel {
 
     /// `self ; other`, through middle events in `middle` only.
     pub fn seq(&self, other: &Rel, middle: &EventSet) -> Rel {
-        let mut out = vec![0; self.words.len()];
         // Most relations of a large program are empty but for a few rows.
         let mut middle = middle.clone();
         for k in 0..self.n {
@@ -173,6 +172,22 @@ impl Rel {
                 middle.remove(k);
             }
         }
+        // How many rows each way adds up.
+        let rows = || self.words.chunks_exact(self.width);
+        let used = || rows().flat_map(|row| row.iter().zip(middle.words()).map(|(a, b)| a & b));
+        let singly = || used().map(|word| word.count_ones() as usize).sum::<usize>();
+        let by_eights = || 32 * self.n + used().map(bytes_in_use).sum::<usize>();
+        let out = if self.n > 256 && singly() > by_eights() {
+            self.seq_by_eights(other, &middle)
+        } else {
+            self.seq_singly(other, &middle)
+        };
+        Rel { words: out.into(), ..*self }
+    }
+
+    /// Adds up the successors of each middle event.
+    fn seq_singly(&self, other: &Rel, middle: &EventSet) -> Vec<u64> {
+        let mut out = vec![0; self.words.len()];
         for i in 0..self.n {
             for word in 0..self.width {
                 let mut rest = self.words[i * self.width + word] & middle.words()[word];
@@ -186,7 +201,34 @@ impl Rel {
                 }
             }
         }
-        Rel { words: out.into(), ..*self }
+        out
+    }
+
+    /// Adds up the successors of every set of eight neighbouring middle events once. (Arlazarov, Dinic, Kronrod, Faradzhev, "On Economical
+    /// Construction of the Transitive Closure of a Directed Graph", 1970.)
+    fn seq_by_eights(&self, other: &Rel, middle: &EventSet) -> Vec<u64> {
+        let width = self.width;
+        let mut out = vec![0; self.words.len()];
+        let mut sums = vec![0; 256 * width];
+        for first in (0..self.n).step_by(8) {
+            let eight = |row: &[u64]| (row[first / 64] >> (first % 64)) as usize & 0xff;
+            let all = eight(middle.words());
+            for set in (1..256).filter(|set| set & !all == 0) {
+                let (others, this) = sums.split_at_mut(set * width);
+                let others = &others[(set & (set - 1)) * width..];
+                let last = other.row(first + set.trailing_zeros() as usize);
+                for ((sum, a), b) in this.iter_mut().zip(others).zip(last) {
+                    *sum = a | b;
+                }
+            }
+            for (row, sum) in self.words.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+                let set = eight(row) & all;
+                if set != 0 {
+                    sum.iter_mut().zip(&sums[set * width..]).for_each(|(a, b)| *a |= b);
+                }
+            }
+        }
+        out
     }
 
     /// The converse.
@@ -263,6 +305,14 @@ impl Rel {
         }
         false
     }
+}
+
+/// How many bytes of a word are not 0.
+fn bytes_in_use(word: u64) -> usize {
+    let folded = word | word >> 4;
+    let folded = folded | folded >> 2;
+    let folded = folded | folded >> 1;
+    (folded & 0x0101_0101_0101_0101).count_ones() as usize
 }
 
 /// The first event that two rows have in common.

@@ -48,3 +48,19 @@ fn composition_and_inverse() {
     assert_eq!(r.domain(&all).iter().collect::<Vec<_>>(), [0, 1]);
     assert_eq!(r.range(&all).iter().collect::<Vec<_>>(), [1, 2]);
 }
+
+/// Dense ones of many events go by eights, which the pairs themselves say.
+#[test]
+fn composition_of_wide_relations() {
+    let n = 300;
+    let mut middle = EventSet::full(n);
+    middle.remove(77);
+    for (thin, dense) in [(97, 3), (3, 2), (1, 1), (2, 97)] {
+        let (a, b) = (
+            Rel::from_fn(n, |i, j| (i * 31 + j * 17) % thin == 0),
+            Rel::from_fn(n, |i, j| (i + j * j) % dense == 0),
+        );
+        let step = |i, j| middle.iter().any(|k| a.has(i, k) && b.has(k, j));
+        assert_eq!(a.seq(&b, &middle), Rel::from_fn(n, step), "{thin} {dense}");
+    }
+}
