@@ -505,7 +505,7 @@ fn buffers_hold_structures_with_pointers() {
 }
 
 /// Kernels of the repository of which one order is weakened, each with the accesses that then race: two of these, one of them a store.
-const TWINS: [(&str, &str, &[&str]); 16] = [
+const TWINS: [(&str, &str, &[&str]); 17] = [
     ("bounded-queue", "bounded-queue", &["st.global.u32 [%rd26+4], %r34;", "ld.global.u32 %r25, [%rd18+4];"]),
     (
         "compaction",
@@ -537,6 +537,7 @@ const TWINS: [(&str, &str, &[&str]); 16] = [
     ("ring-buffer", "ring-buffer", &["st.global.u32 [%rd15], %r2;", "ld.global.u32 %r15, [%rd10];"]),
     ("ticket-lock", "ticket-lock", &["ld.global.u32 %r7, [%rd1];", "st.global.u32 [%rd1], %r8;"]),
     ("unoptimised-guard", "unoptimised-guard", &["ld.u32 %r1, [%rd2];", "st.u32 [%rd2], %r2;"]),
+    ("unoptimised-poll", "unoptimised-poll", &["ld.u32 %r4, [%rd1];", "st.u32 [%rd1], %r6;"]),
     ("vol", "vol", &["st.global.u32 [%rd1], %r4;", "ld.global.u32 %r3, [%rd1];"]),
 ];
 

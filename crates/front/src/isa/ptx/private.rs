@@ -10,7 +10,7 @@
 //! - What is not known of a value is which objects in local memory it may be an address of. No other thread can access these: an access
 //!   through an address that is brought from elsewhere is to one's own.
 //! - Accesses are to multiples of their sizes, so that of two that overlap one is part of the other: the largest is a register.
-//! - What no way leads to is taken out: libraries have code of their own for local memory, which they access byte by byte.
+//! - A branch that goes one way alone goes it without a condition, and what no way leads to is taken out: libraries have code of their own for local memory, which they access byte by byte.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Local State Space*: private memory of a thread; *Addresses as Operands*, Alignment.
@@ -51,7 +51,7 @@ enum Fact {
     Stays,
     /// It is an access to these bytes; a load returns this, where it is known.
     Access(Place, Option<Expr>),
-    /// It assigns this.
+    /// It assigns this, or branches on it.
     Is(Expr),
 }
 
@@ -146,11 +146,16 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
         match fact {
             None => instr.op = Op::Branch { cond: Expr::Const(0), target: at + 1 },
             Some(Fact::Stays) => continue,
-            Some(Fact::Is(known)) => {
-                if let Op::Assign { value, .. } = &mut instr.op {
-                    *value = known;
+            Some(Fact::Is(known)) => match &mut instr.op {
+                Op::Assign { value, .. } => *value = known,
+                Op::Branch { cond, target } => {
+                    if known == Expr::Const(0) {
+                        *target = at + 1;
+                    }
+                    *cond = known;
                 }
-            }
+                _ => unreachable!("nothing else is known"),
+            },
             Some(Fact::Access(place, known)) => {
                 let (reg, whole, shift) = part(place);
                 instr.op = match &instr.op {
@@ -274,12 +279,6 @@ impl<'a> Flow<'a> {
         let kept = self.objects.all.contains(&object) && !self.objects.left.contains(&object);
         (kept && inside && self.untyped.binary_search(&at).is_err()).then_some((object, first, size))
     }
-
-    /// What an access stores goes anywhere.
-    fn lose(&mut self, value: &Value) {
-        let targets = self.of(value);
-        self.escaped.extend(targets);
-    }
 }
 
 impl Domain for Flow<'_> {
@@ -308,13 +307,28 @@ impl Domain for Flow<'_> {
                         }
                     }
                 });
-                let known = answer.map(|answer| Expr::Const(i64::from(answer)));
-                result = Some(match &known {
-                    Some(known) => Value::Is(known.clone()),
+                let found = match answer {
+                    Some(answer) => Value::Is(Expr::Const(i64::from(answer))),
                     None if asks_space(instr).is_some() => Value::Of(Targets::new()),
                     None => self.value(value, state),
-                });
-                fact = known.map_or(Fact::Stays, Fact::Is);
+                };
+                // What is made of an address is for `pointers` to judge.
+                let address = |e: &Expr| match e {
+                    Expr::Reg(r) => matches!(&state.regs[usize::from(r.0)], Value::Is(e) if e.base().is_some()),
+                    e => matches!(e, Expr::Address(_)),
+                };
+                fact = match &found {
+                    Value::Is(known @ Expr::Const(_)) if answer.is_some() || !value.any(&address) => {
+                        Fact::Is(known.clone())
+                    }
+                    _ => Fact::Stays,
+                };
+                result = Some(found);
+            }
+            (Op::Branch { cond, .. }, _) => {
+                if let Value::Is(known @ Expr::Const(_)) = self.value(cond, state) {
+                    fact = Fact::Is(known);
+                }
             }
             (Op::Load { .. }, Some((object, first, size))) => {
                 let value = match state.cells.get(&(object, first)) {
@@ -350,13 +364,11 @@ impl Domain for Flow<'_> {
                     let targets = self.of(address);
                     self.objects.left.extend(targets);
                 }
-                for operand in
-                    op.operands().into_iter().filter(|e| !op.address().is_some_and(|a| std::ptr::eq(a, *e)))
-                {
-                    let value = self.value(operand, state);
-                    if !matches!(op, Op::Branch { .. }) {
-                        self.lose(&value);
-                    }
+                let taken =
+                    op.operands().into_iter().filter(|e| !op.address().is_some_and(|a| std::ptr::eq(a, *e)));
+                for operand in taken {
+                    let targets = self.of(&self.value(operand, state));
+                    self.escaped.extend(targets);
                 }
                 result = Some(self.anything());
             }
