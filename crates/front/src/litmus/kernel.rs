@@ -23,6 +23,9 @@ use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use program::points::{Points, access_of};
 use program::{CmpOp, Layout, LocationKind, Program, Space, Ty};
 
+/// A test as text, with warnings and the buffers that end inside of a word that is accessed, with how many bytes they have.
+type Imported = (String, Vec<Diagnostic>, BTreeMap<String, u64>);
+
 /// The special register that holds how much dynamic shared memory a CTA has.
 const DYNAMIC: &str = "%dynamic_smem_size";
 
@@ -169,14 +172,13 @@ impl Source {
         self.test(kernel, launch, &part).map(|(text, warnings, _)| (text, warnings))
     }
 
-    /// A test of a kernel; with warnings, and the buffers that end inside of a word that is accessed, with how many bytes they have. `whole`: those that
-    /// are made whole words.
+    /// A test of a kernel. `whole`: buffers that are made whole words, with how many bytes they have.
     fn test(
         &self,
         kernel: Option<&str>,
         launch: &Launch,
         whole: &BTreeMap<String, u64>,
-    ) -> Result<(String, Vec<Diagnostic>, BTreeMap<String, u64>), Vec<Diagnostic>> {
+    ) -> Result<Imported, Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
         // What cannot be read is told of the test.
         let unit = self.unit(kernel, &mut Sink::new(&self.file));

@@ -19,6 +19,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::indirect;
 use super::lex::{Kind, lex};
 use super::table::bits_named;
 use diag::{MappedText, Sink, Span, Token};
@@ -84,7 +85,7 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         expander.walk(range);
     }
     for (at, holders) in std::mem::take(&mut expander.followed) {
-        if holders.iter().any(|holder| definitions(expander.out.as_str(), holder).len() > 1) {
+        if indirect::is_written_again(expander.out.as_str(), &holders) {
             expander.unfollowed(at);
         }
     }
@@ -756,7 +757,9 @@ impl<'a> Expander<'a> {
                 if self.is(next, ',') {
                     at = self.skip_lines(next + 1) + 1;
                 }
-                let Some((function, holders)) = self.pointed(&self.resolve(&name).0) else {
+                let Some((function, holders)) =
+                    indirect::pointed(self.out.as_str(), &self.taken, &self.resolve(&name).0)
+                else {
                     return Err(self.unfollowed(callee));
                 };
                 self.followed.push((callee, holders));
@@ -881,23 +884,6 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// The function whose address a register holds, and what hands it on: registers, and parameters in brackets.
-    fn pointed(&self, register: &str) -> Option<(String, Vec<String>)> {
-        let mut holders: Vec<String> = Vec::new();
-        let mut holder = register.to_owned();
-        while !holders.contains(&holder) {
-            let all = definitions(self.out.as_str(), &holder);
-            let [(opcode, source)] = all.as_slice() else { return None };
-            let moves = ["mov.", "ld.param.", "st.param."].iter().any(|word| opcode.starts_with(word));
-            holders.push(holder);
-            if moves && self.taken.contains(source) {
-                return Some(((*source).to_owned(), holders));
-            }
-            holder = Some(source).filter(|_| moves).map(|source| (*source).to_owned())?;
-        }
-        None
-    }
-
     /// Reports a call of a register.
     fn unfollowed(&mut self, at: usize) -> Failed {
         let span = self.text.span(self.range(at));
@@ -951,24 +937,4 @@ impl<'a> Expander<'a> {
 /// The name without the digits at its end.
 fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
-}
-
-/// The instructions of a text that write a register, or a parameter in brackets: opcode and second operand.
-fn definitions<'t>(text: &'t str, holder: &str) -> Vec<(&'t str, &'t str)> {
-    let statements = text.split([';', '\n']).map(str::trim);
-    let of = |statement: &'t str| {
-        let statement = match statement.strip_prefix('@') {
-            Some(rest) => rest.split_once(char::is_whitespace)?.1.trim_start(),
-            None => statement,
-        };
-        let (opcode, operands) = statement.split_once(char::is_whitespace)?;
-        // Of a vector, each element is written.
-        let behind = operands.find('}').filter(|_| operands.starts_with('{')).unwrap_or(0);
-        let first = operands[behind..].find(',').map(|n| n + behind);
-        let (first, second) = operands.split_at(first?);
-        let mut written = first.split(['{', '}', ',']).map(str::trim);
-        let stores = opcode.starts_with("st.") == first.trim_start().starts_with('[');
-        (stores && written.any(|name| name == holder)).then_some((opcode, second[1..].trim()))
-    };
-    statements.filter_map(of).collect()
 }

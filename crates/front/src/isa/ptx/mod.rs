@@ -35,6 +35,7 @@ mod copies;
 mod expand;
 mod fences;
 mod floats;
+mod indirect;
 mod known;
 mod lanes;
 mod lex;

@@ -176,6 +176,10 @@ fn calls_are_the_code_of_what_they_call() {
     for (code, id) in [
         (format!("{wide}call (r), %rd1, (s), proto;"), "unsupported-call"),
         (format!("{wide}mov.u64 %f, next; L: call (r), %f, (r), P; mov.u64 %f, r; bra L;"), "unsupported-call"),
+        (
+            format!("{wide}mov.u64 %f, next; L: call (r), %f, (r), P; M: ld.v2.u64 \t{{q, %f}}, [x]; bra L;"),
+            "unsupported-call",
+        ),
         (format!("{wide}mov.u64 %f, r; call (r), %f, (r), P;"), "unsupported-call"),
         (format!("{wide}call (r), last, (s);"), "unknown-function"),
         (format!("{wide}call next, (s);"), "wrong-operands"),
