@@ -240,7 +240,8 @@ fn lanes_that_may_not_meet() {
         (shuffle, "mov.u32 r1, 2;", "may not all come"),
         (shuffle, perhaps.as_str(), "may not all come"),
         ("mov.u32 r1, 2;", "shfl.sync.idx.b32 r1, 5, 0, 31, 0x1;", "it names threads without itself"),
-        ("shfl.sync.down.b32 r1, 5, 1, 31, 0x1;", "mov.u32 r1, 2;", "it names threads without itself"),
+        ("mov.u32 r2, 1;", "shfl.sync.down.b32 r1, 5, 1, 31, 0x2;", "not worked out"),
+        ("shfl.sync.down.b32 r1, 5, 1, 31, 0x3;", "shfl.sync.down.b32 r1, 5, 1, 31, 0x3;", "not worked out"),
     ] {
         let folder = Folder::new(&[("t.toml", &warp(first, second))]);
         folder.undecided(&["t.toml"], reason);

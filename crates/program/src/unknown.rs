@@ -4,7 +4,8 @@
 //! - A program is decided with a stand-in for such a value, so an answer holds only if nothing that it rests on depends on one:
 //!   [`Unknowns`] says whether that is so.
 //! - Memory that may hold such a value does, in whatever order threads run and whatever they read, as in [`crate::points`]: where an
-//!   address can be of any object, all hold what is written there. Registers hold it on each way of their thread on which they may.
+//!   address can be of any object, all hold what is written there. Registers hold it on each way of their thread on which they may, but
+//!   for ways that a condition, which is the same number whenever it is come to, does not allow.
 //! - What an instruction tells of such a value ([`BinOp::Tells`]) is known: the stand-in is right in that.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,45 @@ pub type Site = (ThreadId, usize);
 
 /// Registers that may hold unknown values, each with a micro-op that makes such a value.
 type Registers = BTreeMap<RegId, Site>;
+
+/// What is said of registers at a place.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    unknown: Registers,
+    /// Those that hold the same number on every way there.
+    known: BTreeMap<RegId, i64>,
+}
+
+impl Held {
+    /// What an expression is, if that is the same on every way here.
+    fn constant(&self, e: &Expr) -> Option<i64> {
+        e.value(&|leaf| if let Expr::Reg(r) = leaf { self.known.get(r).copied() } else { None })
+    }
+
+    /// A register is written.
+    fn set(&mut self, reg: RegId, unknown: Option<Site>, known: Option<i64>) {
+        match unknown {
+            Some(site) => self.unknown.insert(reg, site),
+            None => self.unknown.remove(&reg),
+        };
+        match known {
+            Some(value) => self.known.insert(reg, value),
+            None => self.known.remove(&reg),
+        };
+    }
+
+    /// Adds one more way to a place. Whether what is said there changes.
+    fn meet(&self, states: &mut BTreeMap<usize, Held>, at: usize) -> bool {
+        let Some(state) = states.get_mut(&at) else {
+            states.insert(at, self.clone());
+            return true;
+        };
+        let before = (state.unknown.len(), state.known.len());
+        self.unknown.iter().for_each(|(&reg, &site)| _ = state.unknown.entry(reg).or_insert(site));
+        state.known.retain(|reg, value| self.known.get(reg) == Some(value));
+        (state.unknown.len(), state.known.len()) != before
+    }
+}
 
 /// Which registers and memory may hold unknown values, and what depends on them.
 #[derive(Clone, Debug, Default)]
@@ -95,46 +135,49 @@ impl Unknowns {
         self.memory.get(&program.object(loc)).copied()
     }
 
-    /// Goes through a thread, on all of its ways.
+    /// Goes through a thread, on all of its ways. States are kept where ways meet, and carried from there to the next such place.
     fn flow(&mut self, program: &Program, t: ThreadId, objects: &[Targets]) {
         let code = &program.thread(t).code;
-        let mut states: Vec<Option<Registers>> = vec![None; code.len() + 1];
-        states[0] = Some(Registers::new());
+        let heads: BTreeSet<usize> = code.iter().filter_map(|i| i.op.target()).chain([code.len()]).collect();
+        let mut states = BTreeMap::from([(0, Held::default())]);
         let mut open = BTreeSet::from([0]);
-        while let Some(at) = open.pop_first() {
-            let (Some(mut held), Some(instr)) = (states[at].clone(), code.get(at)) else { continue };
-            self.step(program, (t, at), &instr.op, &objects[at], &mut held);
-            let next = instr.op.falls_through().then_some(at + 1);
-            for to in instr.op.target().into_iter().chain(next) {
-                let state = states[to].get_or_insert_with(|| {
-                    open.insert(to);
-                    Registers::new()
-                });
-                for (&reg, &site) in &held {
-                    if state.insert(reg, site).is_none() {
+        while let Some(head) = open.pop_first() {
+            let (mut at, mut held) = (head, states[&head].clone());
+            while let Some(instr) = code.get(at) {
+                self.step(program, (t, at), &instr.op, &objects[at], &mut held);
+                let taken = if let Op::Branch { cond, .. } = &instr.op { held.constant(cond) } else { None };
+                let target = instr.op.target().filter(|_| taken != Some(0));
+                let next = instr.op.falls_through() && taken.is_none_or(|cond| cond == 0);
+                at += 1;
+                let meets = next && heads.contains(&at);
+                for to in target.into_iter().chain(meets.then_some(at)) {
+                    if held.meet(&mut states, to) {
                         open.insert(to);
                     }
                 }
+                if meets || !next {
+                    break;
+                }
             }
         }
-        self.registers.push(states.pop().flatten().unwrap_or_default());
+        self.registers.push(states.remove(&code.len()).unwrap_or_default().unknown);
     }
 
     /// What a micro-op does with values.
-    fn step(&mut self, program: &Program, here: Site, op: &Op, objects: &Targets, held: &mut Registers) {
+    fn step(&mut self, program: &Program, here: Site, op: &Op, objects: &Targets, held: &mut Held) {
         let of = |e: &Expr| {
             if matches!(e, Expr::Bin(BinOp::Tells, ..)) {
                 return None;
             }
             let mut found = makes(e).then_some(here);
-            e.registers(&mut |r| found = found.or(held.get(&r).copied()));
+            e.registers(&mut |r| found = found.or(held.unknown.get(&r).copied()));
             found
         };
         let in_memory = objects.iter().find_map(|o| self.memory.get(o)).copied();
         let steered = self.steers(op, in_memory, &of);
         let read = match op {
             Op::Assign { value, .. } => of(value),
-            Op::Take { .. } => self.taken(program, here),
+            Op::Take { lane, .. } => self.taken(program, here, *lane),
             _ => in_memory,
         };
         let written = match op {
@@ -153,23 +196,27 @@ impl Unknowns {
             self.given.entry(here).or_insert(site);
         }
         if let Some(dst) = op.defines() {
-            match read {
-                Some(site) => held.insert(dst, site),
-                None => held.remove(&dst),
-            };
+            let known = if let Op::Assign { value, .. } = op { held.constant(value) } else { None };
+            held.set(dst, read, known);
         }
         self.steered = self.steered.or(steered.map(|made| (made, here)));
     }
 
-    /// What a thread may take from others: what they give at the instruction where it met them; threads that do not have that
-    /// instruction may have met it at any other.
-    fn taken(&self, program: &Program, (t, at): Site) -> Option<Site> {
+    /// What a thread may take from a lane of its group: what that gives at the instruction where it met it; a thread that does not have
+    /// that instruction may have met it at any other.
+    fn taken(&self, program: &Program, (t, at): Site, lane: u8) -> Option<Site> {
         let gives = |t: ThreadId| {
             let code = program.thread(t).code.iter().enumerate();
             code.filter(|(_, instr)| matches!(instr.op, Op::Give { .. }))
         };
-        let own = gives(t).rfind(|(give, _)| *give < at).map(|(_, instr)| instr.span);
-        program.thread_ids().find_map(|other| {
+        let (_, met) = gives(t).rfind(|(give, _)| *give < at)?;
+        let (own, Op::Give { among, .. }) = (Some(met.span), &met.op) else { return None };
+        let place = &program.thread(t).place;
+        let is_it = |other: &ThreadId| {
+            program.thread(*other).place.same(place, *among)
+                && program.seat(*other, *among).rank == u32::from(lane)
+        };
+        program.thread_ids().filter(is_it).find_map(|other| {
             let same = gives(other).any(|(_, instr)| Some(instr.span) == own);
             let met = gives(other).filter(|(_, instr)| !same || Some(instr.span) == own);
             met.filter_map(|(give, _)| self.given.get(&(other, give)).copied()).next()

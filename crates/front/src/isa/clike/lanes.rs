@@ -90,8 +90,17 @@ impl Lowering<'_, '_> {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
                 let shuffled = Shuffled::new(mode, lane, (32 - args.width.unwrap_or(32)) << 8 | clamp, &lanes);
                 let from: Vec<u32> = shuffled.from.iter().map(|f| f.0).collect();
-                let met = self.brings(&lanes, brought, ty, shuffled.is_defined(&lanes), &from);
-                (shuffled.chosen(&met.taken.into_iter().map(|t| t.1).collect::<Vec<_>>()), ty)
+                match shuffled.is_defined(&lanes) {
+                    // As in PTX.
+                    Expr::Const(0) => {
+                        self.brings(&lanes, brought, ty, Expr::Const(1), &[]);
+                        (Expr::Bin(BinOp::Unknown, ty, Expr::Const(0).into(), Expr::Const(0).into()), ty)
+                    }
+                    defined => {
+                        let met = self.brings(&lanes, brought, ty, defined, &from);
+                        (shuffled.chosen(&met.taken.into_iter().map(|t| t.1).collect::<Vec<_>>()), ty)
+                    }
+                }
             }
             Handed::Broadcast => {
                 let named = self.brings(&lanes, lane, Ty::WORD, Expr::Const(1), &all);

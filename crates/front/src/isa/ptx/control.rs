@@ -90,7 +90,7 @@ fn leave(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// An access to what no memory is: whatever comes after it is nobody's business, and whether it can be reached is asked anyway.
-fn abort(e: &mut Emit<'_, '_>, c: &Call) {
+pub(super) fn abort(e: &mut Emit<'_, '_>, c: &Call) {
     if let Some(dst) = e.temporary(c, "trap", Ty::U32) {
         let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty: Ty::U32 };
         e.push(Op::Load { dst, addr: Expr::Const(0), access });

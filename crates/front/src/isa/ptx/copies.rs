@@ -27,6 +27,7 @@
 
 use super::arith::op;
 use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
+use super::control;
 use super::lower::{Call, Emit, truth};
 use super::mbarrier;
 use super::memory::is_ordinary;
@@ -326,40 +327,49 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     let (to, from) = (end(e, c, 0, Space::Shared, (bytes, bytes)), end(e, c, 1, Space::Global, (bytes, bytes)));
     let (Some(to), Some(from)) = (to, from) else { return };
     let Some(ty) = one_type(e, c, to, from) else { return };
-    let ignored = match c.given(3) {
-        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => Some(Expr::Reg(p)),
-        _ => None,
-    };
-    let of_source = match c.given(3) {
-        _ if ignored.is_some() => bytes,
-        None => bytes,
-        Some(Expr::Const(n)) if (0..=bytes).contains(&n) => n,
+    // When fewer bytes come from the source, and how many.
+    let (fewer, most): (Vec<_>, _) = match c.given(3) {
+        None => (Vec::new(), Some(bytes)),
+        Some(Expr::Const(n)) if (0..=bytes).contains(&n) => (Vec::new(), Some(n)),
+        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => {
+            (vec![(truth(Expr::Reg(p), false), 0)], Some(bytes))
+        }
+        Some(number @ Expr::Reg(_)) => {
+            let is = |n| Expr::Cmp(CmpOp::Eq, Ty::U32, number.clone().into(), Expr::Const(n).into());
+            ((0..=bytes).map(|n| (is(n), n)).collect(), None)
+        }
         Some(_) => {
             let message = "the bytes of the source are no more than are copied";
             e.error("wrong-operand", c.opcode.clone(), message, |d| {
-                d.label(format!("expected a constant from 0 to {bytes}, or a predicate"))
+                d.label(format!("expected a constant from 0 to {bytes}, a register or a predicate"))
             });
             return;
         }
     };
     let ends = (aligned(c.expr(0), bytes), aligned(c.expr(1), bytes));
-    let around = ignored.map(|p| {
-        e.push(Op::Branch { cond: truth(p, true), target: usize::MAX });
-        (0..bytes / i64::from(ty.bytes())).for_each(|k| e.push(zero(&ends.0, k, ty)));
-        e.push(Op::Branch { cond: Expr::Const(1), target: usize::MAX });
-        e.here()
-    });
-    let copied = elements(e, c, &Accesses::weak("GEN"), ty, (ends.0.clone(), ends.1, of_source));
-    if copied.is_none() {
-        return;
-    }
     let size = i64::from(ty.bytes());
-    ((of_source + size - 1) / size..bytes / size).for_each(|k| e.push(zero(&ends.0, k, ty)));
-    if let Some(copies) = around {
-        let zeros = (bytes / i64::from(ty.bytes())) as usize;
-        e.aim(copies - zeros - 2, copies);
-        e.aim(copies - 1, e.here());
+    let mut leaving = Vec::new();
+    for (case, of_source) in fewer.into_iter().map(|(case, n)| (Some(case), Some(n))).chain([(None, most)]) {
+        let passed = case.map(|case| {
+            e.push(Op::Branch { cond: truth(case, true), target: usize::MAX });
+            e.here() - 1
+        });
+        let Some(of_source) = of_source else {
+            // More than are copied is undefined.
+            control::abort(e, c);
+            continue;
+        };
+        if elements(e, c, &Accesses::weak("GEN"), ty, (ends.0.clone(), ends.1.clone(), of_source)).is_none() {
+            return;
+        }
+        ((of_source + size - 1) / size..bytes / size).for_each(|k| e.push(zero(&ends.0, k, ty)));
+        if let Some(passed) = passed {
+            e.push(Op::Branch { cond: Expr::Const(1), target: usize::MAX });
+            leaving.push(e.here() - 1);
+            e.aim(passed, e.here());
+        }
     }
+    leaving.into_iter().for_each(|jump| e.aim(jump, e.here()));
 }
 
 /// The store of a zero to an element of what a copy writes.

@@ -11,7 +11,8 @@
 //! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come to, to the next label or branch.
 //!   Elsewhere, `activemask` has any set of those that come to it, of which each has the same one.
 //! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may be meant, and chooses.
-//! - What the ISA leaves undefined, a lane outside of its own mask and a value of a lane that does not come, meets nobody.
+//! - What a shuffle reads of a lane that is known not to come is a value that is not worked out. What else the ISA leaves undefined, a lane
+//!   outside of its own mask and, if only values tell, the value of a lane that does not come, meets nobody.
 
 use super::lower::{Arg, Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
@@ -514,7 +515,14 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     let value = e.fit(c.expr(1), c.ty);
     let Some(lanes) = named(e, c, 4) else { return };
     let shuffled = Shuffled::new(mode, c.expr(2), clamp, &lanes);
-    e.push(lanes.meet(value, shuffled.is_defined(&lanes)));
+    let defined = shuffled.is_defined(&lanes);
+    if defined == int(0) {
+        // Whoever does not come has no value; the others, who may read this lane's, are met all the same.
+        e.push(lanes.meet(value, int(1)));
+        put(e, c, 1, shuffled.is_within());
+        return put(e, c, 0, bin(BinOp::Unknown, c.ty, int(0), int(0)));
+    }
+    e.push(lanes.meet(value, defined));
     let mut all = Vec::new();
     for &(lane, _) in &shuffled.from {
         all.push(Expr::Reg(match taken(e, c, lane, c.ty) {

@@ -26,6 +26,14 @@ impl Emit<'_, '_> {
                 .map(|element| self.operand(m, role, element, ty, loc))
                 .collect::<Option<_>>()
                 .map(Arg::Vector),
+            // So Triton prints what is no vector.
+            OperandKind::Vector(all)
+                if all.len() == width
+                    && matches!(role, Role::Dst | Role::Val)
+                    && matches!(m.row.opcode, "ld" | "st") =>
+            {
+                self.operand(m, role, &all[0], ty, loc)
+            }
             OperandKind::Vector(all) if matches!(role, Role::Dsts | Role::Vals) => {
                 let role = if role == Role::Dsts { Role::Dst } else { Role::Any };
                 let all = all.iter().map(|element| self.operand(m, role, element, ty, loc));
