@@ -654,7 +654,7 @@ fn what_cannot_be_is_told_of_its_line() {
         ("", "add.u64 %rd2, %rd1, 4; cp.async.cg.shared.global [%r1], [%rd2], 16;", "misaligned"),
         ("", "ld.global.u32 %r2, [%rd1+2];", "misaligned"),
         ("", "st.shared.u32 [s+16], 1;", "out-of-bounds"),
-        ("", "ld.global.u32 %r2, [%rd1]; cp.async.ca.shared.global [%r1], [%rd1], 4, %r2;", "wrong-operand"),
+        ("", "cp.async.ca.shared.global [%r1], [%rd1], 4, 5;", "wrong-operand"),
         ("", "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [t, {%r5}];", "unsupported-instruction"),
         ("", "call (%r2), %rd1, (%r1), proto;", "call"),
         (f, "call.uni f, ();", "recurs"),
@@ -847,9 +847,10 @@ fn small_numbers_are_not_taken_for_addresses() {
     }
 }
 
-/// A buffer that ends inside of a word has the whole of it, if code accesses that: an atomic operation on a byte is one on its word.
+/// A buffer that ends inside of a word has the whole of it, if that is what an atomic operation is on: one on a byte is one on its word. Others
+/// go beyond the end.
 #[test]
-fn buffers_of_bytes_are_whole_words_where_words_are_accessed() {
+fn buffers_of_bytes_are_whole_words_where_operations_on_words_are_atomic() {
     let folder = tempfile::tempdir().expect("a folder");
     let module = |access: &str| {
         let code = format!(
@@ -876,6 +877,13 @@ fn buffers_of_bytes_are_whole_words_where_words_are_accessed() {
         let said = fencepost(folder.path(), &["check", "k.toml"]);
         assert!(said.out.contains("1 answer: 1 forbidden"), "{buffer}: {}{}", said.out, said.err);
     }
+    fs::write(folder.path().join("k.ptx"), module("ld.relaxed.gpu.u32 %r1, [%rd2];")).expect("writable");
+    let arguments = ["import", "k.ptx", "--arg", "0=flag:bool", "--ask", "flag != 7", "-o", "k.toml", "--force"];
+    assert_eq!(fencepost(folder.path(), &arguments).code, Some(0));
+    let said = fencepost(folder.path(), &["check", "k.toml"]);
+    let beyond =
+        "`ld.relaxed.gpu.u32 %r1, [%rd2]` (P0, line 21 [k.ptx:10]) can access memory that no location names";
+    assert!(said.out.contains(beyond), "{}{}", said.out, said.err);
 }
 
 /// What is in registers has no value that could be asked for, unless the test itself asks.

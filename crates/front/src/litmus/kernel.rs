@@ -21,7 +21,7 @@ use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use program::points::{Points, access_of};
-use program::{CmpOp, Layout, LocationKind, Program, Space, Ty};
+use program::{CmpOp, Layout, LocationKind, Op, Program, Space, Ty};
 
 /// A test as text, with warnings and the buffers that end inside of a word that is accessed, with how many bytes they have.
 type Imported = (String, Vec<Diagnostic>, BTreeMap<String, u64>);
@@ -514,15 +514,14 @@ impl Source {
     }
 }
 
-/// Objects in global memory that end inside of a word, and are accessed by it: so compilers make atomic operations on bytes. Nothing else lies
-/// in that word, as objects begin at words.
+/// Objects in global memory that end inside of a word on which there are atomic operations: so compilers make those on bytes. Nothing else lies
+/// in that word, as objects begin at words. An access of another kind that goes beyond the end is one outside of memory.
 fn parts_of_words(program: &Program) -> BTreeMap<String, u64> {
     let points = Points::compute(program);
     let mut found = BTreeMap::new();
     for (thread, _, instr) in program.instrs() {
-        let Some((addr, ty)) = access_of(&instr.op).filter(|(_, ty)| u64::from(ty.bytes()) <= WORD) else {
-            continue;
-        };
+        let atomic = Some(&instr.op).filter(|op| matches!(op, Op::Rmw { .. })).and_then(access_of);
+        let Some((addr, ty)) = atomic.filter(|(_, ty)| u64::from(ty.bytes()) <= WORD) else { continue };
         for object in points.of(usize::from(thread.0), addr) {
             let location = program.location(object);
             let LocationKind::Object { layout, init, space: Space::Global, .. } = &location.kind else { continue };
