@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Barrier, BarrierNaming, BinOp, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Update};
+use super::{Barrier, BarrierNaming, BinOp, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Ty, Update};
 
 /// A few parts.
 pub type Parts<T> = SmallVec<[T; 3]>;
@@ -371,6 +371,11 @@ macro_rules! children {
 }
 
 impl Expr {
+    /// A value that is not worked out, and depends on nothing.
+    pub fn unknown(ty: Ty) -> Expr {
+        Expr::Bin(BinOp::Unknown, ty, Box::new(Expr::Const(0)), Box::new(Expr::Const(0)))
+    }
+
     /// Calls `f` for the expression and all within it.
     pub fn visit(&self, f: &mut impl FnMut(&Expr)) {
         f(self);

@@ -94,7 +94,7 @@ impl Lowering<'_, '_> {
                     // As in PTX.
                     Expr::Const(0) => {
                         self.brings(&lanes, brought, ty, Expr::Const(1), &[]);
-                        (Expr::Bin(BinOp::Unknown, ty, Expr::Const(0).into(), Expr::Const(0).into()), ty)
+                        (Expr::unknown(ty), ty)
                     }
                     defined => {
                         let met = self.brings(&lanes, brought, ty, defined, &from);

@@ -100,7 +100,7 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let (Some(targets), Some(granted)) = (targets, e.temporary(c, "request", Ty::U32)) else { return };
     e.push(Op::Choice { dst: granted, spurious: false });
-    let opaque = op(BinOp::Unknown, ty, Expr::Const(0), Expr::Const(0));
+    let opaque = Expr::unknown(ty);
     let code = Expr::Select(Expr::Reg(granted).into(), Expr::Const(GRANTED).into(), Expr::Const(REFUSED).into());
     let mut access = Accesses::weak("ASYNC").target("RLX", ty);
     access.tags.insert("CLC");

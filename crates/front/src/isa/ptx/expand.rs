@@ -750,22 +750,21 @@ impl<'a> Expander<'a> {
         if self.is(at, ',') && self.is(self.skip_lines(at + 1), '(') {
             (params, at) = self.actuals(self.skip_lines(at + 1))?;
         }
-        let name = match name.starts_with('%') {
-            true => {
-                // Behind the operands comes a prototype.
-                let next = self.skip_lines(at);
-                if self.is(next, ',') {
-                    at = self.skip_lines(next + 1) + 1;
-                }
-                let Some((function, holders)) =
-                    indirect::pointed(self.out.as_str(), &self.taken, &self.resolve(&name).0)
-                else {
-                    return Err(self.unfollowed(callee));
-                };
-                self.followed.push((callee, holders));
-                function
+        let name = if name.starts_with('%') {
+            // Behind the operands comes a prototype.
+            let next = self.skip_lines(at);
+            if self.is(next, ',') {
+                at = self.skip_lines(next + 1) + 1;
             }
-            false => name,
+            let Some((function, holders)) =
+                indirect::pointed(self.out.as_str(), &self.taken, &self.resolve(&name).0)
+            else {
+                return Err(self.unfollowed(callee));
+            };
+            self.followed.push((callee, holders));
+            function
+        } else {
+            name
         };
         if at < range.end {
             let message = "expected the end of the call".into();

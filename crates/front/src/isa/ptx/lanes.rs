@@ -520,7 +520,7 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
         // Whoever does not come has no value; the others, who may read this lane's, are met all the same.
         e.push(lanes.meet(value, int(1)));
         put(e, c, 1, shuffled.is_within());
-        return put(e, c, 0, bin(BinOp::Unknown, c.ty, int(0), int(0)));
+        return put(e, c, 0, Expr::unknown(c.ty));
     }
     e.push(lanes.meet(value, defined));
     let mut all = Vec::new();

@@ -13,7 +13,6 @@
 
 use std::ops::Range;
 
-use super::arith::op;
 use super::copies;
 use super::lower::Arg;
 use super::lower::{Call, Emit};
@@ -210,7 +209,7 @@ fn discard(e: &mut Emit<'_, '_>, c: &Call) {
     read_only(e, c);
     let Some(memory) = copies::end(e, c, 0, Space::Global, (LINE, LINE)) else { return };
     let Some(ty) = copies::one_type(e, c, memory, memory) else { return };
-    let unknown = op(BinOp::Unknown, ty, Expr::Const(0), Expr::Const(0));
+    let unknown = Expr::unknown(ty);
     let first = copies::aligned(c.expr(0), LINE);
     for k in 0..LINE / i64::from(ty.bytes()) {
         let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty };

@@ -12,7 +12,7 @@ use super::parse::OperandKind;
 use super::regs::bare;
 use super::table::{GroupKind, Matched, PRED, ResultTy, Role, Row, bits_named};
 use diag::Span;
-use program::{BinOp, Expr, LocId, Op, Ty};
+use program::{Expr, LocId, Op, Ty};
 
 /// What a name stands for.
 pub(super) enum Name {
@@ -102,7 +102,7 @@ impl<'a> Emit<'a, '_> {
             let (Some(dst), Some(ty)) = (self.regs.find(&name), self.unset_ty(&name)) else { continue };
             self.regs.wrote(dst, ty);
             self.at(span, format!("register `{name}`, which is never written"));
-            let value = Expr::Bin(BinOp::Unknown, ty, Expr::Const(0).into(), Expr::Const(0).into());
+            let value = Expr::unknown(ty);
             self.push(Op::Assign { dst, value });
         }
     }

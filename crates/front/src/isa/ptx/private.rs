@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::arith::op;
 use super::known::{self, Domain};
 use super::memory::asks_space;
 use super::pointers::Untyped;
@@ -174,13 +175,10 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
     }
 }
 
-fn bin(op: BinOp, ty: Ty, a: Expr, b: i64) -> Expr {
-    Expr::Bin(op, ty, Box::new(a), Box::new(Expr::Const(b)))
-}
-
 /// What is read of a register from some bit on.
 fn read(reg: RegId, whole: Ty, ty: Ty, shift: i64) -> Expr {
-    let value = if shift == 0 { Expr::Reg(reg) } else { bin(BinOp::Shr, whole, Expr::Reg(reg), shift) };
+    let value =
+        if shift == 0 { Expr::Reg(reg) } else { op(BinOp::Shr, whole, Expr::Reg(reg), Expr::Const(shift)) };
     if ty.bits == 64 { value } else { Expr::Cast(ty, Box::new(value)) }
 }
 
@@ -191,9 +189,9 @@ fn changed(reg: RegId, whole: Ty, ty: Ty, shift: i64, value: &Expr) -> Expr {
     if ty.bits == whole.bits {
         return value;
     }
-    let rest = bin(BinOp::And, whole, Expr::Reg(reg), !(unsigned.wrap(-1) << shift));
-    let value = if shift == 0 { value } else { bin(BinOp::Shl, whole, value, shift) };
-    Expr::Bin(BinOp::Or, whole, Box::new(rest), Box::new(value))
+    let rest = op(BinOp::And, whole, Expr::Reg(reg), Expr::Const(!(unsigned.wrap(-1) << shift)));
+    let value = if shift == 0 { value } else { op(BinOp::Shl, whole, value, Expr::Const(shift)) };
+    op(BinOp::Or, whole, rest, value)
 }
 
 /// A thread, followed.

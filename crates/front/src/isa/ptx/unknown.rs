@@ -158,7 +158,7 @@ fn unknown(e: &mut Emit<'_, '_>, c: &Call) {
     });
     let value = sources.fold(Expr::Const(0), |all, source| op(BinOp::Unknown, c.ty, all, source));
     // Without an operand, it is one all the same.
-    let value = if value == Expr::Const(0) { op(BinOp::Unknown, c.ty, value, Expr::Const(0)) } else { value };
+    let value = if value == Expr::Const(0) { Expr::unknown(c.ty) } else { value };
     for arg in c.elements(0) {
         match arg {
             Arg::Dst(Some(dst)) => e.push(Op::Assign { dst: *dst, value: value.clone() }),
