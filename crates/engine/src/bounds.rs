@@ -140,6 +140,11 @@ impl TaskBounds {
             }
         };
         let mut free: Vec<Bound<Rel>> = model.free.iter().map(declared).collect();
+        for &((read, first), (_, second)) in &task.objects.before {
+            free[model.finals.0 as usize].must.insert(first, second);
+            free[model.finals.0 as usize].may.remove(second, first);
+            free[model.values.0 as usize].may.remove(second, read);
+        }
         let all = vec![true; model.nodes.len()];
         let on_free = rests_on_free(model);
         let mut rests_on = Vec::new();

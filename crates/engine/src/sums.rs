@@ -15,17 +15,13 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::bounds::{BoundLeaves, TaskBounds};
+use crate::bounds::TaskBounds;
 use crate::eval::Eval;
+use crate::excluded::Excluded;
 use crate::execution::Execution;
-use crate::skeleton::base::Base;
 use crate::skeleton::pool::{Term, TermId};
 use crate::skeleton::{Cond, Pool, Skeleton};
 use crate::task::Task;
-use cat::algebra::bounds::{Bound, Bounds, Truth};
-use cat::algebra::{Value, Values, empty, interpret, needed_unless};
-use cat::model::ir::{FreeId, NodeId, NodeOp};
-use cat::rel::{EventSet, Rel};
 use program::BinOp;
 use program::litmus::observables;
 use program::memory::CellId;
@@ -144,7 +140,7 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
 }
 
 /// The memory that an access is to in all executions in which it executes.
-fn surely_at(task: &Task<'_>, e: usize) -> Option<CellId> {
+pub(crate) fn surely_at(task: &Task<'_>, e: usize) -> Option<CellId> {
     let cells = &task.domains.cells[e];
     let one = cells.first().filter(|_| cells.len() == 1 && !task.domains.may_fault[e])?;
     Some(task.sk.memory.cell(*one).memory)
@@ -189,10 +185,7 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
 /// Whether all executions in which the axioms hold are of the kind that the module's head describes.
 fn is_whole(task: &Task<'_>, bounds: &TaskBounds, excluded: &mut Excluded<'_, '_>, sum: &Sum) -> bool {
     let (sk, model) = (&task.sk, task.model);
-    let [values, finals] = [model.values, model.finals];
-    let [source, co] = [values, finals].map(|f| &bounds.free[f.0 as usize]);
-    let covered = model.free[finals.0 as usize].covering.and_then(|node| bounds.values[node.index()].as_deref());
-    let total = |a: usize, b: usize| co.must.has(a, b) || covered.is_some_and(|c| c.rel().must.has(a, b));
+    let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
     let Sum { start, members } = sum;
     let is_member = |e: usize| members.iter().any(|&(r, w)| r == e || w == e);
     let cell = surely_at(task, members[0].1);
@@ -215,124 +208,8 @@ fn is_whole(task: &Task<'_>, bounds: &TaskBounds, excluded: &mut Excluded<'_, '_
         && members.iter().all(|&(r, w)| {
             let mut others = members.iter().filter(|&&(_, other)| other != w);
             (0..sk.len()).all(|s| !source.may.has(s, r) || s == *start || is_member(s) && s != w)
-                && others.all(|&(other_read, other)| {
-                    let events = [r, w, other_read, other];
-                    (total(w, other) || total(other, w))
-                        // Another one between the halves of an atomic.
-                        && excluded.is(&events, Some((r, other)), &[(finals, (other, w))])
-                        // An atomic that reads what stands behind its write.
-                        && excluded.is(&events, None, &[(values, (other, r)), (finals, (w, other))])
-                })
+                && others.all(|&other| excluded.apart((r, w), other))
         })
-}
-
-/// What axioms exclude, whatever else there is.
-///
-/// That a few events are related in some way, is excluded if an axiom fails of these alone. There, only such axioms are asked as go on to
-/// fail where there are more events: what they test grows with them.
-struct Excluded<'x, 'a> {
-    task: &'x Task<'a>,
-    bounds: &'x TaskBounds,
-    from_reads: NodeId,
-    axioms: Vec<usize>,
-    needed: Vec<bool>,
-    /// By what is known of the events: whether it is excluded.
-    known: FxHashMap<Vec<u64>, bool>,
-}
-
-impl<'x, 'a> Excluded<'x, 'a> {
-    fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
-        let model = task.model;
-        // By node: whether a pair of it is one wherever there are more events; and whether that hangs on its two events alone.
-        let (mut grows, mut is_local) = (Vec::new(), Vec::new());
-        for (node, absent) in model.nodes.iter().zip(&task.absent) {
-            let all = |of: &[bool]| node.op.operands().all(|a| of[a.index()]);
-            let (more, local) = match node.op {
-                _ if *absent => (true, true),
-                NodeOp::Var(..) => (false, false),
-                NodeOp::Diff(a, b) => (grows[a.index()] && is_local[b.index()], all(&is_local)),
-                NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_) => (all(&grows), false),
-                _ => (all(&grows), all(&is_local)),
-            };
-            grows.push(more);
-            is_local.push(local);
-        }
-        let asked = |&i: &usize| !model.axioms[i].negated && grows[model.axioms[i].node.index()];
-        let axioms: Vec<usize> = (0..model.axioms.len()).filter(asked).collect();
-        let roots = axioms.iter().map(|&i| model.axioms[i].node);
-        let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
-        Excluded { task, bounds, from_reads, axioms, needed, known: FxHashMap::default() }
-    }
-
-    /// Whether it is excluded that these events execute, where some pairs are in free relations and one is in from-reads.
-    fn is(
-        &mut self,
-        events: &[usize],
-        from_reads: Option<(usize, usize)>,
-        free: &[(FreeId, (usize, usize))],
-    ) -> bool {
-        let key = self.key(events, from_reads, free);
-        if let Some(&known) = self.known.get(&key) {
-            return known;
-        }
-        let (task, model, n) = (self.task, self.task.model, self.task.sk.len());
-        let few = EventSet::from_fn(n, |e| events.contains(&e.index()));
-        let algebra = Bounds { must: few.clone(), may: few.clone() };
-        let mut bounds: Vec<Bound<Rel>> = (self.bounds.free.iter())
-            .map(|b| Bound { must: b.must.clone().restricted(&few), may: b.may.clone().restricted(&few) })
-            .collect();
-        free.iter().for_each(|&(f, (a, b))| bounds[f.0 as usize].must.insert(a, b));
-        let possible = bounds.iter().all(|bound| bound.must.is_subset(&bound.may));
-        let mut known: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
-            .map(|(node, &absent)| absent.then(|| std::rc::Rc::new(empty(&algebra, node.kind))))
-            .collect();
-        if let Some((read, write)) = from_reads {
-            let must = Rel::from_pairs(n, [(read, write)]);
-            let may = Rel::product(&few, &few);
-            known[self.from_reads.index()] = Some(std::rc::Rc::new(Value::Rel(Bound { must, may })));
-        }
-        let open = vec![None; task.open.len()];
-        let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &bounds };
-        let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None).expect("without end");
-        let fails = |&i: &usize| {
-            let axiom = &model.axioms[i];
-            algebra.holds(axiom.test, values[axiom.node.index()].as_deref().expect("asked for")) == Truth::No
-        };
-        let excluded = !possible || self.axioms.iter().any(fails);
-        self.known.insert(key, excluded);
-        excluded
-    }
-
-    /// All that the answer depends on.
-    fn key(
-        &self,
-        events: &[usize],
-        from_reads: Option<(usize, usize)>,
-        free: &[(FreeId, (usize, usize))],
-    ) -> Vec<u64> {
-        let at = |e: usize| events.iter().position(|&other| other == e).expect("one of these") as u64;
-        let mut key = vec![from_reads.map_or(u64::MAX, |(a, b)| at(a) << 8 | at(b))];
-        key.extend(free.iter().map(|&(f, (a, b))| u64::from(f.0) << 16 | at(a) << 8 | at(b)));
-        let bits = |has: &dyn Fn(usize, usize) -> bool| {
-            let pairs = events.iter().flat_map(|&a| events.iter().map(move |&b| (a, b)));
-            pairs.fold(0, |bits, (a, b)| bits << 1 | u64::from(has(a, b)))
-        };
-        let mut bases: Vec<_> = self.task.bases.iter().collect();
-        bases.sort_unstable_by_key(|(id, _)| **id);
-        for (_, (_, base)) in bases {
-            match base {
-                Base::Set(set) => key.push(bits(&|a, b| a == b && set.has(a))),
-                Base::Rel(rel) => {
-                    let open = |a, b| rel.open.iter().any(|&(x, y, _)| (x, y) == (a, b));
-                    key.extend([bits(&|a, b| rel.fixed.has(a, b)), bits(&open)]);
-                }
-            }
-        }
-        for bound in &self.bounds.free {
-            key.extend([bits(&|a, b| bound.must.has(a, b)), bits(&|a, b| bound.may.has(a, b))]);
-        }
-        key
-    }
 }
 
 /// An execution with what the members of sums really return.

@@ -12,15 +12,16 @@ use rustc_hash::FxHashMap;
 
 use crate::bounds::TaskBounds;
 use crate::limits::Tried;
+use crate::objects::{self, Found};
 use crate::skeleton::base::{self, Base};
-use crate::skeleton::domain::{self, Domains};
+use crate::skeleton::domain::{self, Domains, Known};
 use crate::skeleton::needed::Needed;
 use crate::skeleton::signature::{self, Role};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty, place};
 use crate::sums::{self, Sum};
 use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
-use cat::rel::{EventSet, Rel};
+use cat::rel::EventSet;
 use program::litmus::{self, Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::CellId;
 use program::options::{Options, Setting};
@@ -69,15 +70,8 @@ pub struct Task<'a> {
     pub unlisted: Option<Reason>,
     /// What atomics add up.
     pub(crate) sums: Vec<Sum>,
-}
-
-/// What is known of all executions in which the axioms hold.
-#[derive(Clone, Copy, Default)]
-struct Known<'k> {
-    /// Pairs of a write and a read that never reads it.
-    never: Option<&'k Rel>,
-    /// What is seen of atomics that add up.
-    sums: &'k [Sum],
+    /// What is known of mbarrier objects with many operations.
+    pub(crate) objects: Found,
 }
 
 fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
@@ -123,16 +117,23 @@ impl<'a> Task<'a> {
         thin_air: bool,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
-        let build = |known: Known<'_>, rough: bool| {
-            Task::build_without(purpose, test, model, set, (bound, thin_air), (known, rough), deadline)
+        let build = |known: Known<'_>, sums: &[Sum], objects: &Found, rough: bool| {
+            let known = (known, sums, objects, rough);
+            Task::build_without(purpose, test, model, set, (bound, thin_air), known, deadline)
         };
-        let first = build(Known::default(), false);
+        let nothing = Found::default();
+        let first = build(Known::default(), &[], &nothing, false);
         let adds_up = |task: &Task<'_>| !purpose.is_progress() && !thin_air && sums::are_large(task);
+        let of_many = |task: &Task<'_>| if thin_air { None } else { objects::of_many(task) };
         let made;
         let rough = match &first {
-            Ok(task) if !task.open_values && task.needed.is_none() && !adds_up(task) => return first,
+            Ok(task)
+                if !task.open_values && task.needed.is_none() && !adds_up(task) && of_many(task).is_none() =>
+            {
+                return first;
+            }
             Ok(task) => task,
-            Err(Reason::TooManyValues(_)) => match build(Known::default(), true) {
+            Err(Reason::TooManyValues(_)) => match build(Known::default(), &[], &nothing, true) {
                 Ok(task) => {
                     made = task;
                     &made
@@ -146,17 +147,22 @@ impl<'a> Task<'a> {
         let bounds = TaskBounds::new(rough, &all, deadline).ok_or(Reason::Time)?;
         let never = bounds.never_read(rough);
         let sums = if adds_up(rough) { sums::sums(rough, &bounds) } else { Vec::new() };
-        if never.is_empty() && sums.is_empty() {
+        let found = if thin_air { Found::default() } else { objects::found(rough, &bounds, deadline) };
+        if never.is_empty() && sums.is_empty() && found.words.is_empty() {
             return first;
         }
-        match build(Known { never: Some(&never), sums: &sums }, false) {
+        match build(Known { never: Some(&never), found: Some(&found.words) }, &sums, &found, false) {
             Ok(mut again) if again.sk.len() == rough.sk.len() && again.needed.is_none() => {
                 // That they are never read rests on the axioms.
                 again.domains.open = true;
                 again.narrowed = true;
+                again.objects = found;
                 again.unlisted = match &first {
-                    Ok(task) if sums.is_empty() => task.needed.as_ref().map(|(_, why)| why.clone()),
-                    Ok(task) => sums[0].place(&task.sk).map(Reason::AddedUp),
+                    Ok(task) if !sums.is_empty() => sums[0].place(&task.sk).map(Reason::AddedUp),
+                    Ok(task) if task.needed.is_none() && !again.objects.words.is_empty() => {
+                        of_many(task).map(Reason::InOrder)
+                    }
+                    Ok(task) => task.needed.as_ref().map(|(_, why)| why.clone()),
                     Err(why) => Some(why.clone()),
                 };
                 Ok(again)
@@ -173,7 +179,7 @@ impl<'a> Task<'a> {
         model: &'a Model,
         set: &[Setting],
         (bound, thin_air): (u32, bool),
-        (Known { never, sums }, rough): (Known<'_>, bool),
+        (known, sums, objects, rough): (Known<'_>, &[Sum], &Found, bool),
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, Reason> {
         if let Some(f) = model
@@ -195,22 +201,22 @@ impl<'a> Task<'a> {
         if let Some(command) = dependent.filter(|_| signature::is_deaf_to(model, "GDL")) {
             return Err(Reason::NotInModel(format!("dependent launches (`{}`)", command.name)));
         }
-        let objects = |tag: &'static str| {
+        let has = |tag: &'static str| {
             test.program
                 .instrs()
                 .map(|(_, _, i)| i)
                 .find(|i| i.op.has(tag))
                 .filter(|_| signature::is_deaf_to(model, tag))
         };
-        if let Some(instr) = objects("MB").or(objects("MBI")) {
+        if let Some(instr) = has("MB").or(has("MBI")) {
             let what = format!("mbarrier objects (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
-        if let Some(instr) = objects("GDL").or(objects("GDW")) {
+        if let Some(instr) = has("GDL").or(has("GDW")) {
             let what = format!("dependent launches (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
-        if let Some(instr) = objects("HALF") {
+        if let Some(instr) = has("HALF") {
             let what = format!("proxy fences of one direction (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
@@ -243,7 +249,7 @@ impl<'a> Task<'a> {
             let alone = |asked: Vec<Observable>| {
                 let mut sk = sk.clone();
                 let needed = Needed::alone(&mut sk, &asked);
-                let domains = Domains::compute(&sk, &[], never, Some(&needed), false, deadline).ok()?;
+                let domains = Domains::compute(&sk, &[], known, Some(&needed), false, deadline).ok()?;
                 needed.covers(&sk, &domains).then_some((sk, domains, needed))
             };
             asked.into_iter().find_map(alone)
@@ -254,8 +260,9 @@ impl<'a> Task<'a> {
                 let seen = sum.seen(&mut sk);
                 sk.sums.extend(seen);
             }
+            sk.fall_in(&objects.phases);
             let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
-            match Domains::compute(&sk, &seeds, never, None, rough, deadline) {
+            match Domains::compute(&sk, &seeds, known, None, rough, deadline) {
                 Ok(domains) => Ok((sk, domains, None)),
                 Err(why) => match fewer(&sk, &why) {
                     Some((sk, domains, needed)) => Ok((sk, domains, Some((needed, why)))),
@@ -357,6 +364,7 @@ impl<'a> Task<'a> {
             narrowed: false,
             unlisted: None,
             sums: sums.to_vec(),
+            objects: Found::default(),
         })
     }
 
@@ -491,7 +499,7 @@ fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
 
 /// Whether an axiom of the model makes every cycle of `rf` and value flow impossible.
 fn excludes_thin_air(model: &Model) -> bool {
-    model.axioms.iter().any(|a| closes_value_flow(model, a))
+    model.axioms.iter().any(|a| closes_value_flow(model, a, true))
 }
 
 /// The axioms that do nothing but exclude values out of thin air: cycles of `rf` and program order or dependencies, and of
@@ -516,13 +524,13 @@ pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
         true
     };
     (0..model.axioms.len())
-        .filter(|&i| closes_value_flow(model, &model.axioms[i]) && alone(&model.axioms[i]))
+        .filter(|&i| closes_value_flow(model, &model.axioms[i], true) && alone(&model.axioms[i]))
         .collect()
 }
 
 /// Whether an axiom is `acyclic` over a union that holds the values relation and either program order or all three
-/// dependencies.
-fn closes_value_flow(model: &Model, a: &Axiom) -> bool {
+/// dependencies; of dependencies alone, unless `by_order`.
+pub(crate) fn closes_value_flow(model: &Model, a: &Axiom, by_order: bool) -> bool {
     if a.test != Test::Acyclic || a.negated {
         return false;
     }
@@ -542,5 +550,5 @@ fn closes_value_flow(model: &Model, a: &Axiom) -> bool {
             _ => {}
         }
     }
-    has_values && (ordered || dependencies.len() == signature::count(Role::Dependency))
+    has_values && (by_order && ordered || dependencies.len() == signature::count(Role::Dependency))
 }

@@ -99,6 +99,9 @@ pub enum Reason {
     /// What atomics add to one location is worked out as a whole, which rests on all axioms; one of them.
     #[error("what {} and others add up is worked out only where all axioms hold, so which of them it takes is not known", .0)]
     AddedUp(Place),
+    /// What operations on one mbarrier object find is worked out as a whole, which rests on all axioms; one of them.
+    #[error("what {} and others find in one mbarrier object is worked out only where all axioms hold, so which of them it takes is not known", .0)]
+    InOrder(Place),
     /// More outcomes than anybody would read.
     #[error("too many outcomes: there are more than {0}")]
     TooManyOutcomes(usize),

@@ -8,7 +8,7 @@
 //!   the constants that the condition names and one that occurs nowhere; if they are not closed even then, and such
 //!   values are made by more than adding constants, [`Domains::open`] says so and negative answers become `undecided`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use super::images::{Image, Images, Stuck};
@@ -29,6 +29,15 @@ const PATIENT_ROUNDS: usize = 4;
 /// A sorted set of values.
 pub type Values = Vec<i64>;
 
+/// What is known of all executions that are asked for.
+#[derive(Clone, Copy, Default)]
+pub struct Known<'k> {
+    /// Pairs of a write and a read that never returns what it wrote.
+    pub never: Option<&'k Rel>,
+    /// By read: the values of which it returns one.
+    pub found: Option<&'k BTreeMap<usize, Values>>,
+}
+
 /// Possible values of every term, and possible cells of every access.
 #[derive(Clone, Debug)]
 pub struct Domains {
@@ -45,8 +54,7 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `never`: pairs of
-    /// a write and a read that never returns what it wrote; `needed`: which terms matter, if not all do; `rough`: nothing but
+    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `needed`: which terms matter, if not all do; `rough`: nothing but
     /// addresses has to be listed.
     ///
     /// # Errors
@@ -54,14 +62,17 @@ impl Domains {
     pub fn compute(
         sk: &Skeleton,
         seeds: &[i64],
-        never: Option<&Rel>,
+        known: Known<'_>,
         needed: Option<&Needed>,
         rough: bool,
         deadline: Option<Instant>,
     ) -> Result<Domains, Reason> {
         let n = sk.len();
         let needs = |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t));
-        let may = |w: usize, r: usize| never.is_none_or(|never| never.universe_len() != n || !never.has(w, r));
+        // What is known is said of other events where there are more or fewer of them.
+        let Known { never, found } =
+            if known.never.is_some_and(|never| never.universe_len() == n) { known } else { Known::default() };
+        let may = |w: usize, r: usize| never.is_none_or(|never| !never.has(w, r));
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
         let mut of_read: Vec<Option<BTreeSet<i64>>> = vec![Some(BTreeSet::new()); n];
@@ -135,12 +146,26 @@ impl Domains {
                 let sources = writes.iter().filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
                 let mut sources = sources.map(|&w| d.of(value(w)));
                 if let Some(knot) = knot.filter(|knot| knot.is_done) {
-                    let lacks = |all: &Values| all.iter().any(|&v| !known.contains(&ty.wrap(v)));
+                    let found = found.and_then(|found| found.get(&r));
+                    let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
+                    let lacks =
+                        |all: &Values| all.iter().map(|&v| ty.wrap(v)).any(|v| can(&v) && !known.contains(&v));
                     knot.goes_on |= sources.any(|values| values.is_none_or(lacks));
                     continue;
                 }
-                let listed = sources
-                    .all(|values| values.inspect(|all| known.extend(all.iter().map(|&v| ty.wrap(v)))).is_some());
+                let found = found.and_then(|found| found.get(&r));
+                let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
+                let listed = sources.all(|values| match (values, found) {
+                    (Some(all), _) => {
+                        known.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
+                        true
+                    }
+                    (None, Some(found)) => {
+                        known.extend(found);
+                        true
+                    }
+                    (None, None) => false,
+                });
                 stale[r] = !listed || known.len() > before;
                 changed |= stale[r];
                 if !listed || known.len() > MAX_VALUES {

@@ -215,6 +215,18 @@ impl Skeleton {
     }
 }
 
+impl Skeleton {
+    /// Operations on mbarrier objects fall in phases that are known: by write half.
+    pub(crate) fn fall_in(&mut self, known: &rustc_hash::FxHashMap<usize, i64>) {
+        let Skeleton { phases, pool, .. } = self;
+        for (write, now, next) in phases {
+            if let Some(&phase) = known.get(&write.index()) {
+                (*now, *next) = (pool.constant(phase), pool.constant((phase + 1) & (mbarrier::PHASES - 1)));
+            }
+        }
+    }
+}
+
 /// The phases of mbarrier objects in which operations fall: terms, so that they are made before values are known.
 fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
     let Unrolled { rmw, events, pool, .. } = out;

@@ -48,8 +48,10 @@ impl Batsat {
 }
 
 impl Solver for Batsat {
-    fn new_var(&mut self) -> u32 {
-        self.solver.new_var_default().idx()
+    fn new_var(&mut self, likely: Option<bool>) -> u32 {
+        // Where nothing is said, it begins with false, and then with what was last the case.
+        let likely = likely.map_or(lbool::UNDEF, lbool::from);
+        self.solver.new_var(likely, true).idx()
     }
 
     fn add_clause(&mut self, clause: &[SatLit]) {

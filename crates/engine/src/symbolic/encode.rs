@@ -35,6 +35,8 @@ pub(super) struct Encoding<'a> {
     pub(super) finals: Vec<(CellId, Vec<(usize, Lit)>)>,
     axioms: Vec<Option<Lit>>,
     flags: Vec<Option<Lit>>,
+    /// Good guesses at inputs.
+    pub(super) likely: Rc<FxHashMap<usize, bool>>,
 }
 
 /// Encodes a task.
@@ -84,6 +86,7 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budg
         finals: Vec::new(),
         axioms: vec![None; task.model.axioms.len()],
         flags: vec![None; task.model.flags.len()],
+        likely: Rc::default(),
     };
     for (_, agreed) in &e.start.agreed {
         e.inner.agree(agreed.clone());
@@ -100,6 +103,7 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budg
     }
     e.barrier_order();
     e.final_writes();
+    e.likely = Rc::new(e.guesses());
     e
 }
 
@@ -192,6 +196,27 @@ impl Encoding<'_> {
         let chosen =
             rest.iter().fold((*first.0).clone(), |other, (word, fin)| Word::ite(gates, *fin, word, &other));
         Value::Word(Rc::new(chosen))
+    }
+
+    /// What inputs are where operations on mbarrier objects come in an order in which they can.
+    fn guesses(&self) -> FxHashMap<usize, bool> {
+        let (task, leaves) = (&self.task, &self.inner.leaves);
+        let [values, finals] = [task.model.values, task.model.finals].map(|f| &leaves.free[f.0 as usize]);
+        let mut guesses: Vec<(Lit, bool)> = Vec::new();
+        for run in &task.objects.runs {
+            let place = run.iter().enumerate().map(|(at, turn)| (turn.0.1 as u32, at));
+            let place: FxHashMap<u32, usize> = place.collect();
+            guesses.extend(finals.iter().filter_map(|((i, j), &l)| Some((l, place.get(i)? < place.get(j)?))));
+            let before: FxHashMap<u32, u32> =
+                run.iter().map(|&((r, _), before, _)| (r as u32, before as u32)).collect();
+            guesses.extend(values.iter().filter_map(|(&(w, r), &l)| Some((l, *before.get(&r)? == w))));
+            for &((r, _), _, word) in run {
+                if let Some(Value::Cases(cases)) = &leaves.reads[r] {
+                    guesses.extend(cases.iter().map(|&(v, l)| (l, v == word)));
+                }
+            }
+        }
+        guesses.into_iter().map(|(l, is)| (l.gate(), is != l.negated())).collect()
     }
 
     /// A proposition over final values.

@@ -192,7 +192,8 @@ impl<'a> Symbolic<'a> {
         demands.extend(self.encoding.sorted(&alike).into_iter().filter(|&l| l != Lit::TRUE));
         given_up(&self.encoding)?;
         let at = self.told.iter().position(|(backend, _)| *backend == with).unwrap_or_else(|| {
-            self.told.push((with, Told { cnf: Cnf::new(with.solver()), emitted: 0 }));
+            self.told
+                .push((with, Told { cnf: Cnf::new(with.solver(), self.encoding.likely.clone()), emitted: 0 }));
             self.told.len() - 1
         });
         let told = &mut self.told[at].1;

@@ -5,6 +5,10 @@
 //! - Clauses are only ever added: questions are assumptions.
 //! - The solver is asked only when every gate it has a variable for is defined ([`Cnf::define`] ran to its end).
 
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
 use crate::query::Deadline;
 use cat::algebra::gates::{Gate, Gates, Lit};
 use verdict::Reason;
@@ -36,8 +40,8 @@ pub(super) enum Outcome {
 
 /// A propositional solver.
 pub(super) trait Solver {
-    /// A new variable; variables are numbered from 0.
-    fn new_var(&mut self) -> u32;
+    /// A new variable; variables are numbered from 0. `likely`: what is a good guess at its value, if there is one.
+    fn new_var(&mut self, likely: Option<bool>) -> u32;
     /// Adds a disjunction.
     fn add_clause(&mut self, clause: &[SatLit]);
     /// Solves under assumptions, for at most that many milliseconds.
@@ -47,8 +51,8 @@ pub(super) trait Solver {
 }
 
 impl Solver for Box<dyn Solver> {
-    fn new_var(&mut self) -> u32 {
-        self.as_mut().new_var()
+    fn new_var(&mut self, likely: Option<bool>) -> u32 {
+        self.as_mut().new_var(likely)
     }
 
     fn add_clause(&mut self, clause: &[SatLit]) {
@@ -67,6 +71,8 @@ impl Solver for Box<dyn Solver> {
 /// Gates as clauses of a solver, emitted on demand.
 pub(super) struct Cnf<S> {
     pub(super) solver: S,
+    /// Good guesses at inputs.
+    likely: Rc<FxHashMap<usize, bool>>,
     /// By gate: its variable and the polarities defined so far (bit 0: positive, bit 1: negative).
     vars: Vec<Option<(u32, u8)>>,
     /// Gates used in a polarity in which they may still have to be defined.
@@ -75,8 +81,8 @@ pub(super) struct Cnf<S> {
 }
 
 impl<S: Solver> Cnf<S> {
-    pub(super) fn new(solver: S) -> Self {
-        Cnf { solver, vars: Vec::new(), pending: Vec::new(), clauses: 0 }
+    pub(super) fn new(solver: S, likely: Rc<FxHashMap<usize, bool>>) -> Self {
+        Cnf { solver, likely, vars: Vec::new(), pending: Vec::new(), clauses: 0 }
     }
 
     fn add(&mut self, clause: &[SatLit]) {
@@ -92,7 +98,7 @@ impl<S: Solver> Cnf<S> {
         match self.vars[gate] {
             Some((var, _)) => var,
             None => {
-                let var = self.solver.new_var();
+                let var = self.solver.new_var(self.likely.get(&gate).copied());
                 self.vars[gate] = Some((var, 0));
                 var
             }
@@ -179,7 +185,7 @@ mod tests {
     }
 
     impl Solver for Recorder {
-        fn new_var(&mut self) -> u32 {
+        fn new_var(&mut self, _: Option<bool>) -> u32 {
             self.vars += 1;
             self.vars - 1
         }
@@ -208,7 +214,7 @@ mod tests {
             chain = !gates.and(chain, next);
         }
         let clauses_by = |deadlines: &[Deadline]| {
-            let mut cnf = Cnf::new(Recorder::default());
+            let mut cnf = Cnf::new(Recorder::default(), Rc::default());
             cnf.demand(&gates, &[chain]);
             let finished: Vec<bool> = deadlines.iter().map(|&d| cnf.define(&gates, d)).collect();
             (finished, cnf.solver.clauses)

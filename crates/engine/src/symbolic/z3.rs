@@ -66,7 +66,7 @@ fn let_be_interrupted() {
 }
 
 impl Solver for Z3 {
-    fn new_var(&mut self) -> u32 {
+    fn new_var(&mut self, _: Option<bool>) -> u32 {
         let var = self.vars.len() as u32;
         let term = Bool::new_const(var);
         self.negated.push(term.not());

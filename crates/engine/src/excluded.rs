@@ -1,0 +1,153 @@
+//! What the axioms of a model exclude of a few events, whatever else there is.
+//!
+//! # Invariants
+//! - An answer of yes holds in every execution in which the axioms do; one of no says nothing.
+
+use rustc_hash::FxHashMap;
+
+use crate::bounds::{BoundLeaves, TaskBounds};
+use crate::skeleton::base::Base;
+use crate::task::Task;
+use cat::algebra::bounds::{Bound, Bounds, Truth};
+use cat::algebra::{Value, Values, empty, interpret, needed_unless};
+use cat::model::ir::{FreeId, NodeId, NodeOp};
+use cat::rel::{EventSet, Rel};
+
+/// What axioms exclude, whatever else there is.
+///
+/// That a few events are related in some way, is excluded if an axiom fails of these alone. There, only such axioms are asked as go on to
+/// fail where there are more events: what they test grows with them.
+pub(crate) struct Excluded<'x, 'a> {
+    task: &'x Task<'a>,
+    bounds: &'x TaskBounds,
+    from_reads: NodeId,
+    axioms: Vec<usize>,
+    needed: Vec<bool>,
+    /// By what is known of the events: whether it is excluded.
+    known: FxHashMap<Vec<u64>, bool>,
+}
+
+impl<'x, 'a> Excluded<'x, 'a> {
+    pub(crate) fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
+        let model = task.model;
+        // By node: whether a pair of it is one wherever there are more events; and whether that hangs on its two events alone.
+        let (mut grows, mut is_local) = (Vec::new(), Vec::new());
+        for (node, absent) in model.nodes.iter().zip(&task.absent) {
+            let all = |of: &[bool]| node.op.operands().all(|a| of[a.index()]);
+            let (more, local) = match node.op {
+                _ if *absent => (true, true),
+                NodeOp::Var(..) => (false, false),
+                NodeOp::Diff(a, b) => (grows[a.index()] && is_local[b.index()], all(&is_local)),
+                NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_) => (all(&grows), false),
+                _ => (all(&grows), all(&is_local)),
+            };
+            grows.push(more);
+            is_local.push(local);
+        }
+        let asked = |&i: &usize| !model.axioms[i].negated && grows[model.axioms[i].node.index()];
+        let axioms: Vec<usize> = (0..model.axioms.len()).filter(asked).collect();
+        let roots = axioms.iter().map(|&i| model.axioms[i].node);
+        let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
+        Excluded { task, bounds, from_reads, axioms, needed, known: FxHashMap::default() }
+    }
+
+    /// Whether it is excluded that these events execute, where some pairs are in free relations and one is in from-reads.
+    pub(crate) fn is(
+        &mut self,
+        events: &[usize],
+        from_reads: Option<(usize, usize)>,
+        free: &[(FreeId, (usize, usize))],
+    ) -> bool {
+        let key = self.key(events, from_reads, free);
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let (task, model, n) = (self.task, self.task.model, self.task.sk.len());
+        let few = EventSet::from_fn(n, |e| events.contains(&e.index()));
+        let algebra = Bounds { must: few.clone(), may: few.clone() };
+        let mut bounds: Vec<Bound<Rel>> = (self.bounds.free.iter())
+            .map(|b| Bound { must: b.must.clone().restricted(&few), may: b.may.clone().restricted(&few) })
+            .collect();
+        free.iter().for_each(|&(f, (a, b))| bounds[f.0 as usize].must.insert(a, b));
+        let possible = bounds.iter().all(|bound| bound.must.is_subset(&bound.may));
+        let mut known: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
+            .map(|(node, &absent)| absent.then(|| std::rc::Rc::new(empty(&algebra, node.kind))))
+            .collect();
+        if let Some((read, write)) = from_reads {
+            let must = Rel::from_pairs(n, [(read, write)]);
+            let may = Rel::product(&few, &few);
+            known[self.from_reads.index()] = Some(std::rc::Rc::new(Value::Rel(Bound { must, may })));
+        }
+        let open = vec![None; task.open.len()];
+        let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &bounds };
+        let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None).expect("without end");
+        let fails = |&i: &usize| {
+            let axiom = &model.axioms[i];
+            algebra.holds(axiom.test, values[axiom.node.index()].as_deref().expect("asked for")) == Truth::No
+        };
+        let excluded = !possible || self.axioms.iter().any(fails);
+        self.known.insert(key, excluded);
+        excluded
+    }
+
+    /// Whether of two atomics on one location, each with its read and its write half, if both execute, one comes as a whole before
+    /// the other: they are ordered, the other one is not between the halves of the one, and what the one reads does not stand behind
+    /// what it writes.
+    pub(crate) fn apart(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
+        self.whole(one, other) && self.reads_no_later(one, other)
+    }
+
+    /// Whether they are ordered, and none is between the halves of the other.
+    pub(crate) fn whole(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
+        let finals = self.task.model.finals;
+        let co = &self.bounds.free[finals.0 as usize].must;
+        let covering = self.task.model.free[finals.0 as usize].covering;
+        let covered = covering.and_then(|node| self.bounds.values[node.index()].as_deref());
+        let ordered = |a, b| co.has(a, b) || covered.is_some_and(|c| c.rel().must.has(a, b));
+        let events = [one.0, one.1, other.0, other.1];
+        (ordered(one.1, other.1) || ordered(other.1, one.1))
+            && [(one, other), (other, one)]
+                .into_iter()
+                .all(|((r, w), (_, other))| self.is(&events, Some((r, other)), &[(finals, (other, w))]))
+    }
+
+    /// Whether none reads what the other writes behind it.
+    pub(crate) fn reads_no_later(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
+        let [values, finals] = [self.task.model.values, self.task.model.finals];
+        let events = [one.0, one.1, other.0, other.1];
+        [(one, other), (other, one)]
+            .into_iter()
+            .all(|((r, w), (_, other))| self.is(&events, None, &[(values, (other, r)), (finals, (w, other))]))
+    }
+
+    /// All that the answer depends on.
+    fn key(
+        &self,
+        events: &[usize],
+        from_reads: Option<(usize, usize)>,
+        free: &[(FreeId, (usize, usize))],
+    ) -> Vec<u64> {
+        let at = |e: usize| events.iter().position(|&other| other == e).expect("one of these") as u64;
+        let mut key = vec![from_reads.map_or(u64::MAX, |(a, b)| at(a) << 8 | at(b))];
+        key.extend(free.iter().map(|&(f, (a, b))| u64::from(f.0) << 16 | at(a) << 8 | at(b)));
+        let bits = |has: &dyn Fn(usize, usize) -> bool| {
+            let pairs = events.iter().flat_map(|&a| events.iter().map(move |&b| (a, b)));
+            pairs.fold(0, |bits, (a, b)| bits << 1 | u64::from(has(a, b)))
+        };
+        let mut bases: Vec<_> = self.task.bases.iter().collect();
+        bases.sort_unstable_by_key(|(id, _)| **id);
+        for (_, (_, base)) in bases {
+            match base {
+                Base::Set(set) => key.push(bits(&|a, b| a == b && set.has(a))),
+                Base::Rel(rel) => {
+                    let open = |a, b| rel.open.binary_search_by_key(&(a, b), |cell| (cell.0, cell.1)).is_ok();
+                    key.extend([bits(&|a, b| rel.fixed.has(a, b)), bits(&open)]);
+                }
+            }
+        }
+        for bound in &self.bounds.free {
+            key.extend([bits(&|a, b| bound.must.has(a, b)), bits(&|a, b| bound.may.has(a, b))]);
+        }
+        key
+    }
+}

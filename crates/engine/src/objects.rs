@@ -1,0 +1,413 @@
+//! mbarrier objects: which words the operations on one of them can find.
+//!
+//! Taken one by one, an arrival can find whatever another one leaves, and itself be that other one. But operations on an object come
+//! in one order, each of them once, and in that of their thread. Followed through all such orders, `n` arrivals find `n` words, none of a
+//! later phase; so engines need not try orders to see that a wait that has passed stands behind all arrivals of its phase.
+//! Threads that do the same with an object are counted, not told apart: what matters is how many of them have come how far.
+//!
+//! # Invariants
+//! - The axioms, as far as they are known beforehand, exclude every execution in which an operation finds another word: operations come
+//!   one at a time ([`Excluded::whole`]), none reads what is written behind it, and those of a thread, and of what it begins, in the order that is required of them here.
+//! - An operation that writes nothing may have found any word with which it does not write, in whatever order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::bounds::TaskBounds;
+use crate::eval::{Assignment, Eval};
+use crate::excluded::Excluded;
+use crate::skeleton::Cond;
+use crate::skeleton::domain::Values;
+use crate::sums::surely_at;
+use crate::task::{Task, closes_value_flow};
+use program::mbarrier::phase_of;
+use program::memory::CellId;
+use verdict::Place;
+
+#[cfg(test)]
+mod tests;
+
+/// With so many operations on an object, engines try the orders in which they can come.
+const FEW: usize = 8;
+#[cfg(test)]
+thread_local! {
+    static FROM: std::cell::Cell<usize> = const { std::cell::Cell::new(FEW) };
+}
+
+/// With so many operations on an object, nothing is followed.
+fn few() -> usize {
+    #[cfg(test)]
+    return FROM.get();
+    #[cfg(not(test))]
+    FEW
+}
+
+/// At most so many states of an object and of who uses it are followed.
+const MAX_STATES: usize = 100_000;
+/// At most so many operations on one object are followed of one thread.
+const MAX_OF_THREAD: usize = 64;
+
+/// Both halves of an operation.
+pub(crate) type Halves = (usize, usize);
+
+/// What is found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// By read half: the words that it can find.
+    pub(crate) words: BTreeMap<usize, Values>,
+    /// By object: an order in which operations can come, each with the write before it and the word that it finds.
+    pub(crate) runs: Vec<Vec<Turn>>,
+    /// By write half: the phase in which it falls, where it falls in one alone.
+    pub(crate) phases: FxHashMap<usize, i64>,
+    /// Operations that come before others wherever both write: those of an earlier phase.
+    pub(crate) before: Vec<(Halves, Halves)>,
+}
+
+/// An operation, the write before it, and the word that it finds.
+pub(crate) type Turn = (Halves, usize, i64);
+
+/// By object with many operations: these, if nothing else writes there.
+fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
+    let sk = &task.sk;
+    let mut objects: BTreeMap<CellId, Vec<Halves>> = BTreeMap::new();
+    for (r, w) in sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).filter(|&(_, w)| sk.events[w].tags.has("MB"))
+    {
+        if let Some(cell) = surely_at(task, w).filter(|_| sk.events[w].parts == 1) {
+            objects.entry(cell).or_default().push((r, w));
+        }
+    }
+    objects.retain(|_, operations| operations.len() > few());
+    for w in (0..sk.len()).filter(|&w| sk.events[w].is_write() && sk.events[w].thread.is_some()) {
+        let at = task.domains.cells[w].iter().map(|&c| sk.memory.cell(c).memory);
+        at.for_each(|cell| {
+            if objects.get(&cell).is_some_and(|operations| operations.iter().all(|o| o.1 != w)) {
+                objects.remove(&cell);
+            }
+        });
+    }
+    objects
+}
+
+/// An operation on an object with many.
+pub(crate) fn of_many(task: &Task<'_>) -> Option<Place> {
+    objects(task).values().find_map(|operations| task.sk.place(operations[0].1))
+}
+
+/// What the operations on such objects can find.
+pub(crate) fn found(task: &Task<'_>, bounds: &TaskBounds, deadline: Option<Instant>) -> Found {
+    let Some(from_reads) = bounds.node_of_from_reads() else { return Found::default() };
+    let mut excluded = Excluded::new(task, bounds, from_reads);
+    let mut found = Found::default();
+    for (cell, operations) in objects(task) {
+        let object = Object::new(task, bounds, &mut excluded, cell, &operations);
+        if let Some(here) = object.and_then(|object| object.found(deadline)) {
+            found.words.extend(here.words);
+            found.runs.extend(here.runs);
+            found.before.extend(here.before);
+            found.phases.extend(here.phases);
+        }
+    }
+    found
+}
+
+/// What one thread does with an object, and what it begins does.
+struct User {
+    operations: Vec<Halves>,
+    /// By operation: those that come first, if they write at all. Operations are bits of a number here.
+    earlier: Vec<u64>,
+    /// By operation: whether it may write nothing, and which others then write nothing either.
+    spared: Vec<(bool, u64)>,
+}
+
+/// An object and who uses it.
+struct Object<'x, 'a> {
+    task: &'x Task<'a>,
+    /// What is written first, and what that is.
+    start: (usize, i64),
+    users: Vec<User>,
+}
+
+/// What an operation does where it finds a word.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    /// What it leaves, if it can write.
+    leaves: Option<i64>,
+    /// Whether it can write nothing.
+    may_fail: bool,
+    /// Operations of its thread that do not write if it does.
+    dead: u64,
+}
+
+/// Users of one kind that have the same operations before them: kind, operations, number.
+type Group = (usize, u64, usize);
+
+/// What the object holds, and how far its users are.
+type State = (i64, Vec<Group>);
+
+/// From which state one user of a kind goes on, with which operation, and which are open before and after.
+struct Move {
+    from: usize,
+    kind: usize,
+    at: usize,
+    left: u64,
+    after: u64,
+}
+
+/// Two users of one kind that do not do the same after all.
+struct Differ(usize, Vec<Vec<usize>>);
+
+impl<'x, 'a> Object<'x, 'a> {
+    /// `None`: nothing is known of it.
+    fn new(
+        task: &'x Task<'a>,
+        bounds: &TaskBounds,
+        excluded: &mut Excluded<'_, '_>,
+        cell: CellId,
+        operations: &[Halves],
+    ) -> Option<Self> {
+        let (sk, model) = (&task.sk, task.model);
+        let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
+        let start = (0..sk.len()).find(|&s| {
+            sk.events[s].thread.is_none() && sk.events[s].is_write() && surely_at(task, s) == Some(cell)
+        })?;
+        let from = |s: usize, w: usize| s == start || s != w && operations.iter().any(|o| o.1 == s);
+        // What stands behind an operation has its word by way of it, so no operation reads that where values have a beginning.
+        let fed = |&(r, w): &Halves| sk.data.iter().any(|d| (d.0.index(), d.1.index(), d.2) == (r, w, Cond::TRUE));
+        let feeds = operations.iter().all(fed) && model.axioms.iter().any(|a| closes_value_flow(model, a, false));
+        let is_chain = sk.events[start].guard == Cond::TRUE
+            && operations.iter().all(|&(r, w)| {
+                co.must.has(start, w) && (0..sk.len()).all(|s| !source.may.has(s, r) || from(s, w))
+            })
+            && operations.iter().enumerate().all(|(i, &one)| {
+                operations[..i]
+                    .iter()
+                    .all(|&other| excluded.whole(one, other) && (feeds || excluded.reads_no_later(one, other)))
+            });
+        if !is_chain {
+            return None;
+        }
+        let mut of_thread: BTreeMap<_, Vec<Halves>> = BTreeMap::new();
+        for &(r, w) in operations {
+            of_thread.entry(sk.events[w].thread).or_default().push((r, w));
+        }
+        let mut pool = sk.pool.clone();
+        let mut users = Vec::new();
+        for operations in of_thread.into_values() {
+            if operations.len() > MAX_OF_THREAD {
+                return None;
+            }
+            let guard = |o: &Halves| sk.events[o.1].guard;
+            let spared = operations.iter().map(|one| {
+                let fails = pool.not(guard(one));
+                let with = bits(&operations, |other| pool.and(guard(other), fails) == Cond::FALSE);
+                (guard(one) != Cond::TRUE, with)
+            });
+            let spared: Vec<(bool, u64)> = spared.collect();
+            let earlier = operations.iter().map(|late| {
+                bits(&operations, |early| {
+                    let events = [early.0, early.1, late.0, late.1];
+                    early != late && excluded.is(&events, None, &[(model.finals, (late.1, early.1))])
+                })
+            });
+            users.push(User { earlier: earlier.collect(), spared, operations });
+        }
+        let nothing =
+            Assignment { reads: vec![None; sk.len()], choices: vec![None; sk.pool.choice_count() as usize] };
+        let word = Eval::new(sk, &nothing).value(start)?;
+        Some(Object { task, start: (start, word), users })
+    }
+
+    /// What an operation of a user does with a word. `None`: it is not known.
+    fn step(&self, user: &User, at: usize, word: i64) -> Option<Step> {
+        let sk = &self.task.sk;
+        let (r, w) = user.operations[at];
+        let mut known =
+            Assignment { reads: vec![None; sk.len()], choices: vec![None; sk.pool.choice_count() as usize] };
+        known.reads[r] = Some(sk.events[r].ty.wrap(word));
+        let mut eval = Eval::new(sk, &known);
+        let writes = eval.cond(sk.events[w].guard);
+        let leaves = if writes == Some(false) { None } else { Some(sk.events[w].ty.wrap(eval.value(w)?)) };
+        let dead = bits(&user.operations, |other| eval.cond(sk.events[other.1].guard) == Some(false));
+        Some(Step { leaves, may_fail: writes != Some(true), dead })
+    }
+
+    /// What every operation can find. `None`: that would take too long.
+    fn found(&self, deadline: Option<Instant>) -> Option<Found> {
+        let mut kinds: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (i, user) in self.users.iter().enumerate() {
+            kinds.entry((&user.earlier, &user.spared)).or_default().push(i);
+        }
+        let mut kinds: Vec<Vec<usize>> = kinds.into_values().collect();
+        loop {
+            match self.follow(&kinds, deadline)? {
+                Ok(found) => return Some(found),
+                Err(Differ(kind, parts)) => {
+                    kinds.swap_remove(kind);
+                    kinds.extend(parts);
+                }
+            }
+        }
+    }
+
+    /// The same, taking users for alike until they are found not to be.
+    fn follow(&self, kinds: &[Vec<usize>], deadline: Option<Instant>) -> Option<Result<Found, Differ>> {
+        let mut steps: FxHashMap<(usize, usize, i64), Step> = FxHashMap::default();
+        let mut step = |kind: usize, at: usize, word: i64| -> Option<Result<Step, Differ>> {
+            if let Some(step) = steps.get(&(kind, at, word)) {
+                return Some(Ok(step.clone()));
+            }
+            let mut by_step: BTreeMap<Step, Vec<usize>> = BTreeMap::new();
+            for &user in &kinds[kind] {
+                by_step.entry(self.step(&self.users[user], at, word)?).or_default().push(user);
+            }
+            if by_step.len() > 1 {
+                return Some(Err(Differ(kind, by_step.into_values().collect())));
+            }
+            let step = by_step.into_keys().next().expect("nobody is of no kind");
+            steps.insert((kind, at, word), step.clone());
+            Some(Ok(step))
+        };
+        let all = |kind: usize| {
+            let first = &self.users[kinds[kind][0]];
+            (kind, bits(&first.operations, |_| true), kinds[kind].len())
+        };
+        let start: State = (self.start.1, (0..kinds.len()).map(all).collect());
+        let mut words: BTreeSet<i64> = BTreeSet::from([self.start.1]);
+        let mut written: FxHashMap<(usize, usize), BTreeSet<i64>> = FxHashMap::default();
+        let (mut seen, mut open) = (FxHashSet::from_iter([start.clone()]), vec![0]);
+        let mut states = vec![(start, None)];
+        while let Some(from) = open.pop() {
+            if states.len() > MAX_STATES || stop::late(deadline) {
+                return None;
+            }
+            let (word, groups) = states[from].0.clone();
+            for (g, &(kind, left, _)) in groups.iter().enumerate() {
+                let user = &self.users[kinds[kind][0]];
+                for at in (0..user.operations.len()).filter(|at| left >> at & 1 == 1) {
+                    let Some(after) = user.passed_over(at, left) else { continue };
+                    let step = match step(kind, at, word)? {
+                        Ok(step) => step,
+                        Err(differ) => return Some(Err(differ)),
+                    };
+                    let Some(leaves) = step.leaves else { continue };
+                    if phase_of(leaves) < phase_of(word) {
+                        return None;
+                    }
+                    written.entry((kind, at)).or_default().insert(word);
+                    words.insert(leaves);
+                    let after = after & !step.dead;
+                    let next = (leaves, moved(&groups, g, after));
+                    if seen.insert(next.clone()) {
+                        open.push(states.len());
+                        states.push((next, Some(Move { from, kind, at, left, after })));
+                    }
+                }
+            }
+        }
+        let phases = self.phases(kinds, &written);
+        let later = |&(one, _, last): &(Halves, i64, i64)| {
+            let later = phases.iter().filter(move |other| last < other.1);
+            later.map(move |other| (one, other.0)).collect::<Vec<_>>()
+        };
+        let mut found = Found {
+            runs: vec![self.run(kinds, &states)],
+            before: phases.iter().flat_map(later).collect(),
+            phases: phases
+                .iter()
+                .filter(|(_, first, last)| first == last)
+                .map(|&((_, w), phase, _)| (w, phase))
+                .collect(),
+            ..Found::default()
+        };
+        for (kind, users) in kinds.iter().enumerate() {
+            for at in 0..self.users[users[0]].operations.len() {
+                let mut here = written.remove(&(kind, at)).unwrap_or_default();
+                for &word in &words {
+                    match step(kind, at, word)? {
+                        Ok(step) if step.may_fail => drop(here.insert(word)),
+                        Ok(_) => {}
+                        Err(differ) => return Some(Err(differ)),
+                    }
+                }
+                let here: Values = here.into_iter().collect();
+                let reads = users.iter().map(|&user| self.users[user].operations[at].0);
+                found.words.extend(reads.map(|read| (read, here.clone())));
+            }
+        }
+        Some(Ok(found))
+    }
+
+    /// Operations with the first and the last phase in which they can write.
+    fn phases(
+        &self,
+        kinds: &[Vec<usize>],
+        written: &FxHashMap<(usize, usize), BTreeSet<i64>>,
+    ) -> Vec<(Halves, i64, i64)> {
+        let mut phases = Vec::new();
+        for (&(kind, at), words) in written {
+            let of = |word: Option<&i64>| phase_of(*word.expect("a word was found"));
+            let (first, last) = (of(words.first()), of(words.last()));
+            phases.extend(kinds[kind].iter().map(|&user| (self.users[user].operations[at], first, last)));
+        }
+        phases.sort_unstable();
+        phases
+    }
+
+    /// An order in which as many operations write as in any.
+    fn run(&self, kinds: &[Vec<usize>], states: &[(State, Option<Move>)]) -> Vec<Turn> {
+        let path =
+            |state: usize| std::iter::successors(states[state].1.as_ref(), |step| states[step.from].1.as_ref());
+        let last = (0..states.len()).max_by_key(|&state| path(state).count()).expect("there is the first");
+        let mut moves: Vec<&Move> = path(last).collect();
+        moves.reverse();
+        let all = |user: &User| bits(&user.operations, |_| true);
+        let mut open: Vec<u64> = self.users.iter().map(all).collect();
+        let mut before = self.start.0;
+        let turn = |step: &Move| {
+            let user = *kinds[step.kind]
+                .iter()
+                .find(|&&user| open[user] == step.left)
+                .expect("there is one in the state");
+            open[user] = step.after;
+            let operation = self.users[user].operations[step.at];
+            (operation, std::mem::replace(&mut before, operation.1), states[step.from].0.0)
+        };
+        moves.into_iter().map(turn).collect()
+    }
+}
+
+impl User {
+    /// Which operations may still write once one does, whatever it finds; `None`: it may not write before others do.
+    fn passed_over(&self, at: usize, left: u64) -> Option<u64> {
+        let mut after = left;
+        for first in (0..self.operations.len()).filter(|first| (self.earlier[at] & left) >> first & 1 == 1) {
+            let (may_fail, with) = self.spared[first];
+            if !may_fail || with >> at & 1 == 1 {
+                return None;
+            }
+            after &= !(with | 1 << first);
+        }
+        Some(after & !(1 << at))
+    }
+}
+
+/// The operations of which something holds.
+fn bits(operations: &[Halves], mut has: impl FnMut(&Halves) -> bool) -> u64 {
+    operations.iter().enumerate().fold(0, |bits, (at, one)| bits | u64::from(has(one)) << at)
+}
+
+/// Groups of which one user of one has gone on.
+fn moved(groups: &[Group], from: usize, left: u64) -> Vec<Group> {
+    let mut groups = groups.to_vec();
+    let kind = groups[from].0;
+    groups[from].2 -= 1;
+    match groups.iter_mut().find(|group| (group.0, group.1) == (kind, left)) {
+        Some(group) => group.2 += 1,
+        None => groups.push((kind, left, 1)),
+    }
+    groups.retain(|group| group.2 > 0);
+    groups.sort_unstable();
+    groups
+}

@@ -1,0 +1,161 @@
+//! What is known of mbarrier objects holds in all executions: asked of engines that do not know it.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::engines::Prepared;
+use crate::limits::Engine;
+use crate::query::{Deadline, Query};
+use crate::skeleton::Purpose;
+use crate::skeleton::domain::{Domains, Known};
+use crate::skeleton::signature::signature;
+use cat::model::ir::Model;
+use cat::model::load_shipped;
+use front::litmus;
+use program::litmus::LitmusTest;
+use program::{CmpOp, Ty};
+
+fn ptx() -> Model {
+    load_shipped("ptx", &signature()).expect("shipped").expect("loads")
+}
+
+/// All tests with mbarrier objects under `litmus/`.
+fn shipped() -> Vec<LitmusTest> {
+    fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => files(&path, found),
+                false if path.extension().is_some_and(|e| e == "toml") => found.push(path),
+                false => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"), &mut found);
+    found.sort();
+    let read = |path: &std::path::PathBuf| {
+        let text = fs::read_to_string(path).ok().filter(|text| text.contains("mbarrier"))?;
+        litmus::parse(&path.to_string_lossy(), text.as_bytes()).ok()
+    };
+    found.iter().filter_map(read).flatten().filter(|test| test.program.has_mbarriers()).collect()
+}
+
+/// The program of `n` threads with this code, where objects expect an arrival of each.
+fn alike(n: usize, code: &str) -> LitmusTest {
+    let mut text =
+        format!("name = \"alike\"\n[memory]\nb = {{ type = \"mbarrier\", init = {n}, space = \"shared\" }}\n");
+    (0..n).for_each(|_| text += &format!("[[thread]]\ncta = 0\ncode = '''\n{code}\n'''\n"));
+    litmus::parse("alike.toml", text.as_bytes()).expect("well-formed").remove(0)
+}
+
+/// A task, with what is known of objects with more operations than so many.
+fn task<'a>(test: &'a LitmusTest, model: &'a Model, few: usize, deadline: Instant) -> Option<Task<'a>> {
+    FROM.set(few);
+    let task = Task::build(Purpose::Outcomes, test, model, &[], 2, false, Some(deadline)).ok();
+    FROM.set(FEW);
+    task
+}
+
+/// What is known of a task that was made without it.
+fn known(task: &Task<'_>) -> Option<Found> {
+    let bounds = TaskBounds::new(task, &vec![true; task.model.axioms.len()], None)?;
+    FROM.set(0);
+    let found = found(task, &bounds, None);
+    FROM.set(FEW);
+    (!found.words.is_empty()).then_some(found)
+}
+
+const BARRIER: &str = "mbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 0;";
+
+#[test]
+fn arrivals_find_as_many_words_as_there_are_and_waits_one() {
+    let model = ptx();
+    for n in 2..6 {
+        let test = alike(n, &format!("{BARRIER}\nmbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 1;"));
+        let task = task(&test, &model, usize::MAX, Instant::now() + Duration::from_secs(60)).expect("a task");
+        let found = known(&task).expect("an object");
+        for &((r, w), _, _) in &found.runs[0] {
+            // By operation of its thread: the phases in which it can write, and how many words it can find there.
+            let at = found.runs[0]
+                .iter()
+                .filter(|turn| turn.0.1 < w && task.sk.events[turn.0.1].thread == task.sk.events[w].thread);
+            let at = at.count() as i64;
+            let phase = (at + 1) / 2;
+            assert_eq!(found.phases.get(&w), Some(&phase), "operation {at} of {n} threads");
+            let here = found.words[&r].iter().filter(|&&word| phase_of(word) == phase);
+            // Before a wait, others may have arrived in the next phase, if there is one.
+            assert_eq!(here.count(), if at == 3 { 1 } else { n }, "operation {at} of {n} threads");
+        }
+        assert_eq!(found.runs[0].len(), 4 * n);
+    }
+}
+
+#[test]
+fn no_execution_has_what_is_not_found() {
+    let model = ptx();
+    let (mut asked, mut objects) = (0, 0);
+    for test in shipped().iter().step_by(2) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let Some(mut task) = task(test, &model, usize::MAX, deadline).filter(|task| !task.narrowed) else {
+            continue;
+        };
+        let Some(found) = known(&task) else { continue };
+        let mut others = Vec::new();
+        for (&r, words) in &found.words {
+            let (value, guard) = (task.sk.events[r].value.expect("reads have values"), task.sk.events[r].guard);
+            let pool = &mut task.sk.pool;
+            let other = words.iter().fold(guard, |other, &word| {
+                let word = pool.constant(word);
+                let same = pool.cmp(CmpOp::Eq, Ty::WORD, value, word);
+                let differs = pool.not(same);
+                pool.and(other, differs)
+            });
+            others.push(other);
+        }
+        for (w, now, _) in task.sk.phases.clone() {
+            let guard = task.sk.events[w.index()].guard;
+            if let Some(&phase) = found.phases.get(&w.index()) {
+                let pool = &mut task.sk.pool;
+                let phase = pool.constant(phase);
+                let same = pool.cmp(CmpOp::Eq, Ty::WORD, now, phase);
+                let differs = pool.not(same);
+                others.push(pool.and(guard, differs));
+            }
+        }
+        // There are values for the numbers that were made here, too.
+        task.domains = Domains::compute(&task.sk, &[], Known::default(), None, false, None).expect("as before");
+        objects += 1;
+        let mut prepared = Prepared::new(task);
+        for other in others.into_iter().filter(|&other| other != Cond::FALSE) {
+            let query = Query { complete: false, require: other, ..Query::complete(&model) };
+            let said = prepared.ask(Engine::Sat, &query, Deadline(Some(deadline))).0;
+            assert!(!matches!(said.found(), Ok(Some(_))), "{}: an operation finds what it cannot", test.name);
+            asked += 1;
+        }
+    }
+    assert!(objects > 40 && asked > 80, "{objects} tests, {asked} questions");
+}
+
+#[test]
+fn what_is_known_of_objects_changes_no_outcome() {
+    let model = ptx();
+    let mut compared = 0;
+    for test in shipped().iter().skip(1).step_by(2) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let states = |few: usize| {
+            let task = task(test, &model, few, deadline)?;
+            let is_known = !task.objects.words.is_empty();
+            let mut prepared = Prepared::new(task);
+            let (states, why, _) =
+                prepared.all_states(Engine::Sat, &Query::complete(&model), Deadline(Some(deadline)));
+            why.is_none().then_some((states, is_known))
+        };
+        let (Some((with, true)), Some((without, false))) = (states(0), states(usize::MAX)) else { continue };
+        assert_eq!(with, without, "{}", test.name);
+        compared += 1;
+    }
+    assert!(compared > 40, "{compared}");
+}
