@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::engines::Prepared;
+use crate::engines::{Prepared, Said};
 use crate::limits::Engine;
 use crate::query::{Deadline, Query};
 use crate::skeleton::Purpose;
@@ -67,6 +67,73 @@ fn known(task: &Task<'_>) -> Option<Found> {
     FROM.set(FEW);
     (!found.words.is_empty()).then_some(found)
 }
+
+/// A block whose threads all arrive at one object, wait for its phase, and read what their neighbour wrote before. Where the object expects an
+/// arrival less than there are, a wait may pass before the last one comes.
+const MEET: &str = r#"name = "meet"
+condition = 'out[0] == 0'
+
+[memory]
+x = { init = 0, type = "u32", size = 16, space = "shared" }
+out = { init = 1, type = "u32" }
+b = { type = "mbarrier", init = "${count}", space = "shared" }
+
+[kernel]
+grid = 1
+block = 16
+code = """
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    cvt.u64.u32 %rd1, %r2;
+    add.u64 %rd2, x, %rd1;
+    st.shared.u32 [%rd2], 1;
+    mbarrier.arrive.shared.b64 _, [b];
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p1, [b], 0;
+    @!%p1 bra WAIT;
+    add.u32 %r3, %r1, 1;
+    and.b32 %r3, %r3, 15;
+    shl.b32 %r3, %r3, 2;
+    cvt.u64.u32 %rd3, %r3;
+    add.u64 %rd4, x, %rd3;
+    ld.shared.u32 %r4, [%rd4];
+    setp.ne.u32 %p2, %r1, 3;
+    @%p2 exit;
+    st.u32 [out], %r4;
+"""
+"#;
+
+/// One thread has a bulk copy bring 16 bytes to shared memory; all wait for the phase that it completes, and one of them reads.
+const BRING: &str = r#"name = "bring"
+condition = 'out[0] == 0'
+
+[memory]
+g = { init = [7, 7, 7, 7], type = "u32" }
+x = { init = [0, 0, 0, 0], type = "u32", space = "shared" }
+out = { init = 1, type = "u32" }
+b = { type = "mbarrier", init = 1, space = "shared" }
+
+[kernel]
+grid = 1
+block = 16
+code = """
+    mov.u32 %r1, %tid.x;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra OTHERS;
+    mbarrier.arrive.expect_tx.shared.b64 _, [b], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [x], [g], 16, [b];
+OTHERS:
+    setp.eq.u32 %p2, %r1, 3;
+    ${skip}
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p3, [b], 0;
+    @!%p3 bra WAIT;
+READ:
+    @!%p2 exit;
+    ld.shared.u32 %r4, [x+8];
+    st.u32 [out], %r4;
+"""
+"#;
 
 const BARRIER: &str = "mbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 0;";
 
@@ -158,4 +225,27 @@ fn what_is_known_of_objects_changes_no_outcome() {
         compared += 1;
     }
     assert!(compared > 40, "{compared}");
+}
+
+#[test]
+fn a_block_that_meets_at_an_object_is_decided() {
+    let model = ptx();
+    let rows = [
+        (MEET, "${count}", "16", false),
+        (MEET, "${count}", "15", true),
+        (BRING, "${skip}", "", false),
+        (BRING, "${skip}", "@%p2 bra READ;", true),
+    ];
+    for (text, placeholder, value, allowed) in rows {
+        let text = text.replace(placeholder, value);
+        let test = litmus::parse("block.toml", text.as_bytes()).expect("well-formed").remove(0);
+        let task = task(&test, &model, FEW, Instant::now() + Duration::from_secs(600)).expect("a task");
+        let condition = test.condition.as_ref().expect("it asks something");
+        let query = Query { props: vec![(condition, true)], ..Query::complete(&model) };
+        match Prepared::new(task).ask(Engine::Sat, &query, Deadline(None)).0 {
+            Said::Yes(_) => assert!(allowed, "{text}"),
+            Said::No => assert!(!allowed, "{text}"),
+            _ => panic!("not decided: {text}"),
+        }
+    }
 }

@@ -54,8 +54,8 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `needed`: which terms matter, if not all do; `rough`: nothing but
-    /// addresses has to be listed.
+    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere; `needed`: which
+    /// terms matter, if not all do; `rough`: nothing but addresses has to be listed.
     ///
     /// # Errors
     /// If an address, or an operand of floating point, takes more than a thousand values, or `deadline` passes.
@@ -135,6 +135,8 @@ impl Domains {
                 let again = knot.as_ref().is_some_and(|knot| knot.again);
                 // Once they are not listed, nothing can be added.
                 let Some(known) = &mut of_read[r] else { continue };
+                let found = found.and_then(|found| found.get(&r));
+                let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
                 let before = known.len();
                 if d.may_fault[r] {
                     known.insert(0);
@@ -146,15 +148,11 @@ impl Domains {
                 let sources = writes.iter().filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
                 let mut sources = sources.map(|&w| d.of(value(w)));
                 if let Some(knot) = knot.filter(|knot| knot.is_done) {
-                    let found = found.and_then(|found| found.get(&r));
-                    let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
                     let lacks =
                         |all: &Values| all.iter().map(|&v| ty.wrap(v)).any(|v| can(&v) && !known.contains(&v));
                     knot.goes_on |= sources.any(|values| values.is_none_or(lacks));
                     continue;
                 }
-                let found = found.and_then(|found| found.get(&r));
-                let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
                 let listed = sources.all(|values| match (values, found) {
                     (Some(all), _) => {
                         known.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
