@@ -20,6 +20,13 @@ pub struct Assignment {
     pub choices: Vec<Option<bool>>,
 }
 
+impl Assignment {
+    /// Of what nothing is known.
+    pub fn nothing(sk: &Skeleton) -> Assignment {
+        Assignment { reads: vec![None; sk.len()], choices: vec![None; sk.pool.choice_count() as usize] }
+    }
+}
+
 /// An evaluator with a memo, for one assignment.
 pub struct Eval<'a> {
     sk: &'a Skeleton,

@@ -7,7 +7,8 @@
 //!
 //! # Invariants
 //! - The axioms, as far as they are known beforehand, exclude every execution in which an operation finds another word: operations come
-//!   one at a time ([`Excluded::whole`]), none reads what is written behind it, and those of a thread, and of what it begins, in the order that is required of them here.
+//!   one at a time ([`Excluded::whole`]), none reads what is written behind it, and those of a thread, and of what it begins, in the
+//!   order that is required of them here.
 //! - An operation that writes nothing may have found any word with which it does not write, in whatever order.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,6 @@ use crate::eval::{Assignment, Eval};
 use crate::excluded::Excluded;
 use crate::skeleton::Cond;
 use crate::skeleton::domain::Values;
-use crate::sums::surely_at;
 use crate::task::{Task, closes_value_flow};
 use program::mbarrier::phase_of;
 use program::memory::CellId;
@@ -74,7 +74,7 @@ fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
     let mut objects: BTreeMap<CellId, Vec<Halves>> = BTreeMap::new();
     for (r, w) in sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).filter(|&(_, w)| sk.events[w].tags.has("MB"))
     {
-        if let Some(cell) = surely_at(task, w).filter(|_| sk.events[w].parts == 1) {
+        if let Some(cell) = task.surely_at(w).filter(|_| sk.events[w].parts == 1) {
             objects.entry(cell).or_default().push((r, w));
         }
     }
@@ -170,7 +170,7 @@ impl<'x, 'a> Object<'x, 'a> {
         let (sk, model) = (&task.sk, task.model);
         let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
         let start = (0..sk.len()).find(|&s| {
-            sk.events[s].thread.is_none() && sk.events[s].is_write() && surely_at(task, s) == Some(cell)
+            sk.events[s].thread.is_none() && sk.events[s].is_write() && task.surely_at(s) == Some(cell)
         })?;
         let from = |s: usize, w: usize| s == start || s != w && operations.iter().any(|o| o.1 == s);
         // What stands behind an operation has its word by way of it, so no operation reads that where values have a beginning.
@@ -213,9 +213,7 @@ impl<'x, 'a> Object<'x, 'a> {
             });
             users.push(User { earlier: earlier.collect(), spared, operations });
         }
-        let nothing =
-            Assignment { reads: vec![None; sk.len()], choices: vec![None; sk.pool.choice_count() as usize] };
-        let word = Eval::new(sk, &nothing).value(start)?;
+        let word = Eval::new(sk, &Assignment::nothing(sk)).value(start)?;
         Some(Object { task, start: (start, word), users })
     }
 
@@ -223,8 +221,7 @@ impl<'x, 'a> Object<'x, 'a> {
     fn step(&self, user: &User, at: usize, word: i64) -> Option<Step> {
         let sk = &self.task.sk;
         let (r, w) = user.operations[at];
-        let mut known =
-            Assignment { reads: vec![None; sk.len()], choices: vec![None; sk.pool.choice_count() as usize] };
+        let mut known = Assignment::nothing(sk);
         known.reads[r] = Some(sk.events[r].ty.wrap(word));
         let mut eval = Eval::new(sk, &known);
         let writes = eval.cond(sk.events[w].guard);
@@ -271,7 +268,7 @@ impl<'x, 'a> Object<'x, 'a> {
         };
         let all = |kind: usize| {
             let first = &self.users[kinds[kind][0]];
-            (kind, bits(&first.operations, |_| true), kinds[kind].len())
+            (kind, first.all(), kinds[kind].len())
         };
         let start: State = (self.start.1, (0..kinds.len()).map(all).collect());
         let mut words: BTreeSet<i64> = BTreeSet::from([self.start.1]);
@@ -362,8 +359,7 @@ impl<'x, 'a> Object<'x, 'a> {
         let last = (0..states.len()).max_by_key(|&state| path(state).count()).expect("there is the first");
         let mut moves: Vec<&Move> = path(last).collect();
         moves.reverse();
-        let all = |user: &User| bits(&user.operations, |_| true);
-        let mut open: Vec<u64> = self.users.iter().map(all).collect();
+        let mut open: Vec<u64> = self.users.iter().map(User::all).collect();
         let mut before = self.start.0;
         let turn = |step: &Move| {
             let user = *kinds[step.kind]
@@ -379,6 +375,11 @@ impl<'x, 'a> Object<'x, 'a> {
 }
 
 impl User {
+    /// All of its operations.
+    fn all(&self) -> u64 {
+        bits(&self.operations, |_| true)
+    }
+
     /// Which operations may still write once one does, whatever it finds; `None`: it may not write before others do.
     fn passed_over(&self, at: usize, left: u64) -> Option<u64> {
         let mut after = left;

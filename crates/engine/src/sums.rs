@@ -99,7 +99,7 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     let halves = sk.rmw.iter().map(|&(r, w)| (r.index(), w.index()));
     let found: FxHashMap<usize, (usize, CellId, Added)> = halves
         .filter_map(|(r, w)| {
-            let cell = surely_at(task, w).filter(|_| surely_at(task, r) == surely_at(task, w))?;
+            let cell = task.surely_at(w).filter(|_| task.surely_at(r) == task.surely_at(w))?;
             Some((w, (r, cell, added(sk, r, w).filter(|_| sk.events[w].parts == 1)?)))
         })
         .collect();
@@ -137,13 +137,6 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     candidates.iter_mut().for_each(|members| members.sort_unstable());
     candidates.sort_unstable();
     candidates
-}
-
-/// The memory that an access is to in all executions in which it executes.
-pub(crate) fn surely_at(task: &Task<'_>, e: usize) -> Option<CellId> {
-    let cells = &task.domains.cells[e];
-    let one = cells.first().filter(|_| cells.len() == 1 && !task.domains.may_fault[e])?;
-    Some(task.sk.memory.cell(*one).memory)
 }
 
 /// Whether it is worthwhile to look for sums: many values are listed.
@@ -188,10 +181,10 @@ fn is_whole(task: &Task<'_>, bounds: &TaskBounds, excluded: &mut Excluded<'_, '_
     let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
     let Sum { start, members } = sum;
     let is_member = |e: usize| members.iter().any(|&(r, w)| r == e || w == e);
-    let cell = surely_at(task, members[0].1);
+    let cell = task.surely_at(members[0].1);
     let mut events = 0..sk.len();
     // They start from one write, which is there, and all that is written besides comes before it or behind them.
-    surely_at(task, *start) == cell
+    task.surely_at(*start) == cell
         && sk.events[*start].guard == Cond::TRUE
         && members.iter().all(|&(_, w)| co.must.has(*start, w))
         && events.all(|e| {

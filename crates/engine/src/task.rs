@@ -415,6 +415,13 @@ impl<'a> Task<'a> {
         &self.bases[&id].1
     }
 
+    /// The memory that an access is to in all executions in which it executes.
+    pub(crate) fn surely_at(&self, e: usize) -> Option<CellId> {
+        let cells = &self.domains.cells[e];
+        let one = cells.first().filter(|_| cells.len() == 1 && !self.domains.may_fault[e])?;
+        Some(self.sk.memory.cell(*one).memory)
+    }
+
     /// What an observable is called in outcomes.
     pub fn observable_name(&self, o: Observable) -> String {
         self.sk.memory.observable_name(&self.sk.program, o)

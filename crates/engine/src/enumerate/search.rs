@@ -208,10 +208,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     pub(super) fn run(&mut self) -> Result<(), Stop> {
         let sk = &self.task.sk;
         let partial = Partial {
-            known: Assignment {
-                reads: vec![None; sk.len()],
-                choices: vec![None; sk.pool.choice_count() as usize],
-            },
+            known: Assignment::nothing(sk),
             source: vec![None; sk.len()],
             astray: vec![false; sk.len()],
         };
