@@ -120,7 +120,7 @@ impl Settings {
                     .help("use `--engine sat` or `--engine enumerate`, or build with the feature `z3`"),
             );
         }
-        let asks_z3 = matches!(args.engine, EngineArg::Symbolic | EngineArg::Both);
+        let asks_z3 = Engine::from(args.engine).asks_z3();
         let version = if asks_z3 { z3_version::check() } else { Ok(()) };
         if let Err(error) = version {
             diagnostics

@@ -31,6 +31,36 @@ fn the_version_is_told() {
     assert_eq!(output.out, format!("fencepost {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+/// What is no library at all in the place of libz3: found by who opens it, and by nobody else.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", feature = "z3"))]
+#[test]
+fn libz3_is_loaded_where_it_is_asked_and_missed_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["libz3.so.5.3", "libz3.so"] {
+        fs::write(folder.path().join(name), "no library").expect("writable");
+    }
+    let test = "litmus/ptx/01-coherence/CoRW+rlx.gpu+rlx.gpu.toml";
+    let with = |engine| {
+        let arguments = ["check", "--engine", engine, test];
+        Said::from(
+            command(Path::new("."), &arguments).env("LD_LIBRARY_PATH", folder.path()).output().expect("it starts"),
+        )
+    };
+    for engine in ["auto", "sat", "enumerate"] {
+        let said = with(engine);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{engine}");
+    }
+    for engine in ["symbolic", "both"] {
+        let said = with(engine);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{engine}");
+        for words in
+            ["error[wrong-z3]", "libz3 cannot be loaded", "libz3.so.5.3", "LD_LIBRARY_PATH", "other engines"]
+        {
+            assert!(said.err.contains(words), "{engine}: {}", said.err);
+        }
+    }
+}
+
 #[test]
 fn wrong_usage_is_told_on_stderr() {
     let cases: [(&[&str], &str); 12] = [

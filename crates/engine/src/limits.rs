@@ -21,6 +21,11 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// Whether it asks Z3.
+    pub fn asks_z3(self) -> bool {
+        cfg!(feature = "z3") && matches!(self, Engine::Symbolic | Engine::Both)
+    }
+
     /// The engines of this build that answer alone.
     pub const ALONE: &[Engine] = &[
         #[cfg(feature = "z3")]

@@ -5,7 +5,7 @@
 //! is well. So this is looked up earlier, by an initializer of the program.
 //!
 //! # Invariants
-//! - All unsafe code of this program's own is in here; the initializer makes one system call and stores one flag, and the
+//! - The initializer makes one system call and stores one flag, and the
 //!   allocator is told one number.
 //!
 //! # Sources

@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Everything that can change an answer goes into the key: the text of the test's file and the test's name in it, the
 //!   model as it was understood with the texts of its files, the questions, the engine, the loop bound, options, the
-//!   mapping, whether axioms are named, the build of this program, and the Z3 that was loaded.
+//!   mapping, whether axioms are named, the build of this program, and the Z3 that is asked.
 //! - Time limits, numbers of workers, paths and output options do not.
 //! - Fields are hashed with their lengths: no two lists of fields give the same bytes.
 //!
@@ -23,6 +23,7 @@ use crate::cli::plan::Unit;
 use crate::cli::settings::Settings;
 use cat::model::ir::Model;
 use diag::SourceFile;
+use engine::Engine;
 
 /// The identity of this build.
 pub(in crate::cli) const BUILD: &str = env!("FENCEPOST_BUILD");
@@ -55,7 +56,7 @@ impl Keys {
         let ending = Path::new(&file.name).extension().unwrap_or_default().to_string_lossy();
         let mut fields = Fields::default();
         fields.add(BUILD);
-        fields.add(solver());
+        fields.add(solver(settings.engine));
         fields.add(&ending);
         fields.bytes(&self.file(file));
         fields.add(&unit.test.name);
@@ -99,12 +100,14 @@ impl Keys {
     }
 }
 
-/// The solver that was loaded.
-fn solver() -> &'static str {
+/// The version of Z3, where it is asked.
+fn solver(engine: Engine) -> &'static str {
     #[cfg(feature = "z3")]
-    return engine::z3_version::loaded();
-    #[cfg(not(feature = "z3"))]
-    return "";
+    if engine.asks_z3() {
+        return engine::z3_version::loaded().expect("settings were made of a Z3 that can be asked");
+    }
+    let _ = engine;
+    ""
 }
 
 /// Hashes fields one after the other.
