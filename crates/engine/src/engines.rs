@@ -513,6 +513,30 @@ mod tests {
         assert!(alone > 20 && beside < 60 * alone, "{alone} {beside}");
     }
 
+    /// Operations on one location follow each other: who comes next is decided, and not which of the others each comes behind.
+    #[test]
+    fn operations_are_put_one_behind_the_other() {
+        let searched = |n: usize, condition: &str| {
+            let mut text = format!("name = \"Counter\"\ncondition = '{condition}'\nmemory = {{ c = 0 }}\n");
+            for cta in 0..n {
+                text += &format!("[[thread]]\ncta = {cta}\ncode = \"atom.relaxed.gpu.add r, c, {}\"\n", 1 << cta);
+            }
+            let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
+            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+            let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+            let props = vec![(test.condition.as_ref().expect("has one"), true)];
+            enumerate::steps(&task, &Query { props, ..Query::complete(&model) }, None)
+        };
+        // The sum is what it is in each order of them; the last one finds what all others leave.
+        for (n, condition) in (3..6).zip(["c == 6", "c == 14", "c == 30"]) {
+            let orders: u64 = (1..=n as u64).product();
+            let (steps, whole) = searched(n, condition);
+            assert!(whole && steps < 30 * orders, "{n}: {steps}");
+            let (steps, _) = searched(n, &condition.replace("==", "!="));
+            assert!(steps < 30, "{n}: {steps}");
+        }
+    }
+
     #[test]
     fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {
         // Large enough that the circuit itself runs out of time, and not only the hand-over to the solver.

@@ -13,6 +13,7 @@
 //! # Sources
 //! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis et al., GenMC.
 
+mod chains;
 mod orders;
 mod prune;
 mod search;

@@ -10,6 +10,14 @@ use cat::algebra::{Values, empty, interpret};
 use cat::model::ir::{Node, NodeId, Shape};
 use cat::rel::Rel;
 
+/// What bounds a partial candidate.
+#[derive(Clone)]
+pub(super) struct Open {
+    pub(super) known: Rc<Static>,
+    /// Of each free relation.
+    pub(super) free: Vec<Bound<Rel>>,
+}
+
 impl Search<'_, '_, '_> {
     /// Bounds of the static nodes.
     pub(super) fn fixed_values(&mut self, eval: &mut Eval<'_>, algebra: &Bounds) -> Result<Rc<Static>, Stop> {
@@ -37,8 +45,13 @@ impl Search<'_, '_, '_> {
         Ok(known)
     }
 
-    /// Whether no axiom fails for sure.
-    pub(super) fn plausible(&mut self, partial: &Partial, seen: &Seen, eval: &mut Eval<'_>) -> Result<bool, Stop> {
+    /// The bounds of a candidate; `None` if an axiom fails for sure.
+    pub(super) fn plausible(
+        &mut self,
+        partial: &Partial,
+        seen: &Seen,
+        eval: &mut Eval<'_>,
+    ) -> Result<Option<Open>, Stop> {
         let known = self.fixed_values(eval, &seen.algebra)?;
         let (sk, may) = (&self.task.sk, &seen.algebra.may);
         let values = self.task.model.values.0 as usize;
@@ -48,14 +61,15 @@ impl Search<'_, '_, '_> {
             match partial.source[r] {
                 Some(w) => {
                     if !within.has(w, r) {
-                        return Ok(false);
+                        return Ok(None);
                     }
                     rf.must.insert(w, r);
                     rf.may.insert(w, r);
                 }
                 None if partial.astray[r] => {}
                 None => {
-                    for w in may.iter().filter(|&w| within.has(w, r) && self.may_read(seen, r, w)) {
+                    for w in may.iter().filter(|&w| within.has(w, r) && self.may_read(&partial.chains, seen, r, w))
+                    {
                         rf.may.insert(w, r);
                     }
                 }
@@ -63,7 +77,15 @@ impl Search<'_, '_, '_> {
         }
         let mut free = known.free.clone();
         free[values] = rf;
-        let (axioms, flags) = self.judged(&known, &free)?;
+        let order = &mut free[self.task.model.finals.0 as usize];
+        partial.chains.ordered().for_each(|(a, b)| put_before(order, a, b));
+        let bounds = Open { known, free };
+        Ok(self.is_plausible(&bounds)?.then_some(bounds))
+    }
+
+    /// Whether no axiom fails for sure.
+    pub(super) fn is_plausible(&mut self, bounds: &Open) -> Result<bool, Stop> {
+        let (axioms, flags) = self.judged(&bounds.known, &bounds.free)?;
         Ok(axioms != Truth::No && flags != Truth::No)
     }
 
@@ -112,6 +134,12 @@ impl Search<'_, '_, '_> {
         }
         any
     }
+}
+
+/// Has one event stand before another in an order.
+pub(super) fn put_before(order: &mut Bound<Rel>, a: usize, b: usize) {
+    order.must.insert(a, b);
+    order.may.remove(b, a);
 }
 
 fn negate(t: Truth, negated: bool) -> Truth {

@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::chains::{Chains, Next};
 use super::orders::OrderBounds;
 use crate::eval;
 use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::pool::Cond;
-use crate::task::Task;
+use crate::task::{Task, closes_value_flow};
 use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::{Values, needed_unless};
 use cat::model::ir::NodeId;
@@ -71,6 +72,15 @@ pub(super) struct Partial {
     pub(super) source: Vec<Option<usize>>,
     /// Reads that name no memory, and return 0 from nowhere.
     pub(super) astray: Vec<bool>,
+    /// What is known of read-modify-writes that follow each other.
+    pub(super) chains: Chains,
+}
+
+impl Partial {
+    /// Whether a read waits for its source.
+    pub(super) fn is_open(&self, r: usize) -> bool {
+        self.source[r].is_none() && !self.astray[r]
+    }
 }
 
 /// What follows for events from what is decided.
@@ -79,6 +89,13 @@ pub(super) struct Seen {
     pub(super) algebra: Bounds,
     /// By event: the memory that it accesses, as by [`Eval::memory`].
     memory: Vec<Option<Option<CellId>>>,
+}
+
+impl Seen {
+    /// The location of an access, if it is known and there is one.
+    pub(super) fn at(&self, event: usize) -> Option<CellId> {
+        self.memory[event].flatten()
+    }
 }
 
 /// What rests on executed events and on open base cells alone.
@@ -139,6 +156,10 @@ pub(super) struct Search<'t, 'a, 'q> {
     decisions: u64,
     /// How many words are left of [`ROOM`].
     pub(super) room: usize,
+    /// By event: the write of a read-modify-write whose read it is.
+    pub(super) updates: Vec<Option<usize>>,
+    /// Whether an axiom of the query keeps values from coming out of themselves.
+    pub(super) closed: bool,
     /// Nodes below the axioms and flags of the query.
     pub(super) wanted: Vec<bool>,
     /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty whatever is chosen.
@@ -176,6 +197,9 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let cells = (0..task.observed_cells.len())
             .filter(|&c| mentioned.iter().any(|&o| task.sk.observed_cell(o) == Some(task.observed_cells[c])))
             .collect();
+        let mut updates = vec![None; task.sk.len()];
+        task.sk.rmw.iter().for_each(|(r, w)| updates[r.index()] = Some(w.index()));
+        let mut on = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on);
         Search {
             task,
             query,
@@ -191,6 +215,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             again_at: FIRST_TRY,
             decisions: 0,
             room: ROOM,
+            updates,
+            closed: on.any(|(a, _)| closes_value_flow(model, a, false)),
             wanted,
             fixed,
             known: None,
@@ -211,6 +237,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             known: Assignment::nothing(sk),
             source: vec![None; sk.len()],
             astray: vec![false; sk.len()],
+            chains: Chains::default(),
         };
         loop {
             match self.sources(partial.clone()) {
@@ -306,33 +333,49 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         // A chosen source that does not execute, or an execution that a later decision took away.
         for (r, &w) in partial.source.iter().enumerate() {
             let Some(w) = w else { continue };
-            if guards[r] == Some(false) || guards[w] == Some(false) || !self.may_read(&seen, r, w) {
+            if guards[r] == Some(false) || guards[w] == Some(false) || !self.may_read(&partial.chains, &seen, r, w)
+            {
                 return Ok(());
             }
         }
         if task.check_barrier_order && eval.waits_in_circle(&seen.algebra.must) {
             return Ok(());
         }
-        if !self.plausible(&partial, &seen, &mut eval)? {
-            return Ok(());
-        }
+        let Some(mut bounds) = self.plausible(&partial, &seen, &mut eval)? else { return Ok(()) };
         // Next decision: a read that surely executes at a known address.
-        let open = |&r: &usize| sk.events[r].is_read() && partial.source[r].is_none() && !partial.astray[r];
+        let open = |&r: &usize| sk.events[r].is_read() && partial.is_open(r);
         let next = seen.algebra.must.iter().filter(open).filter_map(|r| Some((r, seen.memory[r]?)));
-        let weight = |at: Option<CellId>| at.and_then(|cell| self.learnt.get(&cell)).copied().unwrap_or(0);
-        if let Some((r, at)) = next.min_by_key(|&(r, at)| (Reverse(weight(at)), r)) {
-            if at.is_none() {
-                partial.astray[r] = true;
-                partial.known.reads[r] = Some(0);
-                return self.sources(partial);
+        let next: Vec<(usize, Option<CellId>)> = next.collect();
+        if let Some((r, _)) = next.iter().find(|(_, at)| at.is_none()) {
+            partial.astray[*r] = true;
+            partial.known.reads[*r] = Some(0);
+            return self.sources(partial);
+        }
+        let mut chains = std::mem::take(&mut partial.chains);
+        let chained = self.follow(&partial, &mut chains, &seen, &mut eval, &mut bounds)?;
+        partial.chains = chains;
+        let r = match chained {
+            Next::Nothing => return Ok(()),
+            Next::Of(w, readers) => {
+                return self.each(&partial, (seen.at(w), readers.len()), 0..=readers.len(), |next, i| {
+                    readers[..i].iter().for_each(|&r| next.chains.bar(r, w));
+                    if let Some(&r) = readers.get(i) {
+                        next.source[r] = Some(w);
+                    }
+                });
             }
-            let here = |&w: &usize| sk.events[w].is_write() && self.may_read(&seen, r, w);
+            Next::Read(r) => Some(r),
+            Next::Any => next.iter().map(|read| read.0).min_by_key(|&r| (Reverse(self.weight(seen.at(r))), r)),
+        };
+        if let Some(r) = r {
+            let here = |&w: &usize| sk.events[w].is_write() && self.may_read(&partial.chains, &seen, r, w);
             let writes: Vec<usize> = seen.algebra.may.iter().filter(here).collect();
+            let at = (seen.at(r), writes.len());
             return self.each(&partial, at, writes, |next, w| next.source[r] = Some(w));
         }
         if let Some(choice) = partial.known.choices.iter().position(Option::is_none) {
             return self
-                .each(&partial, None, [true, false], |next, value| next.known.choices[choice] = Some(value));
+                .each(&partial, (None, 0), [true, false], |next, value| next.known.choices[choice] = Some(value));
         }
         // Only values that depend on themselves are left.
         let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
@@ -346,7 +389,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             }
             let term = sk.events[r].value.expect("reads have values");
             let values = task.domains.of(term).ok_or(Stop::Values)?.iter().copied();
-            return self.each(&partial, None, values, |next, value| next.known.reads[r] = Some(value));
+            return self.each(&partial, (None, 0), values, |next, value| next.known.reads[r] = Some(value));
         }
         debug_assert!(guards.iter().all(Option::is_some), "without open reads and choices all guards are known");
         self.settle(partial)
@@ -369,11 +412,16 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         values.is_some_and(|values| includes(&self.states, &values, &mut Vec::new()))
     }
 
-    /// Goes on with every way to decide one thing.
+    /// How many sources of reads at a location led to nothing.
+    pub(super) fn weight(&self, at: Option<CellId>) -> u64 {
+        at.and_then(|cell| self.learnt.get(&cell)).copied().unwrap_or(0)
+    }
+
+    /// Goes on with every way to decide one thing; the first so many are sources of reads at a location.
     fn each<T>(
         &mut self,
         partial: &Partial,
-        at: Option<CellId>,
+        (at, sources): (Option<CellId>, usize),
         ways: impl IntoIterator<Item = T>,
         decide: impl Fn(&mut Partial, T),
     ) -> Result<(), Stop> {
@@ -391,7 +439,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             if self.over() {
                 return Ok(());
             }
-            if let (Some(cell), true) = (at, self.decisions == here) {
+            if let (Some(cell), true) = (at, i < sources && self.decisions == here) {
                 *self.failures.entry(cell).or_default() += 1;
             }
             if i == 0 {
@@ -404,8 +452,13 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         Ok(())
     }
 
-    /// Whether read `r` may take its value from write `w`, as far as addresses are known.
-    pub(super) fn may_read(&self, seen: &Seen, r: usize, w: usize) -> bool {
+    /// Whether read `r` may take its value from write `w`, as far as addresses are known and nothing speaks against it.
+    pub(super) fn may_read(&self, chains: &Chains, seen: &Seen, r: usize, w: usize) -> bool {
+        !chains.bars(r, w) && self.may_meet(seen, r, w)
+    }
+
+    /// Whether read `r` and write `w` may be at one location.
+    fn may_meet(&self, seen: &Seen, r: usize, w: usize) -> bool {
         match (seen.memory[r], seen.memory[w]) {
             (Some(x), Some(y)) => x.is_some() && x == y,
             _ => self.task.domains.may_overlap(&self.task.sk, r, w),

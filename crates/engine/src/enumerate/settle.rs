@@ -30,7 +30,7 @@ impl Search<'_, '_, '_> {
             task.sk.len(),
             partial.source.iter().enumerate().filter_map(|(r, w)| w.map(|w| (w, r))),
         );
-        let mut orders = Vec::new();
+        let mut orders: Vec<Option<OrderBounds>> = Vec::new();
         let mut covering = Vec::new();
         for f in &task.model.free {
             covering.push(f.covering.map(rel));
@@ -43,6 +43,11 @@ impl Search<'_, '_, '_> {
                     }
                 }
             });
+        }
+        if let Some(order) = &mut orders[task.model.finals.0 as usize]
+            && !partial.chains.ordered().all(|(a, b)| order.require(a, b))
+        {
+            return Ok(());
         }
         let settled = Settled { partial, known, reads_from, covering };
         self.finals(&settled, Chosen { orders, finals: Vec::new() })

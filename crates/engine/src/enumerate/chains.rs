@@ -1,0 +1,271 @@
+//! Read-modify-writes of one location, one behind the other.
+//!
+//! Each operation finds what the one before it left. So the search asks of a write whose value is known, who comes next; not of an
+//! operation, which of all the others it comes behind: values are known as soon as they are decided, and what cannot stand where it
+//! was put, as a wait that finds its phase not complete, is seen at once.
+//!
+//! # Invariants
+//! - Nothing is assumed of a model: that an operation stands behind all that are decided, and that it does not read what another one
+//!   has read, is kept only where the axioms fail for sure otherwise, by the bounds of the candidate at hand. It then holds of
+//!   all that this becomes.
+//! - That nobody of those who may comes next is one of the ways to go on. It ends where reads are left that can only read what they
+//!   make themselves, if an axiom keeps values from coming out of themselves; elsewhere these reads are decided first.
+
+use std::cmp::Reverse;
+
+use super::prune::{Open, put_before};
+use super::search::{Partial, Search, Seen, Stop};
+use crate::eval::Eval;
+
+/// A set of pairs, sorted: there are few.
+#[derive(Clone, Default)]
+struct Pairs(Vec<(usize, usize)>);
+
+impl Pairs {
+    fn has(&self, a: usize, b: usize) -> bool {
+        self.0.binary_search(&(a, b)).is_ok()
+    }
+
+    fn insert(&mut self, a: usize, b: usize) {
+        if let Err(place) = self.0.binary_search(&(a, b)) {
+            self.0.insert(place, (a, b));
+        }
+    }
+}
+
+/// What is known of operations that follow each other.
+#[derive(Clone, Default)]
+pub(super) struct Chains {
+    /// A read and a write that it does not read from.
+    barred: Pairs,
+    /// Two writes in the order of their location.
+    ordered: Pairs,
+    /// Two writes that were asked about, and may be in either order.
+    either: Pairs,
+}
+
+impl Chains {
+    /// Whether a read does not read from a write.
+    pub(super) fn bars(&self, r: usize, w: usize) -> bool {
+        self.barred.has(r, w)
+    }
+
+    /// Has a read not read from a write.
+    pub(super) fn bar(&mut self, r: usize, w: usize) {
+        self.barred.insert(r, w);
+    }
+
+    /// Whether some write is barred for a read.
+    fn bars_any(&self, r: usize) -> bool {
+        let place = self.barred.0.partition_point(|pair| pair.0 < r);
+        self.barred.0.get(place).is_some_and(|pair| pair.0 == r)
+    }
+
+    /// Pairs of writes, the earlier one first.
+    pub(super) fn ordered(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.ordered.0.iter().copied()
+    }
+
+    fn put_before(&mut self, a: usize, b: usize) {
+        let before: Vec<usize> = self.ordered().filter(|pair| pair.1 == a).map(|pair| pair.0).collect();
+        before.into_iter().chain([a]).for_each(|earlier| self.ordered.insert(earlier, b));
+    }
+}
+
+/// What to decide next.
+pub(super) enum Next {
+    /// Nothing: the candidate cannot be completed.
+    Nothing,
+    /// Which of these reads reads from a write, or that none does.
+    Of(usize, Vec<usize>),
+    /// What a read reads from.
+    Read(usize),
+    /// What any other read reads from.
+    Any,
+}
+
+impl Search<'_, '_, '_> {
+    /// Follows chains as far as they are known, and finds who may come next.
+    pub(super) fn follow(
+        &mut self,
+        partial: &Partial,
+        chains: &mut Chains,
+        seen: &Seen,
+        eval: &mut Eval<'_>,
+        bounds: &mut Open,
+    ) -> Result<Next, Stop> {
+        let open = |&r: &usize| self.updates[r].is_some() && partial.is_open(r);
+        let open: Vec<usize> = seen.algebra.may.iter().filter(open).collect();
+        if open.is_empty() {
+            return Ok(Next::Any);
+        }
+        if !self.put_in_order(partial, chains, seen, bounds)? {
+            return Ok(Next::Nothing);
+        }
+        let sure = |&r: &usize| seen.algebra.must.has(r) && seen.at(r).is_some();
+        let weight = |event: usize| self.weight(seen.at(event));
+        let heads = self.heads(partial, chains, seen, eval, &open);
+        let goes_on = |r: usize| heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r));
+        let stuck = open.iter().copied().filter(|&r| sure(&r) && chains.bars_any(r) && !goes_on(r));
+        let stuck: Vec<usize> = stuck.collect();
+        if let Some(&r) = stuck.iter().max_by_key(|&&r| (weight(r), Reverse(r))) {
+            self.bar_taken(partial, chains, seen, bounds, &stuck)?;
+            let ends = self.closed && self.goes_in_circle(partial, chains, seen, eval);
+            return Ok(if ends { Next::Nothing } else { Next::Read(r) });
+        }
+        // Best where all who may come next surely execute, and they are few.
+        let key = |(w, readers): &(usize, Vec<usize>)| {
+            (weight(*w), readers.iter().all(sure), Reverse(readers.len()), Reverse(*w))
+        };
+        let head = heads.into_iter().filter(|(_, readers)| readers.iter().any(sure)).max_by_key(key);
+        Ok(head.map_or(Next::Any, |(w, readers)| Next::Of(w, readers.into_iter().filter(sure).collect())))
+    }
+
+    /// Puts the writes of operations in order as far as axioms do: what is not decided stands behind all that is. False if they fail
+    /// for sure.
+    fn put_in_order(
+        &mut self,
+        partial: &Partial,
+        chains: &mut Chains,
+        seen: &Seen,
+        bounds: &mut Open,
+    ) -> Result<bool, Stop> {
+        let executes = |w: usize| seen.algebra.must.has(w);
+        let sources = partial.source.iter().zip(&self.updates);
+        let mut decided: Vec<(usize, usize)> = sources.filter_map(|(&source, &own)| source.zip(own)).collect();
+        decided.retain(|&(source, own)| executes(source) && executes(own));
+        // From the first operation on: each step rests on those before.
+        decided.sort_by_key(|&(_, own)| chains.ordered().filter(|pair| pair.1 == own).count());
+        let mut pairs = Vec::new();
+        for (source, own) in decided {
+            pairs.push((source, own));
+            let others = self.updates.iter().flatten().filter(|&&w| w != own && seen.at(w) == seen.at(own));
+            pairs.extend(others.filter(|&&w| executes(w)).map(|&w| (own, w)));
+        }
+        let mut found = false;
+        for (a, b) in pairs {
+            if chains.ordered.has(a, b) || chains.ordered.has(b, a) || chains.either.has(a, b) {
+                continue;
+            }
+            if self.stands_before(bounds, a, b)? {
+                chains.put_before(a, b);
+                put_before(&mut bounds.free[self.task.model.finals.0 as usize], a, b);
+                found = true;
+            } else {
+                chains.either.insert(a, b);
+            }
+        }
+        Ok(!found || self.is_plausible(bounds)?)
+    }
+
+    /// Bars reads from what another operation has read, where axioms do. Of an operation whose write may not execute little is
+    /// seen before its source is decided.
+    fn bar_taken(
+        &mut self,
+        partial: &Partial,
+        chains: &mut Chains,
+        seen: &Seen,
+        bounds: &Open,
+        reads: &[usize],
+    ) -> Result<(), Stop> {
+        let sources = partial.source.iter().zip(&self.updates);
+        let mut taken: Vec<usize> =
+            sources.filter_map(|(&source, own)| source.filter(|_| own.is_some())).collect();
+        taken.sort_unstable();
+        taken.dedup();
+        for &r in reads {
+            if !self.updates[r].is_some_and(|own| seen.algebra.must.has(own)) {
+                continue;
+            }
+            for &w in &taken {
+                if self.may_read(chains, seen, r, w) && !self.may_also_read(bounds, r, w)? {
+                    chains.bar(r, w);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The writes whose values are known and that no operation reads from yet, each with those that may come next: of a thread, the first
+    /// one at the location.
+    fn heads(
+        &self,
+        partial: &Partial,
+        chains: &Chains,
+        seen: &Seen,
+        eval: &mut Eval<'_>,
+        open: &[usize],
+    ) -> Vec<(usize, Vec<usize>)> {
+        let sk = &self.task.sk;
+        let mut ends = seen.algebra.must.clone();
+        for (r, own) in self.updates.iter().enumerate() {
+            let Some(own) = own else { continue };
+            match partial.source[r] {
+                Some(w) => ends.remove(w),
+                None => ends.remove(*own),
+            }
+        }
+        let first = |&r: &usize| {
+            let before =
+                |&o: &usize| seen.at(o).is_some() && seen.at(o) == seen.at(r) && sk.program_order().has(o, r);
+            !open.iter().any(before)
+        };
+        let first: Vec<usize> = open.iter().copied().filter(first).collect();
+        let known = |&w: &usize| sk.events[w].is_write() && seen.at(w).is_some();
+        let ends: Vec<usize> = ends.iter().filter(known).filter(|&w| eval.value(w).is_some()).collect();
+        let heads = ends.into_iter().map(|w| {
+            let may = first.iter().copied().filter(|&r| self.may_read(chains, seen, r, w));
+            (w, may.collect::<Vec<usize>>())
+        });
+        heads.filter(|(_, readers)| !readers.is_empty()).collect()
+    }
+
+    /// Whether two writes have to stand in an order, and the axioms fail for sure in the other one.
+    fn stands_before(&mut self, bounds: &Open, a: usize, b: usize) -> Result<bool, Stop> {
+        let model = self.task.model;
+        let order = model.finals.0 as usize;
+        let covering = model.free[order].covering.and_then(|c| bounds.known.values[c.index()].as_deref());
+        if !covering.is_some_and(|c| c.rel().must.has(a, b) || c.rel().must.has(b, a)) {
+            return Ok(false);
+        }
+        if !bounds.free[order].may.has(b, a) {
+            return Ok(true);
+        }
+        self.tick()?;
+        let mut other = bounds.clone();
+        put_before(&mut other.free[order], b, a);
+        Ok(!self.is_plausible(&other)?)
+    }
+
+    /// Whether no axiom fails for sure where a read takes its value from a write.
+    fn may_also_read(&mut self, bounds: &Open, r: usize, w: usize) -> Result<bool, Stop> {
+        self.tick()?;
+        let mut with = bounds.clone();
+        let reads_from = &mut with.free[self.task.model.values.0 as usize];
+        let others: Vec<usize> = (0..self.updates.len()).filter(|&v| v != w && reads_from.may.has(v, r)).collect();
+        others.into_iter().for_each(|v| reads_from.may.remove(v, r));
+        reads_from.must.insert(w, r);
+        self.is_plausible(&with)
+    }
+
+    /// Whether reads are left that can only read what they, or others of them, make themselves.
+    fn goes_in_circle(&self, partial: &Partial, chains: &Chains, seen: &Seen, eval: &mut Eval<'_>) -> bool {
+        let sk = &self.task.sk;
+        let mut circle = seen.algebra.must.clone();
+        for r in seen.algebra.must.iter().filter(|&r| !sk.events[r].is_read() || !partial.is_open(r)) {
+            circle.remove(r);
+        }
+        let fed = sk.data.iter().filter(|&&(.., cond)| eval.cond(cond) == Some(true));
+        let fed: Vec<(usize, usize)> = fed.map(|(r, w, _)| (r.index(), w.index())).collect();
+        let writes: Vec<usize> = seen.algebra.may.iter().filter(|&w| sk.events[w].is_write()).collect();
+        loop {
+            let inside = |w: usize| fed.iter().any(|&(r, of)| of == w && circle.has(r));
+            let goes_out = |&r: &usize| writes.iter().any(|&w| !inside(w) && self.may_read(chains, seen, r, w));
+            let outside: Vec<usize> = circle.iter().filter(goes_out).collect();
+            if outside.is_empty() {
+                return !circle.is_empty();
+            }
+            outside.into_iter().for_each(|r| circle.remove(r));
+        }
+    }
+}
