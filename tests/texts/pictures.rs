@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
@@ -21,7 +22,7 @@ use fencepost::report::picture::{Choice, Scene, dot, subject, svg};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Property, Verdict};
 use testkit::lines::line;
-use testkit::suite::{files, sample};
+use testkit::suite::{files, in_parallel, sample};
 
 /// No clock: a busy machine draws the same pictures.
 fn limits() -> Limits {
@@ -315,40 +316,41 @@ fn long_code_is_cut_and_kept_whole_as_a_tooltip() {
 
 #[test]
 fn every_test_has_a_good_picture() {
-    let mut models: HashMap<String, Model> = HashMap::new();
-    let (mut pictures, mut cycles) = (0, 0);
-    for file in sample(files(Path::new("litmus"), &["toml"])) {
+    let models = Mutex::default();
+    let drawn = in_parallel(&sample(files(Path::new("litmus"), &["toml"])), |_, file| {
         let name = file.display().to_string();
-        let read = fencepost::litmus::read(&name, &std::fs::read(&file).unwrap()).expect("the corpus is valid");
+        let read = fencepost::litmus::read(&name, &std::fs::read(file).unwrap()).expect("the corpus is valid");
+        let (mut pictures, mut cycles) = (0, 0);
         for test in read.tests.iter().take(2) {
-            let Some(model) = model_for(test, &mut models) else { continue };
-            let line = asked_within(test, model, Limits { timeout: Some(Duration::from_secs(1)), ..limits() });
-            for rest in [false, true] {
-                for scene in scenes(&line, rest) {
-                    let name = format!("{name}: {} under {}", test.name, model.name);
-                    check_layout(&name, &scene);
-                    let text = svg::file(&scene);
-                    check_svg(&name, &text);
-                    check_dot(&name, &dot::file(&scene));
-                    assert_eq!(text, svg::file(&scene));
-                    pictures += 1;
-                    cycles += usize::from(scene.edges.iter().any(|e| e.bold));
-                }
+            let Some(model) = model_for(test, &models) else { continue };
+            let line = asked_within(test, &model, Limits { timeout: Some(Duration::from_secs(1)), ..limits() });
+            for scene in [false, true].into_iter().flat_map(|rest| scenes(&line, rest)) {
+                let name = format!("{name}: {} under {}", test.name, model.name);
+                check_layout(&name, &scene);
+                let text = svg::file(&scene);
+                check_svg(&name, &text);
+                check_dot(&name, &dot::file(&scene));
+                assert_eq!(text, svg::file(&scene));
+                pictures += 1;
+                cycles += usize::from(scene.edges.iter().any(|e| e.bold));
             }
         }
-    }
+        (pictures, cycles)
+    });
+    let (pictures, cycles) = drawn.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert!(pictures > 100 && cycles > 40, "{pictures} pictures, {cycles} of them with a cycle");
 }
 
 /// The first model that the test speaks of, and that needs no mapping.
-fn model_for<'m>(test: &LitmusTest, models: &'m mut HashMap<String, Model>) -> Option<&'m Model> {
+fn model_for(test: &LitmusTest, models: &Mutex<HashMap<String, Arc<Model>>>) -> Option<Arc<Model>> {
     let default = test.program.dialect.default_model().to_owned();
     let ptx = test.program.dialect == Dialect::Ptx;
     let name = test.expect.keys().find(|name| ptx || !name.starts_with("ptx")).cloned().unwrap_or(default);
+    let mut models = models.lock().unwrap();
     if !models.contains_key(&name) {
-        models.insert(name.clone(), model::load_shipped(&name, &signature())?.expect("valid"));
+        models.insert(name.clone(), Arc::new(model::load_shipped(&name, &signature())?.expect("valid")));
     }
-    models.get(&name)
+    models.get(&name).cloned()
 }
 
 fn check_layout(name: &str, scene: &Scene) {

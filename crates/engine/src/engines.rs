@@ -28,6 +28,9 @@ const SMALL: usize = 8_000;
 /// With so few events circuits are small, whatever is open.
 const FEW: usize = 24;
 
+/// With more events than these, the enumerating engine tries before anything is worked out.
+const MANY: usize = 128;
+
 /// How long it tries, unless it turns out sooner that it will not be enough; each state that it finds spares a call of the
 /// solver.
 const PATIENCE: Patience = Patience { steps: 100, probe: 32, more_by_state: 20 };
@@ -159,6 +162,13 @@ impl<'a> Prepared<'a> {
         let whole =
             |engine: &Enumerate<'a>| (walk(engine, None).expect("patience without end"), Engine::Enumerate);
         if !self.large && self.symbolic.is_empty() && self.task.sk.len() > FEW {
+            // What is known beforehand takes as long as some steps do.
+            if !self.in_vain && self.starts.is_empty() && self.task.sk.len() > MANY {
+                if let Some(found) = walk(&self.enumerate, Some(patience(self.task.sk.len()))) {
+                    return (found, Engine::Enumerate);
+                }
+                self.in_vain = true;
+            }
             let start = self.start(&query.axioms, deadline);
             self.large = start.is_ok_and(|start| Symbolic::expected(&self.task, &start) > SMALL);
         }

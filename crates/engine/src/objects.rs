@@ -30,7 +30,7 @@ use verdict::Place;
 mod tests;
 
 /// With so many operations on an object, engines try the orders in which they can come.
-const FEW: usize = 8;
+const FEW: usize = 6;
 #[cfg(test)]
 thread_local! {
     static FROM: std::cell::Cell<usize> = const { std::cell::Cell::new(FEW) };

@@ -248,13 +248,13 @@ impl Search<'_, '_, '_> {
         self.is_plausible(&with)
     }
 
-    /// Whether reads are left that can only read what they, or others of them, make themselves.
+    /// Whether reads are left that can only read what they, or others of them, make themselves. All have a source: their locations are
+    /// known.
     fn goes_in_circle(&self, partial: &Partial, chains: &Chains, seen: &Seen, eval: &mut Eval<'_>) -> bool {
         let sk = &self.task.sk;
         let mut circle = seen.algebra.must.clone();
-        for r in seen.algebra.must.iter().filter(|&r| !sk.events[r].is_read() || !partial.is_open(r)) {
-            circle.remove(r);
-        }
+        let open = |r: usize| sk.events[r].is_read() && seen.at(r).is_some() && partial.is_open(r);
+        seen.algebra.must.iter().filter(|&r| !open(r)).for_each(|r| circle.remove(r));
         let fed = sk.data.iter().filter(|&&(.., cond)| eval.cond(cond) == Some(true));
         let fed: Vec<(usize, usize)> = fed.map(|(r, w, _)| (r.index(), w.index())).collect();
         let writes: Vec<usize> = seen.algebra.may.iter().filter(|&w| sk.events[w].is_write()).collect();
