@@ -5,7 +5,7 @@
 //! - Every SVG is well-formed XML that names its parts, every `.dot` file parses, and both are the same when made again.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -317,7 +317,8 @@ fn long_code_is_cut_and_kept_whole_as_a_tooltip() {
 #[test]
 fn every_test_has_a_good_picture() {
     let models = Mutex::default();
-    let drawn = in_parallel(&sample(files(Path::new("litmus"), &["toml"])), |_, file| {
+    let files: Vec<PathBuf> = sample(files(Path::new("litmus"), &["toml"])).collect();
+    let drawn = in_parallel(&files, |_, file| {
         let name = file.display().to_string();
         let read = fencepost::litmus::read(&name, &std::fs::read(file).unwrap()).expect("the corpus is valid");
         let (mut pictures, mut cycles) = (0, 0);
