@@ -467,8 +467,8 @@ mod tests {
         for code in std::iter::repeat_n(code.as_str(), 24).chain(["st.relaxed.gpu x, 1;"]) {
             branches += &format!("[[thread]]\ncode = \"{code}\"\n");
         }
-        // It is seen before a circuit is begun.
-        assert_eq!(answered_by(&branches, false), ("enumerate", true, 0));
+        // It is gone before anything is worked out.
+        assert_eq!(answered_by(&branches, false), ("enumerate", false, 0));
     }
 
     #[test]
