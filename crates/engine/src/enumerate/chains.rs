@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //! - Nothing is assumed of a model: that an operation stands behind all that are decided, and that it does not read what another one
-//!   has read, is kept only where the axioms fail for sure otherwise, by the bounds of the candidate at hand. It then holds of
-//!   all that this becomes.
+//!   has read, is kept only where the axioms, or the query's flags, fail for sure otherwise, by the bounds of the candidate at hand.
+//!   It then holds of all that this becomes.
 //! - That nobody of those who may comes next is one of the ways to go on. It ends where reads are left that can only read what they
 //!   make themselves, if an axiom keeps values from coming out of themselves; elsewhere these reads are decided first.
 
