@@ -72,6 +72,7 @@ struct Told {
 impl Told {
     /// Hands new clauses to the solver; what is left when time is up stays for later.
     fn flush(&mut self, encoding: &Encoding<'_>, deadline: Deadline) -> Result<(), Reason> {
+        self.cnf.count_uses(&encoding.gates, &encoding.clauses[self.emitted..]);
         while self.emitted < encoding.clauses.len() {
             if self.emitted.is_multiple_of(256) && deadline.passed() {
                 return Err(Reason::Time);

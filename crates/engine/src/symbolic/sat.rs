@@ -1,7 +1,8 @@
 //! From gates to clauses, and the small interface that a solver has to offer.
 //!
 //! # Invariants
-//! - A gate is defined in the polarities in which it is used, and only there (Plaisted, Greenbaum 1986).
+//! - A gate is defined in the polarities in which it is used, and only there (Plaisted, Greenbaum 1986). One that is used once is
+//!   written out where it is used, if a clause can hold it, and has no variable.
 //! - Clauses are only ever added: questions are assumptions.
 //! - The solver is asked only when every gate it has a variable for is defined ([`Cnf::define`] ran to its end).
 
@@ -75,6 +76,8 @@ pub(super) struct Cnf<S> {
     likely: Rc<FxHashMap<usize, bool>>,
     /// By gate: its variable and the polarities defined so far (bit 0: positive, bit 1: negative).
     vars: Vec<Option<(u32, u8)>>,
+    /// By gate, as far as [`Cnf::count_uses`] has seen them: by how many gates and clauses it is used; 2 stands for more.
+    uses: Vec<u8>,
     /// Gates used in a polarity in which they may still have to be defined.
     pending: Vec<Lit>,
     pub(super) clauses: usize,
@@ -82,7 +85,7 @@ pub(super) struct Cnf<S> {
 
 impl<S: Solver> Cnf<S> {
     pub(super) fn new(solver: S, likely: Rc<FxHashMap<usize, bool>>) -> Self {
-        Cnf { solver, likely, vars: Vec::new(), pending: Vec::new(), clauses: 0 }
+        Cnf { solver, likely, vars: Vec::new(), uses: Vec::new(), pending: Vec::new(), clauses: 0 }
     }
 
     fn add(&mut self, clause: &[SatLit]) {
@@ -111,6 +114,22 @@ impl<S: Solver> Cnf<S> {
         SatLit { var: self.var(gates, lit.gate()), positive: !lit.negated() }
     }
 
+    /// Counts what uses which gate, in the circuit and in clauses that are about to be demanded.
+    pub(super) fn count_uses(&mut self, gates: &Gates, clauses: &[Vec<Lit>]) {
+        for gate in self.uses.len()..gates.len() {
+            self.uses.push(0);
+            if let Gate::And(operands) = gates.gate(gate) {
+                operands.iter().for_each(|&o| self.use_again(o));
+            }
+        }
+        clauses.iter().flatten().for_each(|&l| self.use_again(l));
+    }
+
+    fn use_again(&mut self, l: Lit) {
+        let uses = &mut self.uses[l.gate()];
+        *uses = (*uses + 1).min(2);
+    }
+
     /// Adds the definitions that are missing. `false`: time was up first; what is left stays for the next call.
     pub(super) fn define(&mut self, gates: &Gates, deadline: Deadline) -> bool {
         let mut steps = 0usize;
@@ -137,14 +156,23 @@ impl<S: Solver> Cnf<S> {
                 Gate::And(operands) => {
                     // A gate that implies its operands uses them as they are, one that they imply uses their negations.
                     let mine = SatLit { var, positive: true };
+                    let mut clause = Vec::new();
                     if wanted == 1 {
-                        for &o in operands {
-                            let operand = self.lit(gates, o);
-                            self.add(&[!mine, operand]);
+                        let mut implied = operands.to_vec();
+                        while let Some(o) = implied.pop() {
+                            match self.alone(gates, o) {
+                                Some(parts) => implied.extend(parts),
+                                None => {
+                                    clause.push(!mine);
+                                    self.disjoin(gates, &[!o], &mut clause);
+                                    self.add(&clause);
+                                    clause.clear();
+                                }
+                            }
                         }
                     } else {
-                        let mut clause: Vec<SatLit> = operands.iter().map(|&o| self.lit(gates, !o)).collect();
                         clause.push(mine);
+                        self.disjoin(gates, operands, &mut clause);
                         self.add(&clause);
                     }
                 }
@@ -153,12 +181,35 @@ impl<S: Solver> Cnf<S> {
         true
     }
 
+    /// The operands of a conjunction that is to be written out where it is used, since it is used there alone.
+    fn alone<'g>(&self, gates: &'g Gates, l: Lit) -> Option<&'g [Lit]> {
+        let at = l.gate();
+        let alone = self.uses.get(at) == Some(&1) && self.vars.get(at).is_none_or(Option::is_none);
+        match gates.gate(at) {
+            Gate::And(operands) if alone && !l.negated() => Some(operands),
+            _ => None,
+        }
+    }
+
+    /// Adds to a clause that not all of these hold.
+    fn disjoin(&mut self, gates: &Gates, all: &[Lit], clause: &mut Vec<SatLit>) {
+        let mut all = all.to_vec();
+        while let Some(l) = all.pop() {
+            match self.alone(gates, l) {
+                Some(parts) => all.extend(parts),
+                None => clause.push(self.lit(gates, !l)),
+            }
+        }
+    }
+
     /// Demands a disjunction of gate literals.
     pub(super) fn demand(&mut self, gates: &Gates, clause: &[Lit]) {
         if clause.contains(&Lit::TRUE) {
             return;
         }
-        let lits: Vec<SatLit> = clause.iter().filter(|&&l| l != Lit::FALSE).map(|&l| self.lit(gates, l)).collect();
+        let all: Vec<Lit> = clause.iter().filter(|&&l| l != Lit::FALSE).map(|&l| !l).collect();
+        let mut lits = Vec::new();
+        self.disjoin(gates, &all, &mut lits);
         self.add(&lits);
     }
 
@@ -228,5 +279,69 @@ mod tests {
         let (finished, resumed) = clauses_by(&[past, past, never]);
         assert_eq!(finished, [false, false, true]);
         assert_eq!(resumed, whole);
+    }
+
+    #[test]
+    fn what_is_used_once_has_no_variable() {
+        let vars = |again: bool| {
+            let mut gates = Gates::default();
+            let [a, b, c, d] = [(); 4].map(|()| gates.input());
+            let inner = gates.or(a, b);
+            let outer = gates.and(inner, c);
+            let other = if again { gates.and(inner, d) } else { d };
+            let mut cnf = Cnf::new(Recorder::default(), Rc::default());
+            let clause = vec![outer, other];
+            cnf.count_uses(&gates, std::slice::from_ref(&clause));
+            cnf.demand(&gates, &clause);
+            assert!(cnf.define(&gates, Deadline(None)));
+            (cnf.solver.vars, cnf.clauses)
+        };
+        // The inputs and the outer gate; then, besides another outer one, the inner one.
+        assert_eq!((vars(false), vars(true)), ((5, 3), (7, 6)));
+    }
+
+    #[test]
+    fn clauses_say_what_the_circuit_says() {
+        const INPUTS: usize = 4;
+        let mut number = 1u64;
+        let mut below = |n: usize| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (number >> 33) as usize % n
+        };
+        for _ in 0..300 {
+            let mut gates = Gates::default();
+            let inputs: Vec<Lit> = (0..INPUTS).map(|_| gates.input()).collect();
+            let mut made = inputs.clone();
+            let mut some = |made: &[Lit]| {
+                let l = made[below(made.len())];
+                if below(2) == 0 { l } else { !l }
+            };
+            for _ in 0..12 {
+                let gate = gates.all([some(&made), some(&made), some(&made)]);
+                made.push(gate);
+            }
+            let clauses: Vec<Vec<Lit>> = (0..3).map(|_| vec![some(&made), some(&made)]).collect();
+            let assumed = some(&made);
+            let mut cnf = Cnf::new(super::super::batsat::Batsat::default(), Rc::default());
+            cnf.count_uses(&gates, &clauses);
+            clauses.iter().for_each(|clause| cnf.demand(&gates, clause));
+            let inputs: Vec<SatLit> = inputs.iter().map(|&l| cnf.lit(&gates, l)).collect();
+            let on = cnf.lit(&gates, assumed);
+            assert!(cnf.define(&gates, Deadline(None)));
+            for bits in 0..1 << INPUTS {
+                let values = gates.evaluate(|input| bits >> (input - 1) & 1 == 1);
+                let is = |l: Lit| values[l.gate()] != l.negated();
+                let holds = is(assumed) && clauses.iter().all(|clause| clause.iter().any(|&l| is(l)));
+                let mut assumptions: Vec<SatLit> =
+                    (0..INPUTS).map(|i| if bits >> i & 1 == 1 { inputs[i] } else { !inputs[i] }).collect();
+                assumptions.push(on);
+                let found = cnf.solver.solve(&assumptions, None);
+                assert_eq!(
+                    found,
+                    if holds { Outcome::Sat } else { Outcome::Unsat },
+                    "{clauses:?} {assumed:?} {bits:b}"
+                );
+            }
+        }
     }
 }

@@ -5,48 +5,65 @@
 //! - Terms belong to this thread's context and never leave it.
 //! - What is found depends on the clauses and questions alone, not on what the thread was asked before: see [`settle`].
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Once;
+use std::time::{Duration, Instant};
 
 use z3::ast::Bool;
-use z3::{Context, Params, SatResult};
+use z3::{Context, Model, Params, SatResult};
 
 use super::sat::{Outcome, SatLit, Solver};
 use verdict::Reason;
 
+/// Up to so many clauses, a question is first asked without a clock, which would be a thread of Z3's: within so many conflicts most
+/// are answered in less time than that takes to start.
+const FEW: (usize, u32) = (10_000, 1_000);
+
+thread_local! {
+    /// The variables of all solvers of this thread, each with its negation: they are numbered alike.
+    static TERMS: RefCell<Vec<[Bool; 2]>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A Z3 solver.
 pub(super) struct Z3 {
     solver: z3::Solver,
-    vars: Vec<Bool>,
-    negated: Vec<Bool>,
-    values: Vec<bool>,
+    vars: u32,
+    clauses: usize,
+    /// Whether it gives up after the conflicts of [`FEW`].
+    brief: bool,
+    model: Option<Model>,
 }
 
 impl Z3 {
     pub(super) fn new() -> Self {
         settle();
         let solver = z3::Solver::new_for_logic("QF_FD").unwrap_or_default();
-        solver.set_params(&params());
-        Z3 { solver, vars: Vec::new(), negated: Vec::new(), values: Vec::new() }
+        solver.set_params(&params(FEW.1));
+        Z3 { solver, vars: 0, clauses: 0, brief: true, model: None }
     }
+}
 
-    fn term(&self, l: SatLit) -> &Bool {
-        if l.positive { &self.vars[l.var as usize] } else { &self.negated[l.var as usize] }
-    }
+/// The term of a literal.
+fn term(terms: &[[Bool; 2]], l: SatLit) -> &Bool {
+    &terms[l.var as usize][usize::from(!l.positive)]
 }
 
 /// Has Z3 take the literals of a clause as they come, before it makes its first solver. It would sort them by the numbers of
 /// their terms, and these are given anew when terms are dropped: so what was asked before would decide which of several
-/// executions is found.
+/// executions is found. Nor does it have to look for what the values that it found have in common: they are true or false.
 fn settle() {
     static SETTLED: Once = Once::new();
-    SETTLED.call_once(|| z3::set_global_param("rewriter.sort_disjunctions", "false"));
+    SETTLED.call_once(|| {
+        z3::set_global_param("rewriter.sort_disjunctions", "false");
+        z3::set_global_param("model.compact", "false");
+    });
 }
 
 /// What every question is asked with: Z3 leaves SIGINT to whoever listens for it.
-fn params() -> Params {
+fn params(conflicts: u32) -> Params {
     let mut params = Params::new();
     params.set_bool("ctrl_c", false);
+    params.set_u32("max_conflicts", conflicts);
     params
 }
 
@@ -65,48 +82,68 @@ fn let_be_interrupted() {
     }
 }
 
+impl Z3 {
+    fn check(&self, terms: &[Bool], deadline: Option<Instant>) -> SatResult {
+        if !self.brief {
+            let mut params = params(u32::MAX);
+            if let Some(deadline) = deadline {
+                let left = deadline.saturating_duration_since(Instant::now()).as_millis().max(1);
+                params.set_u32("timeout", u32::try_from(left).unwrap_or(u32::MAX));
+            }
+            self.solver.set_params(&params);
+        }
+        self.solver.check_assumptions(terms)
+    }
+}
+
 impl Solver for Z3 {
     fn new_var(&mut self, _: Option<bool>) -> u32 {
-        let var = self.vars.len() as u32;
-        let term = Bool::new_const(var);
-        self.negated.push(term.not());
-        self.vars.push(term);
+        let var = self.vars;
+        self.vars += 1;
+        TERMS.with_borrow_mut(|terms| {
+            if var as usize == terms.len() {
+                let term = Bool::new_const(var);
+                let negated = term.not();
+                terms.push([term, negated]);
+            }
+        });
         var
     }
 
     fn add_clause(&mut self, clause: &[SatLit]) {
-        match clause {
-            [one] => self.solver.assert(self.term(*one)),
+        self.clauses += 1;
+        TERMS.with_borrow(|terms| match clause {
+            [one] => self.solver.assert(term(terms, *one)),
             _ => {
-                let terms: Vec<&Bool> = clause.iter().map(|&l| self.term(l)).collect();
-                self.solver.assert(Bool::or(&terms));
+                let clause: Vec<&Bool> = clause.iter().map(|&l| term(terms, l)).collect();
+                self.solver.assert(Bool::or(&clause));
             }
-        }
+        });
     }
 
     fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
-        if let Some(ms) = milliseconds {
-            if ms == 0 {
-                return Outcome::Unknown(Reason::Time);
-            }
-            let mut params = params();
-            params.set_u32("timeout", u32::try_from(ms).unwrap_or(u32::MAX));
-            self.solver.set_params(&params);
+        if milliseconds == Some(0) {
+            return Outcome::Unknown(Reason::Time);
         }
+        let deadline = milliseconds.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
         let_be_interrupted();
-        let terms: Vec<Bool> = assumptions.iter().map(|&l| self.term(l).clone()).collect();
-        match self.solver.check_assumptions(&terms) {
+        let terms: Vec<Bool> =
+            TERMS.with_borrow(|terms| assumptions.iter().map(|&l| term(terms, l).clone()).collect());
+        self.model = None;
+        self.brief &= self.clauses <= FEW.0;
+        let mut result = self.check(&terms, deadline);
+        if self.brief && result == SatResult::Unknown && !stop::late(deadline) {
+            self.brief = false;
+            result = self.check(&terms, deadline);
+        }
+        match result {
             SatResult::Unsat => Outcome::Unsat,
             SatResult::Sat => {
-                let Some(model) = self.solver.get_model() else {
-                    return Outcome::Unknown(Reason::Engine("the solver has no model".into()));
-                };
-                self.values = self
-                    .vars
-                    .iter()
-                    .map(|v| model.get_const_interp(v).and_then(|b| b.as_bool()).unwrap_or(false))
-                    .collect();
-                Outcome::Sat
+                self.model = self.solver.get_model();
+                match self.model {
+                    Some(_) => Outcome::Sat,
+                    None => Outcome::Unknown(Reason::Engine("the solver has no model".into())),
+                }
             }
             SatResult::Unknown => {
                 let reason = self.solver.get_reason_unknown().unwrap_or_default();
@@ -119,6 +156,7 @@ impl Solver for Z3 {
     }
 
     fn value(&self, var: u32) -> bool {
-        self.values.get(var as usize).copied().unwrap_or(false)
+        let read = |model: &Model| TERMS.with_borrow(|terms| model.get_const_interp(&terms[var as usize][0]));
+        self.model.as_ref().and_then(read).and_then(|value| value.as_bool()).unwrap_or(false)
     }
 }
