@@ -72,6 +72,17 @@ pub enum Truth {
     Unknown,
 }
 
+impl Truth {
+    /// Whether both are so.
+    pub fn and(self, other: Truth) -> Truth {
+        match (self, other) {
+            (Truth::No, _) | (_, Truth::No) => Truth::No,
+            (Truth::Yes, Truth::Yes) => Truth::Yes,
+            _ => Truth::Unknown,
+        }
+    }
+}
+
 impl Bounds {
     /// Whether a test succeeds.
     pub fn holds(&self, test: Test, value: &Value<Bound<EventSet>, Bound<Rel>>) -> Truth {

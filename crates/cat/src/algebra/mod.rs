@@ -157,7 +157,20 @@ pub fn interpret<A: RelAlgebra>(
     (known, before): (&[Computed<A>], &[Computed<A>]),
     deadline: Option<Instant>,
 ) -> Option<Values<A>> {
-    computed(model, algebra, leaves, needed, (known, before), &|| stop::late(deadline))
+    interpret_while(model, algebra, leaves, needed, (known, before), deadline, &mut |_, _| true)
+}
+
+/// As [`interpret`], for as long as whoever sees the values wants more: nodes behind the first that it has enough of have none.
+pub fn interpret_while<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    needed: &[bool],
+    (known, before): (&[Computed<A>], &[Computed<A>]),
+    deadline: Option<Instant>,
+    more: &mut dyn FnMut(NodeId, &Value<A::Set, A::Rel>) -> bool,
+) -> Option<Values<A>> {
+    computed(model, algebra, leaves, needed, (known, before), (&|| stop::late(deadline), more))
 }
 
 /// As [`interpret`], whatever happens: for work so short that nothing has to end it.
@@ -167,7 +180,7 @@ pub fn interpret_all<A: RelAlgebra>(
     leaves: &impl Leaves<A>,
     needed: &[bool],
 ) -> Values<A> {
-    computed(model, algebra, leaves, needed, (&[], &[]), &|| false).expect("nothing ends it")
+    computed(model, algebra, leaves, needed, (&[], &[]), (&|| false, &mut |_, _| true)).expect("nothing ends it")
 }
 
 fn computed<A: RelAlgebra>(
@@ -176,16 +189,11 @@ fn computed<A: RelAlgebra>(
     leaves: &impl Leaves<A>,
     needed: &[bool],
     (known, before): (&[Computed<A>], &[Computed<A>]),
-    ends: &dyn Fn() -> bool,
+    (ends, more): (&dyn Fn() -> bool, &mut dyn FnMut(NodeId, &Value<A::Set, A::Rel>) -> bool),
 ) -> Option<Values<A>> {
-    // Asking for the time costs more than a small relation does.
-    let late = |i: usize| i.is_multiple_of(16) && ends();
     let mut values: Values<A> = vec![None; model.nodes.len()];
-    let mut i = 0;
+    let (mut i, mut computed) = (0, 0usize);
     while i < model.nodes.len() {
-        if late(i) {
-            return None;
-        }
         let group = model.groups.iter().find(|g| g.range.start as usize == i);
         let these = i..group.map_or(i + 1, |g| g.range.end as usize);
         i = these.end;
@@ -201,18 +209,35 @@ fn computed<A: RelAlgebra>(
             let leaf = matches!(op, NodeOp::Base(_) | NodeOp::Free(_));
             !leaf && matches!(before.get(i), Some(Some(_))) && op.operands().all(|o| kept(o.index()))
         };
-        if these.clone().all(still) {
-            values[these.clone()].clone_from_slice(&before[these]);
-            continue;
-        }
         match (group, known.get(these.start)) {
-            (Some(group), _) => fixpoint(model, algebra, leaves, group, &mut values, |_| {}),
-            (None, Some(Some(v))) => values[these.start] = Some(v.clone()),
-            (None, _) => values[these.start] = Some(Rc::new(node(model, algebra, leaves, these.start, &values))),
+            (None, Some(Some(value))) => values[these.start] = Some(value.clone()),
+            _ if these.clone().all(still) => values[these.clone()].clone_from_slice(&before[these.clone()]),
+            _ => {
+                // Asking for the time costs more than a small relation does.
+                computed += 1;
+                if computed.is_multiple_of(16) && ends() {
+                    return None;
+                }
+                match group {
+                    Some(group) => fixpoint(model, algebra, leaves, group, &mut values, |_| {}),
+                    None => {
+                        values[these.start] = Some(Rc::new(node(model, algebra, leaves, these.start, &values)));
+                    }
+                }
+                for (now, then) in
+                    values[these.clone()].iter_mut().zip(before.get(these.clone()).into_iter().flatten())
+                {
+                    if now == then {
+                        now.clone_from(then);
+                    }
+                }
+            }
         }
-        for (now, then) in values[these.clone()].iter_mut().zip(before.get(these).into_iter().flatten()) {
-            if now == then {
-                now.clone_from(then);
+        for at in these {
+            if let Some(value) = &values[at]
+                && !more(NodeId(at as u32), value)
+            {
+                return Some(values);
             }
         }
     }

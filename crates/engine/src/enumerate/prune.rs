@@ -6,7 +6,7 @@ use super::search::{Partial, Search, Seen, Static, Stop};
 use crate::bounds::{BoundLeaves, declared_order};
 use crate::eval::Eval;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
-use cat::algebra::{Values, empty, interpret};
+use cat::algebra::{Value, Values, empty, interpret, interpret_while};
 use cat::model::ir::{Node, NodeId, Shape};
 use cat::rel::Rel;
 
@@ -99,40 +99,33 @@ impl Search<'_, '_, '_> {
         // Static nodes are all known, so no base relation is asked for.
         let leaves = BoundLeaves { task: self.task, algebra, open: &known.open, free };
         let known = (known.values.as_slice(), before.as_slice());
-        let values = interpret(self.task.model, algebra, &leaves, &self.wanted, known, self.deadline.0);
-        let values = values.ok_or(Stop::Time)?;
-        let truths = (self.axioms(algebra, &values), self.flags(algebra, &values));
-        self.last = Some((algebra.clone(), values));
-        Ok(truths)
-    }
-
-    fn axioms(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
-        let mut all = Truth::Yes;
-        for (a, _) in self.task.model.axioms.iter().zip(&self.query.axioms).filter(|(_, on)| **on) {
-            let value = values[a.node.index()].as_deref().expect("axioms are wanted");
-            match negate(algebra.holds(a.test, value), a.negated) {
-                Truth::No => return Truth::No,
-                Truth::Unknown => all = Truth::Unknown,
-                Truth::Yes => {}
+        let (model, mut axioms) = (self.task.model, Truth::Yes);
+        // Of an axiom that fails, nobody asks what the others say.
+        let mut go_on = |node: NodeId, value: &Value<_, _>| {
+            if self.tested[node.index()] {
+                let here = model.axioms.iter().zip(&self.query.axioms).filter(|(a, on)| **on && a.node == node);
+                for (a, _) in here {
+                    axioms = axioms.and(negate(algebra.holds(a.test, value), a.negated));
+                }
             }
-        }
-        all
+            axioms != Truth::No
+        };
+        let values = interpret_while(model, algebra, &leaves, &self.wanted, known, self.deadline.0, &mut go_on);
+        let values = values.ok_or(Stop::Time)?;
+        let flags = if axioms == Truth::No { Truth::Unknown } else { self.flags(algebra, &values) };
+        self.last = Some((algebra.clone(), values));
+        Ok((axioms, flags))
     }
 
     /// Whether one of the flags asked for is raised.
     fn flags(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
         let Some(flags) = &self.query.flags else { return Truth::Yes };
-        let mut any = Truth::No;
-        for &f in flags {
+        let flag = |&f: &usize| {
             let flag = &self.task.model.flags[f];
             let value = values[flag.node.index()].as_deref().expect("flags are wanted");
-            match negate(algebra.holds(flag.test, value), flag.negated) {
-                Truth::Yes => return Truth::Yes,
-                Truth::Unknown => any = Truth::Unknown,
-                Truth::No => {}
-            }
-        }
-        any
+            negate(algebra.holds(flag.test, value), !flag.negated)
+        };
+        negate(flags.iter().map(flag).fold(Truth::Yes, Truth::and), true)
     }
 }
 

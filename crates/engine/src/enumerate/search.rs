@@ -162,6 +162,8 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) closed: bool,
     /// Nodes below the axioms and flags of the query.
     pub(super) wanted: Vec<bool>,
+    /// The nodes of these axioms.
+    pub(super) tested: Vec<bool>,
     /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty whatever is chosen.
     pub(super) fixed: Vec<bool>,
     /// What was computed last of static nodes, and of all that are wanted.
@@ -182,6 +184,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     ) -> Self {
         let model = task.model;
         let axioms = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on).map(|(a, _)| a.node);
+        let mut tested = vec![false; model.nodes.len()];
+        axioms.clone().for_each(|node| tested[node.index()] = true);
         let flags = query.flags.iter().flatten().map(|&f| model.flags[f].node);
         let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]);
         let absent = |id: NodeId| task.absent[id.index()];
@@ -218,6 +222,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             updates,
             closed: on.any(|(a, _)| closes_value_flow(model, a, false)),
             wanted,
+            tested,
             fixed,
             known: None,
             last: None,
