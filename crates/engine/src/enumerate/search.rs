@@ -434,11 +434,14 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let ways: Vec<T> = ways.into_iter().collect();
         let (others, before) = (ways.len().saturating_sub(1), self.steps);
         let mut first = 0;
+        // What was computed for all ways has more in common with each than what was computed below the last one.
+        let last = self.last.clone();
         self.left.push(others);
         for (i, way) in ways.into_iter().enumerate() {
             let mut next = partial.clone();
             decide(&mut next, way);
             *self.left.last_mut().expect("pushed above") = others - i;
+            self.last.clone_from(&last);
             let here = self.decisions;
             self.sources(next)?;
             if self.over() {
