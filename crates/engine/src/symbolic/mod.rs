@@ -190,7 +190,7 @@ impl<'a> Symbolic<'a> {
             return Ok(None);
         };
         let alike = if with.uses_symmetry() { self.alike(query, complete) } else { Vec::new() };
-        demands.extend(self.encoding.sorted(&alike).into_iter().filter(|&l| l != Lit::TRUE));
+        demands.extend(self.encoding.sorted(&alike, &query.axioms).into_iter().filter(|&l| l != Lit::TRUE));
         given_up(&self.encoding)?;
         let at = self.told.iter().position(|(backend, _)| *backend == with).unwrap_or_else(|| {
             self.told

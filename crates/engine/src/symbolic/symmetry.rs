@@ -247,13 +247,23 @@ fn alike(task: &Task<'_>, pool: &mut Pool, a: (ThreadId, &[usize]), b: (ThreadId
         && exchange.cond(task.fault) == task.fault
 }
 
+/// Whether values and addresses of the events of two threads are listed alike.
+fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
+    let listed = |term: Option<TermId>| term.map(|term| task.domains.of(term));
+    a.iter().zip(b).all(|(&a, &b)| {
+        let (a, b) = (&task.sk.events[a], &task.sk.events[b]);
+        listed(a.value) == listed(b.value) && listed(a.addr) == listed(b.addr)
+    })
+}
+
 /// The parts of a task's classes that a query leaves alike: what it demands of final values stays what it is when two threads
 /// of a part are exchanged, and, if it is for `states`, what they show does.
 pub(super) fn of_query(task: &Task<'_>, classes: &[Class], query: &Query<'_>, states: bool) -> Vec<Class> {
-    // Where values may be missing, the image of an execution may be among those.
-    if !query.require.is_const() || task.misses_values(&query.axioms) {
+    if !query.require.is_const() {
         return Vec::new();
     }
+    // Where values may be missing, the image of an execution may be among those.
+    let misses_values = task.misses_values(&query.axioms);
     let props: Vec<(String, bool)> = query.props.iter().map(|&(p, truth)| (written(p, &|o| o), truth)).collect();
     let mut mentioned = BTreeSet::new();
     for (prop, _) in &query.props {
@@ -298,7 +308,10 @@ pub(super) fn of_query(task: &Task<'_>, classes: &[Class], query: &Query<'_>, st
     for class in classes {
         let first = parts.len();
         for (thread, events) in &class.threads {
-            let part = parts[first..].iter().position(|part| kept(part.threads[0].0, *thread));
+            let part = parts[first..].iter().position(|part| {
+                let (other, theirs) = &part.threads[0];
+                kept(*other, *thread) && (!misses_values || have_same_values(task, theirs, events))
+            });
             let one = (*thread, events.clone());
             match part {
                 Some(part) => parts[first + part].threads.push(one),
@@ -345,8 +358,9 @@ fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String
 }
 
 impl Encoding<'_> {
-    /// What a class can be sorted by.
-    fn key(&self, class: &Class) -> Option<Key> {
+    /// What a class can be sorted by: rather by an order, which makes it easiest to see that there is nothing else; but where no axiom
+    /// `ties` what is read to orders, all that can be read would be found beside the one order.
+    fn key(&self, class: &Class, ties: bool) -> Option<Key> {
         let task = &self.task;
         let sk = &task.sk;
         let must = |e: usize| self.start.algebra.must.has(e);
@@ -377,14 +391,16 @@ impl Encoding<'_> {
             let by_thread = |i: usize| reads.iter().map(|column| column[i]).collect();
             (!reads.is_empty()).then(|| Key::Values((0..class.threads.len()).map(by_thread).collect()))
         };
-        by_order(true).or_else(by_values).or_else(|| by_order(false))
+        let by_order_first = || ties.then(|| by_order(true)).flatten();
+        by_order_first().or_else(by_values).or_else(|| by_order(true)).or_else(|| by_order(false))
     }
 
-    /// That the threads of each class come in the order of their key.
-    pub(super) fn sorted(&mut self, classes: &[Class]) -> Vec<Lit> {
+    /// That the threads of each class come in the order of their key, for a question with these axioms.
+    pub(super) fn sorted(&mut self, classes: &[Class], axioms: &[bool]) -> Vec<Lit> {
+        let ties = axioms.contains(&true);
         let mut lits = Vec::new();
         for class in classes {
-            match self.key(class) {
+            match self.key(class, ties) {
                 Some(Key::Order(f, writes)) => {
                     for (i, &a) in writes.iter().enumerate() {
                         let back = |&b: &usize| !self.inner.leaves.free[f][&(b as u32, a as u32)];
