@@ -172,7 +172,11 @@ impl Outputs {
     ) -> ControlFlow<()> {
         let failures = &mut self.failures;
         self.sinks.retain_mut(|sink| {
-            let written = write(&mut *sink.reporter, sink.target.out());
+            // A report that is long is written in pieces, and not in lines.
+            let mut out = BufWriter::new(sink.target.out());
+            let written = write(&mut *sink.reporter, &mut out).and_then(|()| out.flush());
+            // Of what failed, the rest is not tried again.
+            let _ = out.into_parts();
             told(sink, written, failures)
         });
         if self.sinks.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

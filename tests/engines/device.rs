@@ -135,7 +135,7 @@ fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
             value.parse::<i64>().ok().or_else(|| value.parse::<u64>().ok().map(|n| n as i64))
         };
         let value = |state: &State, name: &str| -> Option<i64> {
-            number(&state.iter().find(|(own, _)| own == name).unwrap_or_else(|| panic!("{name}: {state:?}")).1)
+            number(&state.iter().find(|(own, _)| **own == *name).unwrap_or_else(|| panic!("{name}: {state:?}")).1)
         };
         let numbers = |state: &State| state.iter().map(|(_, value)| number(value)).collect();
         let wanted: Option<BTreeSet<Vec<i64>>> = wanted.iter().map(numbers).collect();

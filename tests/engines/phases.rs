@@ -31,7 +31,7 @@ fn limits() -> Limits {
 }
 
 /// All outcomes that a model allows, if they are known.
-fn allowed(session: &mut Session<'_>) -> Option<BTreeSet<Vec<(String, String)>>> {
+fn allowed(session: &mut Session<'_>) -> Option<BTreeSet<verdict::State>> {
     let outcomes = session.outcomes();
     assert_eq!(outcomes.defect, None);
     let allowed = outcomes.outcomes.into_iter().filter(|outcome| outcome.allowed).map(|outcome| {
@@ -54,8 +54,8 @@ fn hangs(test: &LitmusTest, model: &Model) -> Option<bool> {
 
 /// Whether sets are the same, or the first has more, where it may; how they differ, if they do.
 fn same(
-    found: &BTreeSet<Vec<(String, String)>>,
-    expected: &BTreeSet<Vec<(String, String)>>,
+    found: &BTreeSet<verdict::State>,
+    expected: &BTreeSet<verdict::State>,
     may_have_more: bool,
 ) -> Result<(), String> {
     if found == expected || may_have_more && found.is_superset(expected) {

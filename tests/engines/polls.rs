@@ -103,7 +103,7 @@ fn answers(text: &str) -> (usize, Option<(BTreeSet<State>, bool)>) {
     assert_eq!(outcomes.defect, None, "{text}");
     let races = outcomes.outcomes.iter().any(|o| o.racy);
     let without = |mut state: State| {
-        state.retain(|(name, _)| name != "P0:n");
+        state.retain(|(name, _)| &**name != "P0:n");
         state
     };
     let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| without(o.state)).collect();

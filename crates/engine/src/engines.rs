@@ -19,7 +19,7 @@ use crate::limits::Halt;
 use crate::sums::settled;
 use cat::algebra::gates::LARGEST;
 use program::options::Setting;
-use verdict::{Reason, State};
+use verdict::Reason;
 
 /// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be needed, the enumerating engine
 /// tries first. Both figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
@@ -277,7 +277,7 @@ impl<'a> Prepared<'a> {
             match &first {
                 Some((other, theirs)) if *theirs != states && !self.task.misses_values(&query.axioms) => {
                     let only = |of: &[FinalState], not: &[FinalState]| {
-                        let named = of.iter().filter(|s| !not.contains(s)).map(|s| name_state(&self.task, s));
+                        let named = of.iter().filter(|s| !not.contains(s)).map(|s| self.task.name_state(s));
                         named.map(|state| format!("{state:?}")).collect::<Vec<_>>().join(" ")
                     };
                     let law = format!(
@@ -407,11 +407,6 @@ fn backend(engine: Engine) -> Result<Option<Backend>, Reason> {
         Engine::Sat | Engine::Auto | Engine::Both => Ok(Some(Backend::Sat)),
         Engine::Enumerate => Ok(None),
     }
-}
-
-/// A final state by name.
-pub fn name_state(task: &Task<'_>, state: &FinalState) -> State {
-    task.observed.iter().zip(state).map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v))).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //!   `undecided`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
@@ -13,6 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::bounds::TaskBounds;
 use crate::limits::Tried;
 use crate::objects::{self, Found};
+use crate::query::FinalState;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, Domains, Known};
 use crate::skeleton::needed::Needed;
@@ -27,7 +29,7 @@ use program::memory::CellId;
 use program::options::{Options, Setting};
 use program::unknown::{Site, Unknowns};
 use program::{Program, Ty};
-use verdict::Reason;
+use verdict::{Reason, State};
 
 /// One test under one model at one bound.
 #[derive(Clone)]
@@ -50,6 +52,8 @@ pub struct Task<'a> {
     pub open_values: bool,
     /// What outcomes show, in order.
     pub observed: Vec<Observable>,
+    /// What each of these is called.
+    names: Vec<Arc<str>>,
     /// Memory cells among [`Task::observed`].
     pub observed_cells: Vec<CellId>,
     /// By observed cell: the writes that may be to it, each with the condition under which it is.
@@ -345,6 +349,7 @@ impl<'a> Task<'a> {
             order.has_cycle(&EventSet::full(sk.len()))
         };
         Ok(Task {
+            names: observed.iter().map(|&o| sk.memory.observable_name(&sk.program, o).into()).collect(),
             test,
             model,
             sk,
@@ -422,9 +427,10 @@ impl<'a> Task<'a> {
         Some(self.sk.memory.cell(*one).memory)
     }
 
-    /// What an observable is called in outcomes.
-    pub fn observable_name(&self, o: Observable) -> String {
-        self.sk.memory.observable_name(&self.sk.program, o)
+    /// A final state by name.
+    pub fn name_state(&self, state: &FinalState) -> State {
+        let named = |((&o, name), &v): ((&Observable, &Arc<str>), &i64)| (name.clone(), self.show_value(o, v));
+        self.observed.iter().zip(&self.names).zip(state).map(named).collect()
     }
 
     /// Why what an observable shows was given up, if it was.

@@ -56,12 +56,7 @@ pub fn describe_with(
     let mut seen = std::collections::BTreeSet::new();
     relations.retain(|(name, pairs)| !pairs.is_empty() && seen.insert(name.clone()));
     let events = shown.iter().map(|&e| event(task, execution, e)).collect();
-    let state = task
-        .observed
-        .iter()
-        .zip(&replayed.state)
-        .map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v)))
-        .collect();
+    let state = task.name_state(&replayed.state);
     let derived = match task.detail {
         false => Vec::new(),
         true => named(task)

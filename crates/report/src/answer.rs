@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::execution::{WitnessObject, state_object, witness};
+use super::execution::{StateObject, WitnessObject, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
 use super::{Comparison, Line, PartOf, Reading, Table};
@@ -116,7 +116,7 @@ struct TableObject<'a> {
 
 #[derive(Serialize)]
 struct OutcomeObject<'a> {
-    state: IndexMap<&'a str, &'a str>,
+    state: StateObject<'a>,
     allowed: bool,
     racy: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
 
 fn outcome(o: &Outcome) -> OutcomeObject<'_> {
     OutcomeObject {
-        state: state_object(&o.state),
+        state: StateObject(&o.state),
         allowed: o.allowed,
         racy: o.racy,
         race: o.race.as_deref().map(FaultObject::of),

@@ -123,7 +123,7 @@ pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool)
 fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
     let states = comparison.states(verbose);
     let Some(first) = states.first() else { return Ok(()) };
-    let mut table: Vec<Vec<String>> = vec![first.iter().map(|(name, _)| name.clone()).collect()];
+    let mut table: Vec<Vec<String>> = vec![first.iter().map(|(name, _)| name.to_string()).collect()];
     // A column of outcomes never goes without saying that they are those of an undefined program.
     let models = comparison.columns.iter().map(|c| match c.lines.first() {
         Some(line) if c.undefined().is_some() => format!("{} (undefined)", line.model),

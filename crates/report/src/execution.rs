@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use diag::SourceLine;
 use verdict::hang::{self, Goal, Site, Wait};
@@ -116,7 +116,7 @@ pub(crate) fn state_text(state: &State) -> String {
 pub(crate) struct WitnessObject<'a> {
     events: Vec<EventObject<'a>>,
     relations: IndexMap<&'a str, &'a [(usize, usize)]>,
-    state: IndexMap<&'a str, &'a str>,
+    state: StateObject<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ends: Vec<EndObject<'a>>,
     /// Who waits for whom.
@@ -173,8 +173,12 @@ struct EventObject<'a> {
 }
 
 /// Final values by name.
-pub(crate) fn state_object(state: &State) -> IndexMap<&str, &str> {
-    state.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+pub(crate) struct StateObject<'a>(pub(crate) &'a State);
+
+impl Serialize for StateObject<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 /// An execution as an object.
@@ -190,7 +194,7 @@ pub(crate) fn witness(witness: &Witness) -> WitnessObject<'_> {
             })
             .collect(),
         relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
-        state: state_object(&witness.state),
+        state: StateObject(&witness.state),
         ends: witness.ends.iter().map(end_object).collect(),
         waits: hang::picture(&witness.ends).1,
     }

@@ -335,14 +335,14 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
             *width = (*width).max(value.chars().count());
         }
     }
-    let mut cells = |style: Style, cells: &mut dyn Iterator<Item = &str>, last: &str| -> io::Result<()> {
-        write!(out, " ")?;
+    let mut cells = |style: Style, cells: &mut dyn Iterator<Item = &str>, last: [&str; 2]| -> io::Result<()> {
+        write!(out, " {style}")?;
         for (cell, width) in cells.zip(&widths) {
-            write!(out, " {style}{cell:>width$}{style:#}")?;
+            write!(out, " {cell:>width$}")?;
         }
-        if last.is_empty() { writeln!(out) } else { writeln!(out, "  {last}") }
+        writeln!(out, "{}{style:#}{}", last[0], last[1])
     };
-    cells(DIM, &mut first.state.iter().map(|(name, _)| name.as_str()), "")?;
+    cells(DIM, &mut first.state.iter().map(|(name, _)| &**name), ["", ""])?;
     for row in rows {
         let style = if row.allowed { Style::new() } else { DIM };
         let racy = match (&row.race, row.racy) {
@@ -350,9 +350,8 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
             (None, true) => ", racy".to_owned(),
             (None, false) => String::new(),
         };
-        let word = if row.allowed { "allowed" } else { "forbidden" };
-        let mut values = row.state.iter().map(|(_, value)| value.as_str());
-        cells(style, &mut values, &format!("{style}{word}{style:#}{racy}"))?;
+        let word = if row.allowed { "  allowed" } else { "  forbidden" };
+        cells(style, &mut row.state.iter().map(|(_, value)| value.as_str()), [word, &racy])?;
     }
     Ok(())
 }

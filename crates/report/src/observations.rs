@@ -211,7 +211,7 @@ impl Observations {
 
 #[derive(Serialize)]
 struct ObservedObject<'a> {
-    state: IndexMap<&'a str, &'a str>,
+    state: execution::StateObject<'a>,
     count: u64,
     allowed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,7 +227,7 @@ struct Object<'a> {
     runs: Option<u64>,
     complete: bool,
     observed: Vec<ObservedObject<'a>>,
-    not_observed: Vec<IndexMap<&'a str, &'a str>>,
+    not_observed: Vec<execution::StateObject<'a>>,
     ended: IndexMap<&'a str, u64>,
     memory: &'a str,
     seed: Option<u64>,
@@ -272,7 +272,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         return out.write_all(object.as_bytes());
     }
     let observed = seen.observed.iter().map(|o| ObservedObject {
-        state: execution::state_object(&o.state),
+        state: execution::StateObject(&o.state),
         count: o.count,
         allowed: o.allowed,
         trace: o.trace.as_deref(),
@@ -285,7 +285,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         runs: seen.runs.map(|r| r.0),
         complete: seen.complete,
         observed: observed.collect(),
-        not_observed: seen.not_observed.iter().map(execution::state_object).collect(),
+        not_observed: seen.not_observed.iter().map(execution::StateObject).collect(),
         ended: seen.ended.iter().copied().collect(),
         memory: &seen.memory,
         seed: seen.runs.map(|r| r.1),
@@ -451,7 +451,7 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     let states = seen.observed.iter().map(|o| &o.state).chain(&seen.not_observed);
     let Some(first) = states.clone().next() else { return Ok(()) };
     let mut table: Vec<(Style, Vec<String>, &str)> =
-        vec![(DIM, first.iter().map(|(name, _)| name.clone()).chain(["count".into()]).collect(), "model")];
+        vec![(DIM, first.iter().map(|(name, _)| name.to_string()).chain(["count".into()]).collect(), "model")];
     let row = |state: &State, count: String| state.iter().map(|(_, v)| v.clone()).chain([count]).collect();
     for o in &seen.observed {
         let (style, word) = match o.allowed {
@@ -482,7 +482,7 @@ mod tests {
     use super::*;
 
     fn sample() -> Observations {
-        let state = |v: &str| vec![("P1:r0".to_owned(), v.to_owned())];
+        let state = |v: &str| vec![("P1:r0".into(), v.to_owned())];
         let observed = |v, count, allowed| Observed { state: state(v), count, allowed, trace: None };
         Observations {
             path: "MP.toml".into(),

@@ -52,7 +52,7 @@ pub enum Operand {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Behaviour {
     /// The outcomes of its consistent executions, as [`Program::text`] observes them.
-    pub outcomes: BTreeSet<Vec<(String, String)>>,
+    pub outcomes: BTreeSet<verdict::State>,
     /// Whether accesses to different bytes race in one of these.
     pub undefined: bool,
 }
@@ -510,10 +510,10 @@ impl<'p> Events<'p> {
             };
             (a + 1..n).any(races)
         });
-        let mut state: Vec<(String, String)> = Vec::new();
+        let mut state: verdict::State = Vec::new();
         for (t, registers) in self.registers.iter().enumerate() {
             for (r, &read) in registers.iter().enumerate() {
-                state.push((format!("P{t}:r{r}"), self.read(source, read).to_string()));
+                state.push((format!("P{t}:r{r}").into(), self.read(source, read).to_string()));
             }
         }
         let mut finals = vec![Vec::new()];

@@ -36,7 +36,7 @@ pub enum Stop {
 }
 
 /// Final values by name, as the checkers print them.
-pub type FinalState = Vec<(String, String)>;
+pub type FinalState = verdict::State;
 
 /// At most this many states.
 pub(super) fn most() -> usize {
@@ -495,7 +495,7 @@ impl Machine<'_> {
                     let thread = &self.program.threads[t.0 as usize];
                     let register = &thread.regs[r.0 as usize];
                     let v = register.ty.wrap(state.threads[t.0 as usize].regs[r.0 as usize]);
-                    values.push((format!("{}:{}", thread.name, register.name), self.show(v)));
+                    values.push((format!("{}:{}", thread.name, register.name).into(), self.show(v)));
                 }
                 Observable::Mem { loc, index, viewer } => {
                     let object = self.program.object(loc);
@@ -521,7 +521,7 @@ impl Machine<'_> {
                         };
                         name = format!("{}:{name}", self.program.threads[owner].name);
                     }
-                    values.push((name, self.show(ty.wrap(state.memory[cell]))));
+                    values.push((name.into(), self.show(ty.wrap(state.memory[cell]))));
                 }
             }
         }

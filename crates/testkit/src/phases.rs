@@ -82,7 +82,7 @@ enum Step {
 #[derive(Debug, Default, PartialEq)]
 pub struct Behaviour {
     /// Final values by name, sorted.
-    pub outcomes: BTreeSet<Vec<(String, String)>>,
+    pub outcomes: BTreeSet<verdict::State>,
     /// Whether some interleaving has a data race.
     pub racy: bool,
     /// Whether in some interleaving threads wait for ever.
@@ -439,12 +439,12 @@ impl State {
         by_exit
     }
 
-    fn outcome(&self) -> Vec<(String, String)> {
+    fn outcome(&self) -> verdict::State {
         let memory = LOCATIONS.iter().chain(&["c"]).zip(self.memory);
-        let mut outcome: Vec<(String, String)> =
-            memory.map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+        let mut outcome: verdict::State =
+            memory.map(|(name, value)| ((*name).into(), value.to_string())).collect();
         for (t, registers) in self.registers.iter().enumerate() {
-            outcome.extend((0..REGISTERS).map(|r| (format!("T{t}:r{r}"), registers[r].to_string())));
+            outcome.extend((0..REGISTERS).map(|r| (format!("T{t}:r{r}").into(), registers[r].to_string())));
         }
         outcome.sort();
         outcome

@@ -7,6 +7,7 @@
 //! - Everything in here is plain data, ready to print and to keep; nothing refers to an engine.
 
 use std::fmt;
+use std::sync::Arc;
 
 use diag::SourceLine;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -95,8 +96,8 @@ impl Verdict {
     }
 }
 
-/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`.
-pub type State = Vec<(String, String)>;
+/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`. All of one test have their names in common.
+pub type State = Vec<(Arc<str>, String)>;
 
 /// The proposition that holds in one final state.
 pub fn as_prop(state: &State) -> String {

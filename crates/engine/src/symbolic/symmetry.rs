@@ -509,8 +509,9 @@ mod tests {
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
 
-    /// How many threads each class has, of the task and of the question whether the condition can hold.
-    fn sizes(threads: &[(u32, &str)], condition: &str) -> (Vec<usize>, Vec<usize>) {
+    /// How many threads each class has, of the task and of the question whether the condition can hold; and of that for all
+    /// candidates, whatever the axioms say.
+    fn sizes_of_all(threads: &[(u32, &str)], condition: &str) -> [Vec<usize>; 3] {
         let mut text = format!("name = \"T\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
         for (cta, code) in threads {
             text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
@@ -520,9 +521,16 @@ mod tests {
         let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
         let query =
             Query { props: vec![(test.condition.as_ref().expect("has one"), true)], ..Query::complete(&model) };
+        let candidates = Query { axioms: vec![false; model.axioms.len()], ..query.clone() };
         let of = |classes: &[Class]| classes.iter().map(|class| class.threads.len()).collect();
         let classes = classes(&task);
-        (of(&classes), of(&of_query(&task, &classes, &query, false)))
+        let of_query = |query: &Query<'_>| of(&super::of_query(&task, &classes, query, false));
+        [of(&classes), of_query(&query), of_query(&candidates)]
+    }
+
+    fn sizes(threads: &[(u32, &str)], condition: &str) -> (Vec<usize>, Vec<usize>) {
+        let [of_task, of_query, _] = sizes_of_all(threads, condition);
+        (of_task, of_query)
     }
 
     const ADD: &str = "atom.relaxed.gpu.add.u32 r0, [x], 1";
@@ -537,6 +545,15 @@ mod tests {
         assert_eq!(sizes(&[(0, ADD), (1, READ), (2, ADD), (3, READ)], "x == 2").0, [2, 2]);
         let other = "atom.relaxed.gpu.add.u32 r0, [y], 1";
         assert_eq!(sizes(&[(0, ADD), (1, other), (2, "st.relaxed.gpu x, 1")], "x == 2").0, [] as [usize; 0]);
+    }
+
+    #[test]
+    fn candidates_are_alike_if_their_values_are() {
+        // Without the axioms, additions go on without end, and what is listed of them ends somewhere: for all threads alike.
+        assert_eq!(sizes_of_all(&[(0, ADD), (1, ADD), (2, ADD)], "x == 3"), [[3], [3], [3]]);
+        // What the first two can read of each other, the third adds to.
+        let twice = "ld.relaxed.gpu r0, x; st.relaxed.gpu y, r0";
+        assert_eq!(sizes_of_all(&[(0, twice), (1, twice), (2, ADD)], "y == 1"), [[2], [2], [2]]);
     }
 
     #[test]

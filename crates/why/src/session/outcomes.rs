@@ -2,7 +2,6 @@
 
 use super::{Question, Session};
 use cat::model::ir::Effect;
-use engine::engines::name_state;
 use engine::limits::{Depth, Halt, Tried};
 use engine::query::{Deadline, FinalState, Query};
 use engine::skeleton::Cond;
@@ -60,13 +59,14 @@ impl Session<'_> {
         }
         let allowed = &lists[0];
         let racy: &[FinalState] = if race.is_some() { &lists[1] } else { &[] };
-        let mut all: Vec<FinalState> = lists.iter().flatten().cloned().collect();
-        all.sort_unstable();
+        // Each of them is sorted.
+        let mut all: Vec<&FinalState> = lists.iter().flatten().collect();
+        all.sort();
         all.dedup();
         result.outcomes = all
-            .iter()
+            .into_iter()
             .map(|s| Outcome {
-                state: name_state(&task, s),
+                state: task.name_state(s),
                 allowed: allowed.binary_search(s).is_ok(),
                 racy: racy.binary_search(s).is_ok(),
                 race: None,
