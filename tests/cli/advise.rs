@@ -84,7 +84,7 @@ fn what_nothing_makes_right_is_beyond_repair() {
 /// What is undecided inside the search counts as failing, and the answer says how often that was.
 #[test]
 fn what_is_undecided_on_the_way_is_counted() {
-    let arguments = ["advise", "litmus/compiled/hazard-pointer.toml", "--filter", "name = hazard-pointer"];
+    let arguments = ["advise", "litmus/skeleton/loops-together.toml", "--filter", "name = Loop-together.lock"];
     let said = fencepost(Path::new("."), &arguments);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
