@@ -161,13 +161,19 @@ impl<'a> Prepared<'a> {
     ) -> (T, Engine) {
         let whole =
             |engine: &Enumerate<'a>| (walk(engine, None).expect("patience without end"), Engine::Enumerate);
-        if !self.large && self.symbolic.is_empty() && self.task.sk.len() > FEW {
+        let events = self.task.sk.len();
+        let try_to_walk = |prepared: &mut Self| {
+            let found = if prepared.in_vain { None } else { walk(&prepared.enumerate, Some(patience(events))) };
+            prepared.in_vain = found.is_none();
+            found.map(|found| (found, Engine::Enumerate))
+        };
+        if !self.large && self.symbolic.is_empty() && events > FEW {
             // What is known beforehand takes as long as some steps do.
-            if !self.in_vain && self.starts.is_empty() && self.task.sk.len() > MANY {
-                if let Some(found) = walk(&self.enumerate, Some(patience(self.task.sk.len()))) {
-                    return (found, Engine::Enumerate);
-                }
-                self.in_vain = true;
+            if self.starts.is_empty()
+                && events > MANY
+                && let Some(found) = try_to_walk(self)
+            {
+                return found;
             }
             let start = self.start(&query.axioms, deadline);
             self.large = start.is_ok_and(|start| Symbolic::expected(&self.task, &start) > SMALL);
@@ -181,13 +187,11 @@ impl<'a> Prepared<'a> {
             }
         }
         // A circuit that is there answers further questions sooner.
-        if !self.in_vain
-            && self.symbolic.iter().all(|circuit| circuit.size() < LARGEST)
-            && let Some(found) = walk(&self.enumerate, Some(patience(self.task.sk.len())))
+        if self.symbolic.iter().all(|circuit| circuit.size() < LARGEST)
+            && let Some(found) = try_to_walk(self)
         {
-            return (found, Engine::Enumerate);
+            return found;
         }
-        self.in_vain = true;
         let said = solve(self, LARGEST);
         match said.gap() {
             None | Some(Reason::Time | Reason::TooManyOutcomes(_)) => (said, Engine::Sat),

@@ -17,6 +17,15 @@ pub fn loaded() -> Result<&'static str, UnusableZ3> {
     Ok(z3::full_version())
 }
 
+/// Without Z3 there is no version.
+///
+/// # Errors
+/// None.
+#[cfg(not(feature = "z3"))]
+pub fn loaded() -> Result<&'static str, UnusableZ3> {
+    Ok("")
+}
+
 /// Loads libz3 and compares it with the bindings.
 ///
 /// # Errors

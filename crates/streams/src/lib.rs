@@ -5,8 +5,7 @@
 //! is well. So this is looked up earlier, by an initializer of the program.
 //!
 //! # Invariants
-//! - The initializer makes one system call and stores one flag, and the
-//!   allocator is told one number.
+//! - The initializer makes one system call and stores one flag, and the allocator is told one number.
 //!
 //! # Sources
 //! - *System V Application Binary Interface*, Dynamic Linking, Initialization and Termination Functions: `.init_array`;

@@ -102,12 +102,10 @@ impl Keys {
 
 /// The version of Z3, where it is asked.
 fn solver(engine: Engine) -> &'static str {
-    #[cfg(feature = "z3")]
-    if engine.asks_z3() {
-        return engine::z3_version::loaded().expect("settings were made of a Z3 that can be asked");
+    match engine.asks_z3() {
+        true => engine::z3_version::loaded().expect("settings were made of a Z3 that can be asked"),
+        false => "",
     }
-    let _ = engine;
-    ""
 }
 
 /// Hashes fields one after the other.

@@ -121,6 +121,11 @@ impl Search<'_, '_, '_> {
         Ok(head.map_or(Next::Any, |(w, readers)| Next::Of(w, readers.into_iter().filter(sure).collect())))
     }
 
+    /// The operations whose source is decided: that one, and their own write.
+    fn decided(&self, partial: &Partial) -> impl Iterator<Item = (usize, usize)> {
+        partial.source.iter().zip(&self.updates).filter_map(|(&source, &own)| source.zip(own))
+    }
+
     /// Puts the writes of operations in order as far as axioms do: what is not decided stands behind all that is. False if they fail
     /// for sure.
     fn put_in_order(
@@ -131,9 +136,8 @@ impl Search<'_, '_, '_> {
         bounds: &mut Open,
     ) -> Result<bool, Stop> {
         let executes = |w: usize| seen.algebra.must.has(w);
-        let sources = partial.source.iter().zip(&self.updates);
-        let mut decided: Vec<(usize, usize)> = sources.filter_map(|(&source, &own)| source.zip(own)).collect();
-        decided.retain(|&(source, own)| executes(source) && executes(own));
+        let decided = self.decided(partial).filter(|&(source, own)| executes(source) && executes(own));
+        let mut decided: Vec<(usize, usize)> = decided.collect();
         // From the first operation on: each step rests on those before.
         decided.sort_by_key(|&(_, own)| chains.ordered().filter(|pair| pair.1 == own).count());
         let mut pairs = Vec::new();
@@ -168,9 +172,7 @@ impl Search<'_, '_, '_> {
         bounds: &Open,
         reads: &[usize],
     ) -> Result<(), Stop> {
-        let sources = partial.source.iter().zip(&self.updates);
-        let mut taken: Vec<usize> =
-            sources.filter_map(|(&source, own)| source.filter(|_| own.is_some())).collect();
+        let mut taken: Vec<usize> = self.decided(partial).map(|(source, _)| source).collect();
         taken.sort_unstable();
         taken.dedup();
         for &r in reads {

@@ -19,6 +19,9 @@ use verdict::Reason;
 /// are answered in less time than that takes to start.
 const FEW: (usize, u32) = (10_000, 1_000);
 
+/// So many variables are kept for later solvers.
+const KEPT: usize = 1 << 16;
+
 thread_local! {
     /// The variables of all solvers of this thread, each with its negation: they are numbered alike.
     static TERMS: RefCell<Vec<[Bool; 2]>> = const { RefCell::new(Vec::new()) };
@@ -40,6 +43,24 @@ impl Z3 {
         let solver = z3::Solver::new_for_logic("QF_FD").unwrap_or_default();
         solver.set_params(&params(FEW.1));
         Z3 { solver, vars: 0, clauses: 0, brief: true, model: None }
+    }
+
+    /// Looks at the variables, of which there are as many as this solver has.
+    fn with_terms<T>(&self, look: impl FnOnce(&[[Bool; 2]]) -> T) -> T {
+        TERMS.with_borrow_mut(|terms| {
+            for var in terms.len()..self.vars as usize {
+                let term = Bool::new_const(var as u32);
+                let negated = term.not();
+                terms.push([term, negated]);
+            }
+            look(terms)
+        })
+    }
+}
+
+impl Drop for Z3 {
+    fn drop(&mut self) {
+        TERMS.with_borrow_mut(|terms| terms.truncate(KEPT));
     }
 }
 
@@ -98,21 +119,13 @@ impl Z3 {
 
 impl Solver for Z3 {
     fn new_var(&mut self, _: Option<bool>) -> u32 {
-        let var = self.vars;
         self.vars += 1;
-        TERMS.with_borrow_mut(|terms| {
-            if var as usize == terms.len() {
-                let term = Bool::new_const(var);
-                let negated = term.not();
-                terms.push([term, negated]);
-            }
-        });
-        var
+        self.vars - 1
     }
 
     fn add_clause(&mut self, clause: &[SatLit]) {
         self.clauses += 1;
-        TERMS.with_borrow(|terms| match clause {
+        self.with_terms(|terms| match clause {
             [one] => self.solver.assert(term(terms, *one)),
             _ => {
                 let clause: Vec<&Bool> = clause.iter().map(|&l| term(terms, l)).collect();
@@ -128,7 +141,7 @@ impl Solver for Z3 {
         let deadline = milliseconds.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
         let_be_interrupted();
         let terms: Vec<Bool> =
-            TERMS.with_borrow(|terms| assumptions.iter().map(|&l| term(terms, l).clone()).collect());
+            self.with_terms(|terms| assumptions.iter().map(|&l| term(terms, l).clone()).collect());
         self.model = None;
         self.brief &= self.clauses <= FEW.0;
         let mut result = self.check(&terms, deadline);
@@ -156,7 +169,7 @@ impl Solver for Z3 {
     }
 
     fn value(&self, var: u32) -> bool {
-        let read = |model: &Model| TERMS.with_borrow(|terms| model.get_const_interp(&terms[var as usize][0]));
+        let read = |model: &Model| self.with_terms(|terms| model.get_const_interp(&terms[var as usize][0]));
         self.model.as_ref().and_then(read).and_then(|value| value.as_bool()).unwrap_or(false)
     }
 }
