@@ -92,13 +92,11 @@ impl Search<'_, '_, '_> {
     /// Whether the axioms hold, and whether one of the flags asked for is raised, given bounds of the free relations.
     pub(super) fn judged(&mut self, known: &Static, free: &[Bound<Rel>]) -> Result<(Truth, Truth), Stop> {
         let algebra = &known.algebra;
-        let before = match self.last.take() {
-            Some((last, values)) if last == *algebra => values,
-            _ => Vec::new(),
-        };
+        let last = self.last.take().filter(|last| last.0 == *algebra);
+        let before = last.as_ref().map_or(&[] as &[_], |last| &last.1);
         // Static nodes are all known, so no base relation is asked for.
         let leaves = BoundLeaves { task: self.task, algebra, open: &known.open, free };
-        let known = (known.values.as_slice(), before.as_slice());
+        let known = (known.values.as_slice(), before);
         let (model, mut axioms) = (self.task.model, Truth::Yes);
         // Of an axiom that fails, nobody asks what the others say.
         let mut go_on = |node: NodeId, value: &Value<_, _>| {
@@ -113,7 +111,7 @@ impl Search<'_, '_, '_> {
         let values = interpret_while(model, algebra, &leaves, &self.wanted, known, self.deadline.0, &mut go_on);
         let values = values.ok_or(Stop::Time)?;
         let flags = if axioms == Truth::No { Truth::Unknown } else { self.flags(algebra, &values) };
-        self.last = Some((algebra.clone(), values));
+        self.last = Some(Rc::new((algebra.clone(), values)));
         Ok((axioms, flags))
     }
 

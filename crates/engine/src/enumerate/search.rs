@@ -168,7 +168,7 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) fixed: Vec<bool>,
     /// What was computed last of static nodes, and of all that are wanted.
     pub(super) known: Option<Rc<Static>>,
-    pub(super) last: Option<(Bounds, Values<Bounds>)>,
+    pub(super) last: Option<Rc<(Bounds, Values<Bounds>)>>,
     pub(super) cells: Vec<usize>,
     pub(super) found: Option<Execution>,
     pub(super) states: BTreeSet<FinalState>,
