@@ -18,7 +18,7 @@ use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Gates, Lit};
 use cat::algebra::implied::{Said, implied, rests_on_free};
-use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, needed};
+use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, interpret_while, needed};
 use cat::model::ir::{Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::{BaseId, Signature};
 use cat::model::{Library, load_shipped};
@@ -246,6 +246,33 @@ fn bits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseErr
             prop_assert_eq!(naive.holds(test, &want), bits.holds(test, &have), "{:?} of node {}", test, i);
         }
     }
+    let last = rng.next_u32() as usize % model.nodes.len();
+    stops_where_it_is_told(model, &bits, &candidate, &found, last)
+}
+
+/// Whoever sees the values may have enough of them; what was computed until then is as good a start for another run as any.
+fn stops_where_it_is_told<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    whole: &Values<A>,
+    last: usize,
+) -> Result<(), TestCaseError>
+where
+    Value<A::Set, A::Rel>: PartialEq,
+{
+    let mut more = |node: NodeId, _: &Value<A::Set, A::Rel>| node.index() != last;
+    let part = interpret_while(model, algebra, leaves, &all(model), (&[], &[]), None, &mut more);
+    let part = part.expect("no deadline");
+    let group = model.groups.iter().find(|group| group.range.contains(&(last as u32)));
+    let end = group.map_or(last + 1, |group| group.range.end as usize);
+    prop_assert!(
+        part[..end] == whole[..end] && part[end..].iter().all(Option::is_none),
+        "not until node {}",
+        last
+    );
+    let again = interpret(model, algebra, leaves, &all(model), (&[], &part), None).expect("no deadline");
+    prop_assert!(again == *whole, "another run after node {}", last);
     Ok(())
 }
 

@@ -173,3 +173,47 @@ impl Solver for Z3 {
         self.model.as_ref().and_then(read).and_then(|value| value.as_bool()).unwrap_or(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More pigeons than holes: whatever is learnt of it, it takes long.
+    #[test]
+    fn what_takes_many_conflicts_is_asked_again_with_a_clock() {
+        const HOLES: u32 = 7;
+        let mut z3 = Z3::new();
+        let positive = |var| SatLit { var, positive: true };
+        let pigeons: Vec<Vec<u32>> = (0..=HOLES).map(|_| (0..HOLES).map(|_| z3.new_var(None)).collect()).collect();
+        for (i, holes) in pigeons.iter().enumerate() {
+            z3.add_clause(&holes.iter().map(|&var| positive(var)).collect::<Vec<_>>());
+            for others in &pigeons[..i] {
+                holes.iter().zip(others).for_each(|(&a, &b)| z3.add_clause(&[!positive(a), !positive(b)]));
+            }
+        }
+        assert!(z3.clauses < FEW.0 && z3.brief);
+        // One pigeon has a hole for itself: that is seen at once.
+        let first = positive(pigeons[0][0]);
+        assert_eq!(z3.solve(&[first, positive(pigeons[1][0])], None), Outcome::Unsat);
+        assert!(z3.brief);
+        assert_eq!(z3.solve(&[], None), Outcome::Unsat);
+        assert!(!z3.brief);
+    }
+
+    #[test]
+    fn variables_that_are_not_kept_are_made_anew() {
+        let many = KEPT as u32 + 3;
+        let ask = |z3: &mut Z3| {
+            let last = SatLit { var: many - 1, positive: true };
+            (z3.solve(&[last], None), z3.value(many - 1), z3.solve(&[!last], None))
+        };
+        let mut z3 = Z3::new();
+        (0..many).for_each(|_| _ = z3.new_var(None));
+        z3.add_clause(&[SatLit { var: many - 1, positive: true }]);
+        let first = ask(&mut z3);
+        assert_eq!(first, (Outcome::Sat, true, Outcome::Unsat));
+        // Another one that goes away takes them along.
+        drop(Z3::new());
+        assert_eq!(ask(&mut z3), first);
+    }
+}
