@@ -13,9 +13,9 @@ use simt::Early;
 mod hand;
 mod values;
 
-pub use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs, TemplateArg};
+pub(super) use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs};
 pub(super) use values::report_file;
-pub use values::{
+pub(super) use values::{
     Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg,
     SchedulingArg,
 };
@@ -24,13 +24,13 @@ use values::{count, device, early, option_value, schedule};
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
 #[command(name = "fencepost", version, about, after_help = EXIT_CODES)]
-pub struct Cli {
+pub(super) struct Cli {
     /// How to talk.
     #[command(flatten)]
-    pub talk: Talk,
+    pub(super) talk: Talk,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(super) command: Command,
 }
 
 const EXIT_CODES: &str = "\
@@ -43,9 +43,10 @@ Exit codes:
   70  a defect of Fencepost; a reproducer is written
   130, 143  interrupted (SIGINT, SIGTERM); what was decided is reported";
 
-/// The commands.
+/// The commands. What one takes is made when it is given; a documentation comment on it would then take the place of the one here.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+#[command(defer = true)]
+pub(super) enum Command {
     /// Decide every expectation in the tests under PATH
     Check(CheckArgs),
     /// Is an outcome possible? Shows an execution, or the axioms that forbid it
@@ -84,23 +85,23 @@ pub enum Command {
     Man(ManArgs),
 }
 
-/// Options of every command.
+// Options of every command.
 #[derive(Clone, Debug, Args)]
-pub struct Talk {
+pub(super) struct Talk {
     /// Colours in human output (`NO_COLOR` is honoured)
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub color: Color,
+    pub(super) color: Color,
     /// Only what needs attention: unmet, undecided, defects; no warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
+    pub(super) quiet: bool,
     /// More: every answer, with its engine and axioms, and the proof of what is not as expected; -vv: every proof
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
+    pub(super) verbose: u8,
 }
 
 /// Instructions that programs are made of only if they are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum LettersArg {
+pub(super) enum LettersArg {
     /// System scope, and threads on several devices
     Sys,
     /// Cluster scope, and threads in several clusters
@@ -125,7 +126,7 @@ pub enum LettersArg {
 
 impl LettersArg {
     /// What the search calls them.
-    pub fn further(self) -> distinguish::Further {
+    pub(super) fn further(self) -> distinguish::Further {
         use distinguish::Further;
         match self {
             LettersArg::Sys => Further::System,
@@ -142,445 +143,445 @@ impl LettersArg {
     }
 }
 
-/// Options of the commands that ask the checkers.
+// Options of the commands that ask the checkers.
 #[derive(Clone, Debug, Args)]
-pub struct QuestionArgs {
+pub(super) struct QuestionArgs {
     /// A model by name, or a .cat file (repeatable) [default: the models of the test's expectations, or of its dialect]
     #[arg(long = "model", value_name = "NAME|FILE.cat")]
-    pub models: Vec<String>,
+    pub(super) models: Vec<String>,
     /// Which engine answers; `both` fails if they differ
     #[arg(long, value_enum, default_value = "auto")]
-    pub engine: EngineArg,
+    pub(super) engine: EngineArg,
     /// At most N iterations of a loop [default: what the test says, else 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(program::litmus::MAX_BOUND)))]
-    pub bound: Option<u32>,
+    pub(super) bound: Option<u32>,
     /// How OpenCL and CUDA tests become PTX for a model of PTX [default: the current one of the dialect]
     #[arg(long, value_name = "NAME")]
-    pub mapping: Option<String>,
+    pub(super) mapping: Option<String>,
     /// An option of the model (repeatable)
     #[arg(long = "set", value_name = "OPTION=VALUE", value_parser = option_value)]
-    pub set: Vec<(String, String)>,
+    pub(super) set: Vec<(String, String)>,
     /// What a .cat file without `free` declarations takes for granted [default: by the test's dialect]
     #[arg(long, value_name = "NAME")]
-    pub prelude: Option<String>,
+    pub(super) prelude: Option<String>,
     /// How many questions to work on at once [default: one per processor]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    pub(super) jobs: Option<u16>,
     /// Time limit per question, as in 500ms, 10s, 2m, or `none` [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    pub timeout: Option<Timeout>,
+    pub(super) timeout: Option<Timeout>,
     /// Form of the result on standard output
     #[arg(long, value_enum, default_value = "human")]
-    pub format: FormatArg,
+    pub(super) format: FormatArg,
     /// A further report, beside standard output (repeatable)
     #[arg(long = "report", value_name = "FORMAT=FILE", value_parser = report_file)]
-    pub reports: Vec<(FormatArg, PathBuf)>,
+    pub(super) reports: Vec<(FormatArg, PathBuf)>,
     /// Say how long each answer took
     #[arg(long)]
-    pub timings: bool,
+    pub(super) timings: bool,
     /// Use the options of this profile of `fencepost.toml`
     #[arg(long, value_name = "NAME", conflicts_with = "no_config")]
-    pub profile: Option<String>,
+    pub(super) profile: Option<String>,
     /// Look for no `fencepost.toml`
     #[arg(long)]
-    pub no_config: bool,
+    pub(super) no_config: bool,
     /// Where to write what shows a defect of Fencepost [default: the temporary folder]
     #[arg(long, value_name = "DIR")]
-    pub repro_dir: Option<PathBuf>,
+    pub(super) repro_dir: Option<PathBuf>,
 }
 
-/// Options that choose among tests.
+// Options that choose among tests.
 #[derive(Clone, Debug, Default, Args)]
-pub struct SelectArgs {
+pub(super) struct SelectArgs {
     /// Only what EXPR lets through, as in 'model = ptx and (tag = mp or name ~ ^MP) and not verdict = undecided'
     #[arg(long, value_name = "EXPR")]
-    pub filter: Option<String>,
+    pub(super) filter: Option<String>,
     /// Only the M-th of N parts, as in hash:1/4
     #[arg(long, value_name = "hash:M/N", value_parser = Partition::parse)]
-    pub partition: Option<Partition>,
+    pub(super) partition: Option<Partition>,
     /// What to do if no test matches, as in an empty part: pass, or fail with exit code 4
     #[arg(long, value_enum, value_name = "WHAT", default_value = "fail")]
-    pub no_tests: NoTests,
+    pub(super) no_tests: NoTests,
     /// The filter of a configuration, with what messages call it.
     #[arg(skip)]
-    pub configured_filter: Option<(String, String)>,
+    pub(super) configured_filter: Option<(String, String)>,
 }
 
-/// `fencepost check`.
+// `fencepost check`: what it takes.
 #[derive(Debug, Args)]
-pub struct CheckArgs {
+pub(super) struct CheckArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
-    pub paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// Answer every property that the model defines
     #[arg(long)]
-    pub all_properties: bool,
+    pub(super) all_properties: bool,
     /// Answer this property of each test, whatever the test expects (repeatable)
     #[arg(long, value_name = "PROPERTY", conflicts_with = "all_properties", value_parser = PossibleValuesParser::new(PROPERTIES))]
-    pub property: Vec<String>,
+    pub(super) property: Vec<String>,
     /// Stop after the first expectation that is not met, or defect
     #[arg(long, overrides_with = "no_fail_fast")]
-    pub fail_fast: bool,
+    pub(super) fail_fast: bool,
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
-    pub no_fail_fast: bool,
+    pub(super) no_fail_fast: bool,
     /// Fail where a program is undefined under the model and the test does not mention it
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub deny: Option<Deny>,
+    pub(super) deny: Option<Deny>,
     /// Which answers come with pictures and explanations in an HTML report
     #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
-    pub pictures: PicturesArg,
+    pub(super) pictures: PicturesArg,
     /// Decide again whenever a test or a model under the paths changes, until Ctrl-C
     #[arg(long)]
-    pub watch: bool,
+    pub(super) watch: bool,
     /// Rewrite expectations that are not met to what was decided
     #[arg(long)]
-    pub bless: bool,
+    pub(super) bless: bool,
     /// Only what failed in the last run over the same paths
     #[arg(long)]
-    pub rerun_failed: bool,
+    pub(super) rerun_failed: bool,
     /// Ask everything anew, and keep no verdicts (as with FENCEPOST_NO_CACHE=1)
     #[arg(long)]
-    pub no_cache: bool,
+    pub(super) no_cache: bool,
     /// The folder of a configuration for kept verdicts.
     #[arg(skip)]
-    pub cache_dir: Option<PathBuf>,
+    pub(super) cache_dir: Option<PathBuf>,
     /// Which tests.
     #[command(flatten)]
-    pub select: SelectArgs,
+    pub(super) select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost ask`.
+// `fencepost ask`: what it takes.
 #[derive(Debug, Args)]
-pub struct AskArgs {
+pub(super) struct AskArgs {
     /// A test file, or `-` for standard input
     #[arg(value_name = "TEST")]
-    pub test: PathBuf,
+    pub(super) test: PathBuf,
     /// The outcome in question, as in 'P1:r0 == 1 /\ x == 2' [default: the test's own condition]
     #[arg(long, value_name = "P")]
-    pub outcome: Option<String>,
+    pub(super) outcome: Option<String>,
     /// How to ask.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost show`.
+// `fencepost show`: what it takes.
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub(super) struct ShowArgs {
     /// A test file, or `-` for standard input
     #[arg(value_name = "TEST")]
-    pub test: PathBuf,
+    pub(super) test: PathBuf,
     /// The outcome in question [default: the test's own condition]
     #[arg(long, value_name = "P")]
-    pub outcome: Option<String>,
+    pub(super) outcome: Option<String>,
     /// What to show instead of an outcome: race, undefined, liveness:fair, …
     #[arg(long, value_name = "PROPERTY", default_value = "reachability", conflicts_with = "outcome")]
-    pub property: String,
+    pub(super) property: String,
     /// Which test, where the file has several
     #[arg(long, value_name = "TEST")]
-    pub name: Option<String>,
+    pub(super) name: Option<String>,
     /// Where to write it: FILE.svg, FILE.dot or FILE.html [default: SVG, to standard output]
     #[arg(short, long = "output", value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     /// The test in PTX, as the mapping makes it, instead of a picture
     #[arg(long, conflicts_with_all = ["outcome", "property", "relations"])]
-    pub lowered: bool,
+    pub(super) lowered: bool,
     /// Draw these relations, as the model calls them [default: po, rf, co, fr and what else is usual]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub relations: Vec<String>,
+    pub(super) relations: Vec<String>,
     /// How to ask.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost outcomes`.
+// `fencepost outcomes`: what it takes.
 #[derive(Debug, Args)]
-pub struct OutcomesArgs {
+pub(super) struct OutcomesArgs {
     /// A test file, or `-` for standard input
     #[arg(value_name = "TEST")]
-    pub test: PathBuf,
+    pub(super) test: PathBuf,
     /// Show the two accesses that race, for each racy outcome, and what would make the program race-free
     #[arg(long)]
-    pub races: bool,
+    pub(super) races: bool,
     /// How to ask.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost compare`.
+// `fencepost compare`: what it takes.
 #[derive(Debug, Args)]
-pub struct CompareArgs {
+pub(super) struct CompareArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// The models to compare; the first one is held against each of the others. Without any: those of each test's
     /// expectations
     #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',')]
-    pub compared: Vec<String>,
+    pub(super) compared: Vec<String>,
     /// What the one test becomes in another language, as a test with the same names, instead of what a mapping makes of it
     #[arg(long, value_name = "FILE", conflicts_with = "mapping")]
-    pub target: Option<PathBuf>,
+    pub(super) target: Option<PathBuf>,
     /// Which tests.
     #[command(flatten)]
-    pub select: SelectArgs,
+    pub(super) select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost distinguish`.
+// `fencepost distinguish`: what it takes.
 #[derive(Debug, Args)]
-pub struct DistinguishArgs {
+pub(super) struct DistinguishArgs {
     /// The model that allows, by name or as a .cat file
     #[arg(value_name = "A")]
-    pub allows: String,
+    pub(super) allows: String,
     /// The model that forbids
     #[arg(value_name = "B", required_unless_present = "suite")]
-    pub forbids: Option<String>,
+    pub(super) forbids: Option<String>,
     /// The minimal conformance suite of model A: what it forbids and allows with any weakening, and the clauses that each shows
     #[arg(long, conflicts_with_all = ["forbids", "both", "all"])]
-    pub suite: bool,
+    pub(super) suite: bool,
     /// Writes the tests of the suite into a folder, a file each
     #[arg(short, long, value_name = "DIR", conflicts_with = "forbids")]
-    pub output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     /// Overwrites files that exist
     #[arg(long, requires = "output")]
-    pub force: bool,
+    pub(super) force: bool,
     /// At most N instructions
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
-    pub size: u8,
+    pub(super) size: u8,
     /// Further instructions: `sys`, system scope and threads on several devices; `cluster`, that of clusters; `cas`,
     /// compare-exchanges in place of exchanges; `red`, reductions; `alias` and `surface`, accesses by such names and proxy fences;
     /// `plain`, locations whose accesses are not atomic; `dep`, stores of what depends on reads; `branch`, threads that go on
     /// only if a read is as the outcome says; `barrier`, barriers of a group
     #[arg(long, value_name = "LETTERS", value_enum, value_delimiter = ',', hide_possible_values = true)]
-    pub with: Vec<LettersArg>,
+    pub(super) with: Vec<LettersArg>,
     /// Only outcomes that no interleaving shows, though each location alone looks like memory: critical cycles
     #[arg(long, conflicts_with = "suite")]
-    pub critical: bool,
+    pub(super) critical: bool,
     /// Also the other way round: what B allows and A forbids
     #[arg(long)]
-    pub both: bool,
+    pub(super) both: bool,
     /// All programs of which no instruction can be spared, not only the first
     #[arg(long)]
-    pub all: bool,
+    pub(super) all: bool,
     /// How to ask; `--timeout` is that of the whole search.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost compilers`.
+// `fencepost compilers`: what it takes.
 #[derive(Debug, Args)]
-pub struct CompilersArgs {
+pub(super) struct CompilersArgs {
     /// A clang, for C and OpenCL C (repeatable) [default: all compilers in PATH]
     #[arg(long, value_name = "PATH")]
-    pub clang: Vec<PathBuf>,
+    pub(super) clang: Vec<PathBuf>,
     /// An nvcc, for CUDA C++ with libcu++ (repeatable)
     #[arg(long, value_name = "PATH")]
-    pub nvcc: Vec<PathBuf>,
+    pub(super) nvcc: Vec<PathBuf>,
     /// A folder of headers (repeatable)
     #[arg(long, value_name = "DIR")]
-    pub include: Vec<PathBuf>,
+    pub(super) include: Vec<PathBuf>,
     /// What to compile for
     #[arg(long, value_name = "ARCH", default_value = "sm_70")]
-    pub arch: String,
+    pub(super) arch: String,
     /// Only these languages (repeatable)
     #[arg(long, value_name = "NAME", value_parser = ["c11", "scoped", "opencl", "cuda"])]
-    pub language: Vec<String>,
+    pub(super) language: Vec<String>,
     /// What a compiler printed, as `--save` wrote it, instead of running one (repeatable)
     #[arg(long, value_name = "FILE")]
-    pub read: Vec<PathBuf>,
+    pub(super) read: Vec<PathBuf>,
     /// Write what each compiler printed, and a mapping that says what it does, to a folder
     #[arg(long, value_name = "DIR")]
-    pub save: Option<PathBuf>,
+    pub(super) save: Option<PathBuf>,
     /// Overwrite files that exist
     #[arg(long, requires = "save")]
-    pub force: bool,
+    pub(super) force: bool,
     /// Programs that notice have at most N instructions; 0 looks for none
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(0..=6))]
-    pub size: u8,
+    pub(super) size: u8,
     /// How to ask; `--timeout` is that of each search.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost advise`.
+// `fencepost advise`: what it takes.
 #[derive(Debug, Args)]
-pub struct AdviseArgs {
+pub(super) struct AdviseArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "TEST", required = true)]
-    pub paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// What orders, scopes and fences cost, a table [default: that of models/costs.txt]
     #[arg(long, value_name = "FILE")]
-    pub cost: Option<PathBuf>,
+    pub(super) cost: Option<PathBuf>,
     /// What the tests expect to go wrong must not: the outcomes that they expect allowed, races, undefined behaviour
     #[arg(long)]
-    pub repair: bool,
+    pub(super) repair: bool,
     /// Fail where something is stronger than it must be
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub deny: Option<DenyAdvice>,
+    pub(super) deny: Option<DenyAdvice>,
     /// Which tests.
     #[command(flatten)]
-    pub select: SelectArgs,
+    pub(super) select: SelectArgs,
     /// How to ask; `--timeout` is that of all that is asked about one program.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// `fencepost run`.
+// `fencepost run`: what it takes.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(super) struct RunArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
-    pub paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// Run it on a device instead: opencl, cuda, or opencl:DEVICE, cuda:DEVICE (its number, or a part of its name)
     #[arg(long, value_name = "DEVICE", value_parser = device, conflicts_with_all = ["memory", "schedule", "runs", "record", "trace", "early"])]
-    pub on: Option<DeviceArg>,
+    pub(super) on: Option<DeviceArg>,
     /// With `--on`: how often each test is executed, as in 1e6, or a little more often
     #[arg(long, value_name = "N", value_parser = count, default_value = "100000", requires = "on")]
-    pub instances: u64,
+    pub(super) instances: u64,
     /// With `--on`: start no launch later than this, for each test
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "on")]
-    pub time: Option<Timeout>,
+    pub(super) time: Option<Timeout>,
     /// With `--on` and `--partition`: pass over the tests that FILE, the jsonl of a run that was cut short, has results of
     #[arg(long, value_name = "FILE", requires_all = ["on", "partition"])]
-    pub resume: Option<PathBuf>,
+    pub(super) resume: Option<PathBuf>,
     /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX [default:
     /// weak; with `--scheduling lockstep`: sc]
     #[arg(long, value_enum)]
-    pub memory: Option<MemoryArg>,
+    pub(super) memory: Option<MemoryArg>,
     /// Which thread steps next: any; warps in lockstep; OpenCL's work-groups or sub-groups one after the other
     #[arg(long, value_enum, default_value = "independent")]
-    pub scheduling: SchedulingArg,
+    pub(super) scheduling: SchedulingArg,
     /// What it is launched on.
     #[command(flatten)]
-    pub launch: LaunchArgs,
+    pub(super) launch: LaunchArgs,
     /// Commands of OpenCL queues are submitted by a flush alone: what is never flushed never starts
     #[arg(long)]
-    pub submit_on_flush: bool,
+    pub(super) submit_on_flush: bool,
     /// How much is bound before its turn: none, local, full:N [default: random: 3/4 none, 1/4 full:2; exhaustive: none,
     /// then full:1]
     #[arg(long, value_name = "MODE", value_parser = early)]
-    pub early: Option<Early>,
+    pub(super) early: Option<Early>,
     /// Who decides what happens next: exhaustive, random, replay:FILE
     #[arg(long, value_name = "HOW", default_value = "random", value_parser = schedule)]
-    pub schedule: ScheduleArg,
+    pub(super) schedule: ScheduleArg,
     /// How many random runs
     #[arg(long, value_name = "N", default_value = "10000")]
-    pub runs: u64,
+    pub(super) runs: u64,
     /// Another seed gives other random runs
     #[arg(long, value_name = "N", default_value = "0")]
-    pub seed: u64,
+    pub(super) seed: u64,
     /// At most N steps per run
     #[arg(long, value_name = "N", default_value = "10000")]
-    pub steps: usize,
+    pub(super) steps: usize,
     /// At most N states of an exhaustive exploration
     #[arg(long, value_name = "N", default_value = "2000000")]
-    pub states: usize,
+    pub(super) states: usize,
     /// Show a run for each outcome, step by step
     #[arg(long)]
-    pub trace: bool,
+    pub(super) trace: bool,
     /// Write a run for each outcome, and for each way to stop, to a file, for `--schedule replay:FILE` (one test)
     #[arg(long, value_name = "FILE")]
-    pub record: Option<PathBuf>,
+    pub(super) record: Option<PathBuf>,
     /// Take a rule out of the machine, to see that what it then shows is noticed: a test of Fencepost, not of programs
     #[arg(long, value_name = "RULE", hide = true)]
-    pub without: Option<String>,
+    pub(super) without: Option<String>,
     /// Which tests.
     #[command(flatten)]
-    pub select: SelectArgs,
+    pub(super) select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
-    pub question: QuestionArgs,
+    pub(super) question: QuestionArgs,
 }
 
-/// What a kernel is launched on.
+// What a kernel is launched on.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct LaunchArgs {
+pub(super) struct LaunchArgs {
     /// Warps of N consecutive threads of a block [default: as the test says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub warp_size: Option<u32>,
+    pub(super) warp_size: Option<u32>,
     /// Each GPU has N multiprocessors; blocks that find no room wait [default: enough for every block]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub sms: Option<u32>,
+    pub(super) sms: Option<u32>,
     /// A multiprocessor has room for N blocks at once [default: 1, with `--sms`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub resident: Option<u32>,
+    pub(super) resident: Option<u32>,
     /// A cooperative launch: fails unless all blocks are resident at once
     #[arg(long)]
-    pub cooperative: bool,
+    pub(super) cooperative: bool,
     /// A block has at most N threads
     #[arg(long, value_name = "N", default_value = "1024")]
-    pub max_block: u32,
+    pub(super) max_block: u32,
     /// A block has at most N bytes of shared memory
     #[arg(long, value_name = "N", default_value = "49152")]
-    pub max_shared: u64,
+    pub(super) max_shared: u64,
 }
 
-/// `fencepost devices`.
+// `fencepost devices`: what it takes.
 #[derive(Debug, Args)]
-pub struct DevicesArgs {
+pub(super) struct DevicesArgs {
     /// Form of the list
     #[arg(long, value_enum, default_value = "human")]
-    pub format: FormatArg,
+    pub(super) format: FormatArg,
 }
 
-/// `fencepost merge`.
+// `fencepost merge`: what it takes.
 #[derive(Debug, Args)]
-pub struct MergeArgs {
+pub(super) struct MergeArgs {
     /// What `fencepost check --partition hash:M/N --format jsonl` wrote, for every M; or `fencepost run --on`
     #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
 }
 
-/// `fencepost models`.
+// `fencepost models`: what it takes.
 #[derive(Debug, Args)]
-pub struct ModelsArgs {
+pub(super) struct ModelsArgs {
     /// A model by name, or a .cat file; without it, the list of models
     #[arg(value_name = "NAME")]
-    pub name: Option<String>,
+    pub(super) name: Option<String>,
     /// What a .cat file without `free` declarations takes for granted
     #[arg(long, value_name = "NAME", default_value = "ptx")]
-    pub prelude: String,
+    pub(super) prelude: String,
     /// Form of the result on standard output
     #[arg(long, value_enum, default_value = "human")]
-    pub format: FormatArg,
+    pub(super) format: FormatArg,
 }
 
-/// `fencepost import`.
+// `fencepost import`: what it takes.
 #[derive(Debug, Args)]
-pub struct ImportArgs {
+pub(super) struct ImportArgs {
     /// Test files, folders, `-` for standard input, or one `.ptx` file
     #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
     /// The folder to write to; of a kernel, the file; without it, one test goes to standard output
     #[arg(short, long = "output", value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     /// Overwrite files that exist
     #[arg(long)]
-    pub force: bool,
+    pub(super) force: bool,
     /// The kernel of a `.ptx` file; without any of the following, its kernels are listed
     #[arg(long, value_name = "NAME", help_heading = "Kernels")]
-    pub kernel: Option<String>,
+    pub(super) kernel: Option<String>,
     /// CTAs: `2`, or `2,1,1`
     #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
-    pub grid: Vec<u32>,
+    pub(super) grid: Vec<u32>,
     /// Threads per CTA
     #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
-    pub block: Vec<u32>,
+    pub(super) block: Vec<u32>,
     /// CTAs per cluster; without it, as the kernel demands
     #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
-    pub cluster: Vec<u32>,
+    pub(super) cluster: Vec<u32>,
     /// What a parameter is, by name or number: `0=data:u32[4]=1,2,3,4` (a buffer: type, length, first values), `1=data` (the same one),
     /// `2='&data[2]'`, `3=16`, `4=nodes:{u64,u32}[2]=&nodes[1],5,0,6` (structures, with pointers). Of a shared variable, what its elements are: `s=u32[64]`. Of a timer, its value: `%globaltimer=0`
     #[arg(long = "arg", value_name = "NAME=VALUE", help_heading = "Kernels")]
-    pub args: Vec<String>,
+    pub(super) args: Vec<String>,
     /// The condition of the test: `out[0] == 10`
     #[arg(long, value_name = "P", help_heading = "Kernels")]
-    pub ask: Option<String>,
+    pub(super) ask: Option<String>,
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use diag::Diagnostic;
 
-pub mod args;
+mod args;
 pub mod duration;
 pub mod exit;
 pub mod partition;

@@ -7,18 +7,18 @@ use clap::{Args, ValueEnum};
 
 use program::Dialect;
 
-/// `fencepost new`.
+// `fencepost new`: what it takes.
 #[derive(Debug, Args)]
-pub struct NewArgs {
+pub(in crate::cli) struct NewArgs {
     /// The test's name; folders before it say where, as in litmus/MP+rel+acq
     #[arg(value_name = "NAME")]
-    pub name: PathBuf,
+    pub(in crate::cli) name: PathBuf,
     /// The language of the code
     #[arg(long, value_parser = dialects(), default_value = Dialect::default().name())]
-    pub dialect: String,
+    pub(in crate::cli) dialect: String,
     /// What to begin with
     #[arg(long, value_enum, default_value = "mp")]
-    pub template: TemplateArg,
+    pub(in crate::cli) template: TemplateArg,
 }
 
 /// Languages that there are templates in.
@@ -28,7 +28,7 @@ fn dialects() -> PossibleValuesParser {
 
 /// Templates of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TemplateArg {
+pub(in crate::cli) enum TemplateArg {
     /// Message passing.
     Mp,
     /// Store buffering.
@@ -45,32 +45,32 @@ pub enum TemplateArg {
     Kernel,
 }
 
-/// `fencepost explain`.
+// `fencepost explain`: what it takes.
 #[derive(Debug, Args)]
-pub struct ExplainArgs {
+pub(in crate::cli) struct ExplainArgs {
     /// An axiom, a relation, a tag, an option or a term; without one, what there is
     #[arg(value_name = "AXIOM|RELATION|TERM")]
-    pub word: Vec<String>,
+    pub(in crate::cli) word: Vec<String>,
     /// As this model has it: a name, or a .cat file [default: the first shipped model that knows the word]
     #[arg(long, value_name = "NAME|FILE.cat")]
-    pub model: Option<String>,
+    pub(in crate::cli) model: Option<String>,
     /// What a .cat file without `free` declarations takes for granted
     #[arg(long, value_name = "NAME", default_value = "ptx")]
-    pub prelude: String,
+    pub(in crate::cli) prelude: String,
 }
 
-/// `fencepost completions`.
+// `fencepost completions`: what it takes.
 #[derive(Debug, Args)]
-pub struct CompletionsArgs {
+pub(in crate::cli) struct CompletionsArgs {
     /// For which shell
     #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
+    pub(in crate::cli) shell: clap_complete::Shell,
 }
 
-/// `fencepost man`.
+// `fencepost man`: what it takes.
 #[derive(Debug, Args)]
-pub struct ManArgs {
+pub(in crate::cli) struct ManArgs {
     /// A folder for one page per command; without it, the page of `fencepost` goes to standard output
     #[arg(short, long = "output", value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    pub(in crate::cli) output: Option<PathBuf>,
 }

@@ -12,7 +12,7 @@ use simt::{Early, Scheduling};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
+pub(in crate::cli) enum Color {
     /// On a terminal.
     Auto,
     /// Always.
@@ -23,7 +23,7 @@ pub enum Color {
 
 /// Names of ways to schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchedulingArg {
+pub(in crate::cli) enum SchedulingArg {
     /// Any thread: PTX for sm_70 and later.
     Independent,
     /// Warps share a program counter, as before Volta.
@@ -47,16 +47,16 @@ impl From<SchedulingArg> for Scheduling {
 
 /// A device of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceArg {
+pub(in crate::cli) struct DeviceArg {
     /// Whose it is.
-    pub runtime: Runtime,
+    pub(in crate::cli) runtime: Runtime,
     /// Its number, or a part of its name; `None`: the first.
-    pub device: Option<String>,
+    pub(in crate::cli) device: Option<String>,
 }
 
 /// Names of memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MemoryArg {
+pub(in crate::cli) enum MemoryArg {
     /// One store, threads in turns.
     Sc,
     /// What the model allows in order.
@@ -65,7 +65,7 @@ pub enum MemoryArg {
 
 /// A schedule as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScheduleArg {
+pub(in crate::cli) enum ScheduleArg {
     /// Everything in turn.
     Exhaustive,
     /// Chance.
@@ -74,13 +74,13 @@ pub enum ScheduleArg {
     Replay(PathBuf),
 }
 
-pub(super) fn early(text: &str) -> Result<Early, String> {
+pub(in crate::cli) fn early(text: &str) -> Result<Early, String> {
     Early::parse(text).ok_or_else(|| {
         format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
     })
 }
 
-pub(super) fn device(text: &str) -> Result<DeviceArg, String> {
+pub(in crate::cli) fn device(text: &str) -> Result<DeviceArg, String> {
     let (word, device) = text.split_once(':').map_or((text, None), |(word, device)| (word, Some(device)));
     let runtime = [Runtime::OpenCl, Runtime::Cuda].into_iter().find(|runtime| ::device::word(*runtime) == word);
     match (runtime, device) {
@@ -94,7 +94,7 @@ pub(super) fn device(text: &str) -> Result<DeviceArg, String> {
 }
 
 /// How many, as in 5000 and 1e6.
-pub(super) fn count(text: &str) -> Result<u64, String> {
+pub(in crate::cli) fn count(text: &str) -> Result<u64, String> {
     let parsed = match text.split_once(['e', 'E']) {
         Some((digits, zeros)) => digits.parse::<u64>().ok().and_then(|n| {
             let factor = 10u64.checked_pow(zeros.parse().ok()?)?;
@@ -105,7 +105,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     parsed.filter(|n| *n > 0).ok_or_else(|| "expected a number, as in 5000 or 1e6".to_owned())
 }
 
-pub(super) fn schedule(text: &str) -> Result<ScheduleArg, String> {
+pub(in crate::cli) fn schedule(text: &str) -> Result<ScheduleArg, String> {
     match text {
         "exhaustive" => Ok(ScheduleArg::Exhaustive),
         "random" => Ok(ScheduleArg::Random),
@@ -127,7 +127,7 @@ fn near(text: &str, words: &[&str]) -> String {
 
 /// Names of engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
+pub(in crate::cli) enum EngineArg {
     /// The faster one for the question at hand.
     Auto,
     /// A circuit, and Z3.
@@ -154,7 +154,7 @@ impl From<EngineArg> for Engine {
 
 /// What to do if there is no test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum NoTests {
+pub(in crate::cli) enum NoTests {
     /// All is well.
     Pass,
     /// Exit code 4.
@@ -164,21 +164,21 @@ pub enum NoTests {
 
 /// What may be denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Deny {
+pub(in crate::cli) enum Deny {
     /// Programs that are undefined under the model, where the test does not mention it.
     Undefined,
 }
 
 /// What of advice is a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DenyAdvice {
+pub(in crate::cli) enum DenyAdvice {
     /// Programs in which something is stronger than it must be.
     OverSynchronised,
 }
 
 /// Names of formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
+pub(in crate::cli) enum FormatArg {
     /// For people.
     Human,
     /// One object.
@@ -199,7 +199,7 @@ pub enum FormatArg {
 
 /// Which answers of a suite have pictures in its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PicturesArg {
+pub(in crate::cli) enum PicturesArg {
     /// None.
     None,
     /// Those that are not as expected.
@@ -223,7 +223,7 @@ impl From<FormatArg> for Format {
     }
 }
 
-pub(super) fn option_value(text: &str) -> Result<(String, String), String> {
+pub(in crate::cli) fn option_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.into(), value.into())),
         _ => Err("expected OPTION=VALUE".into()),

@@ -192,7 +192,7 @@ fn computed<A: RelAlgebra>(
     (ends, more): (&dyn Fn() -> bool, &mut dyn FnMut(NodeId, &Value<A::Set, A::Rel>) -> bool),
 ) -> Option<Values<A>> {
     let mut values: Values<A> = vec![None; model.nodes.len()];
-    let (mut i, mut computed) = (0, 0usize);
+    let (mut i, mut made) = (0, 0usize);
     while i < model.nodes.len() {
         let group = model.groups.iter().find(|g| g.range.start as usize == i);
         let these = i..group.map_or(i + 1, |g| g.range.end as usize);
@@ -214,8 +214,8 @@ fn computed<A: RelAlgebra>(
             _ if these.clone().all(still) => values[these.clone()].clone_from_slice(&before[these.clone()]),
             _ => {
                 // Asking for the time costs more than a small relation does.
-                computed += 1;
-                if computed.is_multiple_of(16) && ends() {
+                made += 1;
+                if made.is_multiple_of(16) && ends() {
                     return None;
                 }
                 match group {

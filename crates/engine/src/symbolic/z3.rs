@@ -158,6 +158,7 @@ impl Solver for Z3 {
                     None => Outcome::Unknown(Reason::Engine("the solver has no model".into())),
                 }
             }
+            SatResult::Unknown if stop::late(deadline) => Outcome::Unknown(Reason::Time),
             SatResult::Unknown => {
                 let reason = self.solver.get_reason_unknown().unwrap_or_default();
                 Outcome::Unknown(match reason.as_str() {
