@@ -117,6 +117,9 @@ pub trait Leaves<A: RelAlgebra> {
 /// The value of a node, if it was asked for.
 pub type Computed<A> = Option<Rc<Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>>>;
 
+/// Sees the value of a node, and says whether more are wanted.
+pub type Seer<'s, A> = &'s mut dyn FnMut(NodeId, &Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>) -> bool;
+
 /// Values by node.
 pub type Values<A> = Vec<Computed<A>>;
 
@@ -168,7 +171,7 @@ pub fn interpret_while<A: RelAlgebra>(
     needed: &[bool],
     (known, before): (&[Computed<A>], &[Computed<A>]),
     deadline: Option<Instant>,
-    more: &mut dyn FnMut(NodeId, &Value<A::Set, A::Rel>) -> bool,
+    more: Seer<'_, A>,
 ) -> Option<Values<A>> {
     computed(model, algebra, leaves, needed, (known, before), (&|| stop::late(deadline), more))
 }
@@ -189,7 +192,7 @@ fn computed<A: RelAlgebra>(
     leaves: &impl Leaves<A>,
     needed: &[bool],
     (known, before): (&[Computed<A>], &[Computed<A>]),
-    (ends, more): (&dyn Fn() -> bool, &mut dyn FnMut(NodeId, &Value<A::Set, A::Rel>) -> bool),
+    (ends, more): (&dyn Fn() -> bool, Seer<'_, A>),
 ) -> Option<Values<A>> {
     let mut values: Values<A> = vec![None; model.nodes.len()];
     let (mut i, mut made) = (0, 0usize);
