@@ -160,20 +160,8 @@ pub fn interpret<A: RelAlgebra>(
     (known, before): (&[Computed<A>], &[Computed<A>]),
     deadline: Option<Instant>,
 ) -> Option<Values<A>> {
-    interpret_while(model, algebra, leaves, needed, (known, before), deadline, &mut |_, _| true)
-}
-
-/// As [`interpret`], for as long as whoever sees the values wants more: nodes behind the first that it has enough of have none.
-pub fn interpret_while<A: RelAlgebra>(
-    model: &Model,
-    algebra: &A,
-    leaves: &impl Leaves<A>,
-    needed: &[bool],
-    (known, before): (&[Computed<A>], &[Computed<A>]),
-    deadline: Option<Instant>,
-    more: Seer<'_, A>,
-) -> Option<Values<A>> {
-    computed(model, algebra, leaves, needed, (known, before), (&|| stop::late(deadline), more))
+    let ends = || stop::late(deadline);
+    interpret_while(model, algebra, leaves, needed, (known, before), (&ends, &mut |_, _| true))
 }
 
 /// As [`interpret`], whatever happens: for work so short that nothing has to end it.
@@ -183,10 +171,13 @@ pub fn interpret_all<A: RelAlgebra>(
     leaves: &impl Leaves<A>,
     needed: &[bool],
 ) -> Values<A> {
-    computed(model, algebra, leaves, needed, (&[], &[]), (&|| false, &mut |_, _| true)).expect("nothing ends it")
+    interpret_while(model, algebra, leaves, needed, (&[], &[]), (&|| false, &mut |_, _| true))
+        .expect("nothing ends it")
 }
 
-fn computed<A: RelAlgebra>(
+/// As [`interpret`], for as long as whoever sees the values wants more: nodes behind the first that it has enough of have none.
+/// `None`: something `ends` it.
+pub fn interpret_while<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
     leaves: &impl Leaves<A>,

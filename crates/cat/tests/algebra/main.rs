@@ -262,8 +262,8 @@ where
     Value<A::Set, A::Rel>: PartialEq,
 {
     let mut more = |node: NodeId, _: &Value<A::Set, A::Rel>| node.index() != last;
-    let part = interpret_while(model, algebra, leaves, &all(model), (&[], &[]), None, &mut more);
-    let part = part.expect("no deadline");
+    let part = interpret_while(model, algebra, leaves, &all(model), (&[], &[]), (&|| false, &mut more));
+    let part = part.expect("nothing ends it");
     let group = model.groups.iter().find(|group| group.range.contains(&(last as u32)));
     let end = group.map_or(last + 1, |group| group.range.end as usize);
     prop_assert!(

@@ -108,7 +108,8 @@ impl Search<'_, '_, '_> {
             }
             axioms != Truth::No
         };
-        let values = interpret_while(model, algebra, &leaves, &self.wanted, known, self.deadline.0, &mut go_on);
+        let ends = || self.deadline.passed();
+        let values = interpret_while(model, algebra, &leaves, &self.wanted, known, (&ends, &mut go_on));
         let values = values.ok_or(Stop::Time)?;
         let flags = if axioms == Truth::No { Truth::Unknown } else { self.flags(algebra, &values) };
         self.last = Some(Rc::new((algebra.clone(), values)));
