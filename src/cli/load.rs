@@ -46,22 +46,30 @@ pub(super) struct Loaded {
 pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
     let mut loaded = Loaded::default();
     let found = paths::discover(arguments, &mut loaded.diagnostics);
+    let mut take = |Found { path, below, .. }: Found, outcome: Outcome| match outcome {
+        Outcome::Tests(Tests { tests, warnings }) => {
+            loaded.diagnostics.extend(warnings);
+            loaded.files.push(File { path, below, tests });
+        }
+        Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
+        Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash { path, bytes, message }),
+    };
+    // A thread for one small file takes longer than the file. What may keep its reader waiting gets one.
+    if let [only] = found.as_slice()
+        && only.file.as_ref().is_some_and(|file| file.is_file())
+    {
+        take(only.clone(), read(only));
+        return loaded;
+    }
     pool.in_order(
         &found,
         |found| (found.clone(), read(found)),
         |event| {
-            let Event::Result((Found { path, below, .. }, result)) = event else {
+            let Event::Result((found, outcome)) = event else {
                 // Somebody waits for standard input.
                 interrupt::leave(interrupt::code().unwrap_or(exit::INVALID));
             };
-            match result {
-                Outcome::Tests(Tests { tests, warnings }) => {
-                    loaded.diagnostics.extend(warnings);
-                    loaded.files.push(File { path, below, tests });
-                }
-                Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
-                Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash { path, bytes, message }),
-            }
+            take(found, outcome);
             ControlFlow::Continue(())
         },
     );

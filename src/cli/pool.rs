@@ -20,6 +20,9 @@ pub(super) const STACK_BYTES: usize = 16 << 20;
 /// How often to look up whether a stop was requested.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
+/// How long the first thread works alone: a small test is answered before it is worth a second one.
+const ALONE: Duration = Duration::from_millis(2);
+
 /// What a sink gets.
 pub(super) enum Event<R> {
     /// The next result.
@@ -89,21 +92,31 @@ impl Pool {
                     }
                 }
             };
-            let start = |i: usize| {
+            let start = |i: usize, sender: &Sender<(usize, R)>| {
                 let sender = sender.clone();
                 let worker = thread::Builder::new().name(format!("worker-{i}")).stack_size(STACK_BYTES);
                 worker.spawn_scoped(scope, move || does(sender)).is_ok()
             };
             // Where the system gives fewer threads, fewer have to do; where it gives none, this one.
-            if (0..self.jobs.min(items.len())).take_while(|i| start(*i)).count() == 0 {
+            if !start(0, &sender) {
                 does(sender.clone());
             }
-            drop(sender);
+            let begun = Instant::now();
+            let mut for_others = Some(sender);
             let mut waiting = BTreeMap::new();
             let mut due = 0;
             let mut since: Option<Instant> = None;
             loop {
-                match receiver.recv_timeout(LOOK_UP) {
+                if due == items.len() {
+                    return;
+                }
+                if begun.elapsed() >= ALONE
+                    && let Some(sender) = for_others.take()
+                {
+                    let left = items.len().saturating_sub(next.load(Ordering::Relaxed));
+                    let _ = (1..self.jobs.min(left + 1)).all(|i| start(i, &sender));
+                }
+                match receiver.recv_timeout(if for_others.is_some() { ALONE } else { LOOK_UP }) {
                     Ok((index, result)) => {
                         waiting.insert(index, result);
                     }
@@ -158,6 +171,23 @@ mod tests {
             assert_eq!(seen, (0..=150).collect::<Vec<_>>());
         }
     }
+
+    #[test]
+    fn others_come_where_the_first_is_not_done_soon() {
+        let meet = std::sync::Barrier::new(2);
+        let mut seen = 0;
+        Pool::new(Some(2)).in_order(
+            &[(), ()],
+            |()| meet.wait(),
+            |_| {
+                seen += 1;
+                ControlFlow::Continue(())
+            },
+        );
+        assert_eq!(seen, 2);
+        Pool::new(Some(2)).in_order(&[], |()| (), |_| panic!("there is nothing"));
+    }
+
     #[test]
     fn whoever_does_not_listen_is_not_waited_for() {
         let (pool, stopped) = (Pool::new(Some(2)), AtomicBool::new(false));
