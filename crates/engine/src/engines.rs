@@ -13,7 +13,7 @@ use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
 use super::query::{Deadline, FinalState, Found, Query};
 use super::replay::{self, Replayed};
-use super::symbolic::{Backend, Symbolic};
+use super::symbolic::{Backend, Expected, Symbolic};
 use super::task::Task;
 use crate::limits::Halt;
 use crate::sums::settled;
@@ -22,27 +22,39 @@ use program::options::Setting;
 use verdict::Reason;
 
 /// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be needed, the enumerating engine
-/// tries first. Both figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
+/// tries first. These figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
 const SMALL: usize = 8_000;
 
 /// With so few events circuits are small, whatever is open.
 const FEW: usize = 24;
 
-/// With more events than these, the enumerating engine tries before anything is worked out.
-const MANY: usize = 128;
-
 /// How long it tries, unless it turns out sooner that it will not be enough; each state that it finds spares a call of the
 /// solver.
-const PATIENCE: Patience = Patience { steps: 100, probe: 32, more_by_state: 20 };
+const PATIENCE: Patience = Patience { steps: 28, probe: 32, more_by_state: 20 };
+
+/// For how many clauses about values it takes one step more: computed values make a solver slow, and a search little.
+const VALUES: usize = 20;
 
 /// How many words a relation of a task may have for all of these steps: with larger ones each step takes longer, and there are
 /// fewer, down to none.
 const STEPPED: u64 = 256;
 
-/// What is spent in vain on a task of so many events is to be no more on a large one.
-fn patience(events: usize) -> Patience {
+/// How long to try on a task of so many events: what is spent in vain is to be no more on a large one.
+fn patience(events: usize, values: usize) -> Patience {
     let words = (events * events.div_ceil(64)) as u64;
-    Patience { steps: PATIENCE.steps * STEPPED / words.max(STEPPED), ..PATIENCE }
+    let steps = PATIENCE.steps + (values / VALUES) as u64;
+    Patience { steps: steps * STEPPED / words.max(STEPPED), ..PATIENCE }
+}
+
+/// How much there is to do, as far as that is known.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    /// What was expected of the circuit.
+    expected: Expected,
+    /// Whether that is large, or it was found to be.
+    large: bool,
+    /// Whether the enumerating engine tried, and gave up.
+    in_vain: bool,
 }
 
 /// A task with its engines.
@@ -54,10 +66,7 @@ pub struct Prepared<'a> {
     starts: Vec<Rc<TaskBounds>>,
     /// Circuits, one for each of these.
     symbolic: Vec<Symbolic<'a>>,
-    /// Whether the circuit is expected to be large, or was found to be.
-    large: bool,
-    /// Whether the enumerating engine tried, and gave up.
-    in_vain: bool,
+    size: Size,
     /// Executions that were found, of this task and of those that share its events; and whether they are looked at first, as
     /// nobody will see which one it was.
     seen: (Rc<RefCell<Vec<Execution>>>, bool),
@@ -93,26 +102,18 @@ impl Said {
 impl<'a> Prepared<'a> {
     /// A task without any work done for it yet.
     pub fn new(task: Task<'a>) -> Self {
-        Prepared::with(task, (false, false), Default::default())
+        Prepared::with(task, Size::default(), Default::default())
     }
 
     /// The same task under other settings, for who wants to know whether there is an execution, and not which; `None` if it has to
     /// be built anew.
     pub fn under(&self, set: &[Setting]) -> Option<Self> {
-        Some(Prepared::with(self.task.under(set)?, (self.large, self.in_vain), (self.seen.0.clone(), true)))
+        Some(Prepared::with(self.task.under(set)?, self.size, (self.seen.0.clone(), true)))
     }
 
-    fn with(task: Task<'a>, (large, in_vain): (bool, bool), seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
+    fn with(task: Task<'a>, size: Size, seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
         let task = Rc::new(task);
-        Prepared {
-            enumerate: Enumerate::new(&task),
-            starts: Vec::new(),
-            symbolic: Vec::new(),
-            large,
-            in_vain,
-            seen,
-            task,
-        }
+        Prepared { enumerate: Enumerate::new(&task), starts: Vec::new(), symbolic: Vec::new(), size, seen, task }
     }
 
     /// An execution that was found before, if the plain evaluator says of one that it is what a query describes: it judges what
@@ -162,35 +163,26 @@ impl<'a> Prepared<'a> {
         let whole =
             |engine: &Enumerate<'a>| (walk(engine, None).expect("patience without end"), Engine::Enumerate);
         let events = self.task.sk.len();
-        let try_to_walk = |prepared: &mut Self| {
-            let found = if prepared.in_vain { None } else { walk(&prepared.enumerate, Some(patience(events))) };
-            prepared.in_vain = found.is_none();
-            found.map(|found| (found, Engine::Enumerate))
-        };
-        if !self.large && self.symbolic.is_empty() && events > FEW {
-            // What is known beforehand takes as long as some steps do.
-            if self.starts.is_empty()
-                && events > MANY
-                && let Some(found) = try_to_walk(self)
-            {
-                return found;
-            }
+        if !self.size.large && self.symbolic.is_empty() && events > FEW {
             let start = self.start(&query.axioms, deadline);
-            self.large = start.is_ok_and(|start| Symbolic::expected(&self.task, &start) > SMALL);
+            self.size.expected =
+                start.map_or_else(|_| Expected::default(), |start| Symbolic::expected(&self.task, &start, SMALL));
+            self.size.large = self.size.expected.values + self.size.expected.relations > SMALL;
         }
-        if !self.large {
+        if !self.size.large {
             let said = solve(self, SMALL);
             match said.gap() {
                 None | Some(Reason::Time | Reason::TooManyOutcomes(_)) => return (said, Engine::Sat),
-                Some(Reason::TooManyGates) => self.large = true,
+                Some(Reason::TooManyGates) => self.size.large = true,
                 Some(_) => return whole(&self.enumerate),
             }
         }
         // A circuit that is there answers further questions sooner.
-        if self.symbolic.iter().all(|circuit| circuit.size() < LARGEST)
-            && let Some(found) = try_to_walk(self)
-        {
-            return found;
+        if !self.size.in_vain && self.symbolic.iter().all(|circuit| circuit.size() < LARGEST) {
+            match walk(&self.enumerate, Some(patience(events, self.size.expected.values))) {
+                Some(found) => return (found, Engine::Enumerate),
+                None => self.size.in_vain = true,
+            }
         }
         let said = solve(self, LARGEST);
         match said.gap() {
@@ -448,7 +440,7 @@ mod tests {
             } else {
                 prepared.ask(Engine::Auto, &query, Deadline(None)).1
             };
-            (who, prepared.large, prepared.symbolic.len())
+            (who, prepared.size.large, prepared.symbolic.len())
         };
         for all in [false, true] {
             assert_eq!(answered_by(&store_buffering(1, "fence.sc.gpu;"), all), ("sat", false, 1));
@@ -466,8 +458,7 @@ mod tests {
         for code in std::iter::repeat_n(code.as_str(), 24).chain(["st.relaxed.gpu x, 1;"]) {
             branches += &format!("[[thread]]\ncode = \"{code}\"\n");
         }
-        // It is gone before anything is worked out.
-        assert_eq!(answered_by(&branches, false), ("enumerate", false, 0));
+        assert_eq!(answered_by(&branches, false), ("enumerate", true, 0));
     }
 
     #[test]

@@ -110,6 +110,16 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
     }
 }
 
+/// What makes a circuit large, in gates or clauses.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Expected {
+    /// What is read is what was written, for each value that is itself computed from others.
+    pub(crate) values: usize,
+    /// Listed values of reads are inputs, triples of orders are clauses, and an open pair of a relation costs a quarter of a gate to
+    /// two, where circuits have some thousands (`cargo bench --bench families`).
+    pub(crate) relations: usize,
+}
+
 impl<'a> Symbolic<'a> {
     /// Encodes what holds in every execution of the task that these bounds are about, in a circuit of at most that size.
     pub(crate) fn new(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, size: usize, deadline: Deadline) -> Self {
@@ -117,14 +127,17 @@ impl<'a> Symbolic<'a> {
         Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None }
     }
 
-    /// About how large a circuit from these bounds is at least, in gates or clauses: listed values of reads are inputs, triples of orders
-    /// are clauses, and an open pair of a relation costs a quarter of a gate to two, where circuits have some thousands
-    /// (`cargo bench --bench families`).
-    pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds) -> usize {
-        let reads = task.sk.events.iter().filter(|event| event.is_read());
-        let values = |term| task.domains.of(term).map_or(0, Vec::len);
-        let values: usize = reads.filter_map(|event| event.value).map(values).filter(|&values| values > 1).sum();
-        values + start.open(task) / 4 + relations::triples(task, start)
+    /// About how large a circuit from these bounds is at least; triples of orders are counted up to `most`.
+    pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> Expected {
+        let events = &task.sk.events;
+        let listed = |e: usize| events[e].value.and_then(|term| task.domains.of(term)).map_or(0, Vec::len);
+        let several = |e: &usize| listed(*e) > 1;
+        let reads = (0..events.len()).filter(|&e| events[e].is_read()).filter(several);
+        let read_from = &start.free[task.model.values.0 as usize];
+        let values = read_from.may.iter().filter(|(w, r)| several(w) && several(r)).map(|(w, _)| listed(w)).sum();
+        let relations =
+            reads.map(listed).sum::<usize>() + start.open(task) / 4 + relations::triples(task, start, most);
+        Expected { values, relations }
     }
 
     /// What the circuit starts from.

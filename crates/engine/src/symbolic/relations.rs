@@ -12,7 +12,7 @@ use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
-use cat::model::ir::{FreeRel, Shape};
+use cat::model::ir::Shape;
 use cat::rel::{EventSet, Rel, ones};
 use program::Ty;
 
@@ -230,17 +230,20 @@ impl Encoding<'_> {
     }
 }
 
-/// How many triples of free orders are demanded to be transitive.
-pub(super) fn triples(task: &Task<'_>, start: &TaskBounds) -> usize {
-    let of = |(f, order): (&FreeRel, &Bound<Rel>)| match f.shape {
-        Shape::Function => 0,
-        Shape::Order => {
-            let within = start.values[f.within.index()].as_deref().expect("bounds were computed").rel();
-            let implied = Implied::new(order, within, &start.algebra.must);
-            order.may.iter().map(|(i, j)| implied.others(i, j).len()).sum()
+/// How many triples of free orders are demanded to be transitive; counted until there are more than `most`.
+pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize {
+    let mut count = 0;
+    for (f, order) in task.model.free.iter().zip(&start.free).filter(|(f, _)| f.shape == Shape::Order) {
+        let within = start.values[f.within.index()].as_deref().expect("bounds were computed").rel();
+        let implied = Implied::new(order, within, &start.algebra.must);
+        for (i, j) in order.may.iter() {
+            if count > most {
+                return count;
+            }
+            count += implied.others(i, j).len();
         }
-    };
-    task.model.free.iter().zip(&start.free).map(of).sum()
+    }
+    count
 }
 
 /// Clauses for "what is read is what was written", as a value of the type that reads it.
