@@ -191,7 +191,7 @@ fn states(source: &Source, model: &Model, names: &BTreeMap<String, String>) -> O
     let rename = |n: &str| names.get(n).map_or(n, String::as_str).to_owned();
     result.complete.then(|| {
         let sorted = result.outcomes.into_iter().map(|o| {
-            let mut state: Vec<_> = o.state.into_iter().map(|(n, v)| (rename(&n), v)).collect();
+            let mut state: Vec<_> = o.state.into_iter().map(|(n, v)| (rename(&n), v.to_string())).collect();
             state.sort();
             (state, (o.allowed, o.racy))
         });

@@ -71,7 +71,7 @@ fn states(test: &LitmusTest, model: &Model) -> Option<BTreeMap<State, bool>> {
     list.complete.then(|| {
         let plain = |text: &str| text.replace(MARK, "");
         let row = |state: State| -> State {
-            let mut state: State = state.into_iter().map(|(n, v)| (plain(&n).into(), plain(&v))).collect();
+            let mut state: State = state.into_iter().map(|(n, v)| (plain(&n).into(), plain(&v).into())).collect();
             state.sort();
             state
         };
@@ -245,5 +245,5 @@ fn synchronization_can_add_an_outcome_to_a_racy_program() {
     let model = model("opencl");
     let (before, after) = (allowed(&before, &model).expect("few"), allowed(&after, &model).expect("few"));
     let new: Vec<_> = after.difference(&before).collect();
-    assert_eq!(new, [&vec![("P1:r0".into(), "1".to_string()), ("P1:r1".into(), "1".to_string())]]);
+    assert_eq!(new, [&vec![("P1:r0".into(), "1".into()), ("P1:r1".into(), "1".into())]]);
 }

@@ -191,7 +191,7 @@ fn load_buffering_shows_where_the_model_allows_it() {
         ] {
             let test = texts(bodies);
             let allowed = allowed && side.memory != MachineMemory::Rc11;
-            let both = |b: &Behaviour| b.outcomes.iter().any(|o| o.iter().all(|v| v.1 == "1"));
+            let both = |b: &Behaviour| b.outcomes.iter().any(|o| o.iter().all(|v| &*v.1 == "1"));
             let model = modelled(&test, &side.full).expect("decided");
             assert!(!allowed || both(&model), "{}, {name}: {model:?}", side.memory.name());
             assert_eq!(shows(&test, &side), [allowed; 2], "{}, {name}", side.memory.name());

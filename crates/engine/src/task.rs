@@ -429,8 +429,22 @@ impl<'a> Task<'a> {
 
     /// A final state by name.
     pub fn name_state(&self, state: &FinalState) -> State {
-        let named = |((&o, name), &v): ((&Observable, &Arc<str>), &i64)| (name.clone(), self.show_value(o, v));
-        self.observed.iter().zip(&self.names).zip(state).map(named).collect()
+        self.name_states([state]).next().expect("there is one")
+    }
+
+    /// Final states by name, one after the other.
+    pub fn name_states<'s>(
+        &self,
+        states: impl IntoIterator<Item = &'s FinalState>,
+    ) -> impl Iterator<Item = State> {
+        let mut shown = FxHashMap::<(usize, i64), Arc<str>>::default();
+        states.into_iter().map(move |state| {
+            let mut show = |(i, &v): (usize, &i64)| {
+                let value = shown.entry((i, v)).or_insert_with(|| self.show_value(self.observed[i], v).into());
+                (self.names[i].clone(), value.clone())
+            };
+            state.iter().enumerate().map(&mut show).collect()
+        })
     }
 
     /// Why what an observable shows was given up, if it was.

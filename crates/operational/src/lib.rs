@@ -166,7 +166,8 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> 
     let named = |seen: &Seen| -> State {
         let value = |(o, &v): (&Observable, &i64)| {
             let ty = observable_ty(&test.program, &memory, *o);
-            (memory.observable_name(&test.program, *o).into(), memory.show_held(&test.program, *o, ty, v))
+            let shown = memory.show_held(&test.program, *o, ty, v);
+            (memory.observable_name(&test.program, *o).into(), shown.into())
         };
         observables.iter().zip(&seen.state).map(value).collect()
     };

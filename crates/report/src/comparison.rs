@@ -132,7 +132,7 @@ fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Resu
     });
     table[0].extend(models);
     for state in &states {
-        let mut row: Vec<String> = state.iter().map(|(_, value)| value.clone()).collect();
+        let mut row: Vec<String> = state.iter().map(|(_, value)| value.to_string()).collect();
         row.extend(comparison.columns.iter().map(|c| c.word(state).to_owned()));
         table.push(row);
     }

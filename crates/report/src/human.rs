@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::iter;
 
 use anstyle::{AnsiColor, Style};
 
@@ -335,12 +336,15 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
             *width = (*width).max(value.chars().count());
         }
     }
+    // A list may have hundreds of thousands of rows.
+    let mut line = String::new();
     let mut cells = |style: Style, cells: &mut dyn Iterator<Item = &str>, last: [&str; 2]| -> io::Result<()> {
-        write!(out, " {style}")?;
+        line.clear();
         for (cell, width) in cells.zip(&widths) {
-            write!(out, " {cell:>width$}")?;
+            line.extend(iter::repeat_n(' ', 1 + width - cell.chars().count()));
+            line.push_str(cell);
         }
-        writeln!(out, "{}{style:#}{}", last[0], last[1])
+        writeln!(out, " {style}{line}{}{style:#}{}", last[0], last[1])
     };
     cells(DIM, &mut first.state.iter().map(|(name, _)| &**name), ["", ""])?;
     for row in rows {
@@ -351,7 +355,7 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
             (None, false) => String::new(),
         };
         let word = if row.allowed { "  allowed" } else { "  forbidden" };
-        cells(style, &mut row.state.iter().map(|(_, value)| value.as_str()), [word, &racy])?;
+        cells(style, &mut row.state.iter().map(|(_, value)| &**value), [word, &racy])?;
     }
     Ok(())
 }

@@ -452,7 +452,7 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     let Some(first) = states.clone().next() else { return Ok(()) };
     let mut table: Vec<(Style, Vec<String>, &str)> =
         vec![(DIM, first.iter().map(|(name, _)| name.to_string()).chain(["count".into()]).collect(), "model")];
-    let row = |state: &State, count: String| state.iter().map(|(_, v)| v.clone()).chain([count]).collect();
+    let row = |state: &State, count: String| state.iter().map(|(_, v)| v.to_string()).chain([count]).collect();
     for o in &seen.observed {
         let (style, word) = match o.allowed {
             Some(true) => (Style::new(), "allowed"),
@@ -482,7 +482,7 @@ mod tests {
     use super::*;
 
     fn sample() -> Observations {
-        let state = |v: &str| vec![("P1:r0".into(), v.to_owned())];
+        let state = |v: &str| vec![("P1:r0".into(), v.into())];
         let observed = |v, count, allowed| Observed { state: state(v), count, allowed, trace: None };
         Observations {
             path: "MP.toml".into(),

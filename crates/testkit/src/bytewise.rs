@@ -513,7 +513,7 @@ impl<'p> Events<'p> {
         let mut state: verdict::State = Vec::new();
         for (t, registers) in self.registers.iter().enumerate() {
             for (r, &read) in registers.iter().enumerate() {
-                state.push((format!("P{t}:r{r}").into(), self.read(source, read).to_string()));
+                state.push((format!("P{t}:r{r}").into(), self.read(source, read).to_string().into()));
             }
         }
         let mut finals = vec![Vec::new()];
@@ -530,7 +530,7 @@ impl<'p> Events<'p> {
         }
         for bytes in finals {
             let mut state = state.clone();
-            state.push(("x[0]".into(), self.whole(&bytes).to_string()));
+            state.push(("x[0]".into(), self.whole(&bytes).to_string().into()));
             behaviour.outcomes.insert(state);
         }
     }

@@ -495,7 +495,7 @@ impl Machine<'_> {
                     let thread = &self.program.threads[t.0 as usize];
                     let register = &thread.regs[r.0 as usize];
                     let v = register.ty.wrap(state.threads[t.0 as usize].regs[r.0 as usize]);
-                    values.push((format!("{}:{}", thread.name, register.name).into(), self.show(v)));
+                    values.push((format!("{}:{}", thread.name, register.name).into(), self.show(v).into()));
                 }
                 Observable::Mem { loc, index, viewer } => {
                     let object = self.program.object(loc);
@@ -521,7 +521,7 @@ impl Machine<'_> {
                         };
                         name = format!("{}:{name}", self.program.threads[owner].name);
                     }
-                    values.push((name.into(), self.show(ty.wrap(state.memory[cell]))));
+                    values.push((name.into(), self.show(ty.wrap(state.memory[cell])).into()));
                 }
             }
         }

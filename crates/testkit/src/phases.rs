@@ -442,9 +442,9 @@ impl State {
     fn outcome(&self) -> verdict::State {
         let memory = LOCATIONS.iter().chain(&["c"]).zip(self.memory);
         let mut outcome: verdict::State =
-            memory.map(|(name, value)| ((*name).into(), value.to_string())).collect();
+            memory.map(|(name, value)| ((*name).into(), value.to_string().into())).collect();
         for (t, registers) in self.registers.iter().enumerate() {
-            outcome.extend((0..REGISTERS).map(|r| (format!("T{t}:r{r}").into(), registers[r].to_string())));
+            outcome.extend((0..REGISTERS).map(|r| (format!("T{t}:r{r}").into(), registers[r].to_string().into())));
         }
         outcome.sort();
         outcome

@@ -96,8 +96,8 @@ impl Verdict {
     }
 }
 
-/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`. All of one test have their names in common.
-pub type State = Vec<(Arc<str>, String)>;
+/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`. Those of one test have names and values in common.
+pub type State = Vec<(Arc<str>, Arc<str>)>;
 
 /// The proposition that holds in one final state.
 pub fn as_prop(state: &State) -> String {

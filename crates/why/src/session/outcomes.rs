@@ -64,9 +64,10 @@ impl Session<'_> {
         all.sort();
         all.dedup();
         result.outcomes = all
-            .into_iter()
-            .map(|s| Outcome {
-                state: task.name_state(s),
+            .iter()
+            .zip(task.name_states(all.iter().copied()))
+            .map(|(s, state)| Outcome {
+                state,
                 allowed: allowed.binary_search(s).is_ok(),
                 racy: racy.binary_search(s).is_ok(),
                 race: None,
