@@ -10,6 +10,7 @@ use fencepost::litmus::{LitmusTest, parse};
 use fencepost::model::load_shipped;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Definedness, Fault, Reason, Remedy, Verdict};
+use testkit::suite::in_parallel;
 
 use super::fencepost;
 
@@ -207,23 +208,23 @@ fn tests_in(folder: &str) -> Vec<LitmusTest> {
 /// The fault of every test of a folder that its model calls undefined, with what would help.
 fn faults(folder: &str, model: &str) -> Vec<(String, Fault)> {
     let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
-    let mut found = Vec::new();
-    for test in tests_in(folder) {
+    let of_test = |_, test: &LitmusTest| {
         let limits = Limits::default();
-        let mut session = Session::new(&test, &model, Engine::Enumerate, limits, &[]).explaining();
+        let mut session = Session::new(test, &model, Engine::Enumerate, limits, &[]).explaining();
         let undefined = session.undefined().expect("knows undefined behaviour").verdict;
         match session.definedness(limits.timeout).expect("knows undefined behaviour").expect("no defect") {
             Definedness::Undefined(fault) => {
                 assert_eq!(undefined, Verdict::Undefined, "{}", test.name);
-                found.push((test.name.clone(), *fault));
+                return Some((test.name.clone(), *fault));
             }
             Definedness::Defined => assert_eq!(undefined, Verdict::Defined, "{}", test.name),
             // Assembly, which means something under a model of PTX alone.
             Definedness::Undecided(Reason::NotInModel(_)) => {}
             Definedness::Undecided(reason) => panic!("{}: {reason}", test.name),
         }
-    }
-    found
+        None
+    };
+    in_parallel(&tests_in(folder), of_test).into_iter().flatten().collect()
 }
 
 #[test]

@@ -13,7 +13,7 @@ use fencepost::verdict::State;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use testkit::suite::{number, programs};
+use testkit::suite::{in_parallel, number, programs};
 
 /// Two or three threads over four elements of memory.
 fn generate(seed: u64, sizes: bool) -> String {
@@ -112,8 +112,9 @@ fn engines_and_machine_agree_on_mixed_sizes() {
 fn agree(sizes: bool) {
     // Those of several sizes take ten times as long.
     let (count, first) = (programs(if sizes { 50 } else { 200 }), number("FENCEPOST_SEED", 1));
-    let (mut compared, mut run, mut held, mut all) = (0, 0, 0, 0);
-    for seed in first..first + count {
+    let seeds: Vec<u64> = (first..first + count).collect();
+    let counted = in_parallel(&seeds, |_, &seed| {
+        let (mut compared, mut run, mut held, mut all) = (0, 0, 0, 0);
         let text = generate(seed, sizes);
         let test = &parse("generated.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
         let ptx = allowed(test, "ptx", Engine::Enumerate);
@@ -131,7 +132,9 @@ fn agree(sizes: bool) {
             assert!(machine.is_subset(ptx), "{text}{:?}", machine.difference(ptx));
             (held, all) = (held + 1, all + u64::from(machine == *ptx));
         }
-    }
+        [compared, run, held, all]
+    });
+    let [compared, run, held, all] = [0, 1, 2, 3].map(|i| counted.iter().map(|counts| counts[i]).sum::<u64>());
     println!(
         "{count} programs, engines compared on {compared}, machine and `sc` on {run}, and `ptx` on {held}, equal on {all}"
     );

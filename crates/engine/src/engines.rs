@@ -473,9 +473,9 @@ mod tests {
         };
         // What is not long is gone through.
         let whole = searched(2, None);
-        assert!(whole.1 && whole.0 > PATIENCE.probe, "{whole:?}");
-        assert_eq!(searched(2, Some(PATIENCE)), whole);
         let early = Patience { steps: 400, ..PATIENCE };
+        assert!(whole.1 && whole.0 > PATIENCE.probe, "{whole:?}");
+        assert_eq!(searched(2, Some(early)), whole);
         let late = Patience { probe: early.steps, ..early };
         let (sooner, later) = (searched(8, Some(early)), searched(8, Some(late)));
         assert!(!sooner.1 && !later.1 && sooner.0 < later.0 / 2, "{sooner:?} {later:?}");
