@@ -459,6 +459,13 @@ mod tests {
             branches += &format!("[[thread]]\ncode = \"{code}\"\n");
         }
         assert_eq!(answered_by(&branches, false), ("enumerate", true, 0));
+        // More than 28 steps, which values that are computed from each other are worth.
+        let code = "atom.relaxed.gpu.add.u32 r0, x, 1; ld.relaxed.gpu.u32 r1, x; ".repeat(8);
+        let counter = format!(
+            "name = \"Counter\"\ncondition = 'P0:r1 == 8 /\\ P1:r1 == 16'\nmemory = {{ x = 0 }}\n\
+             [[thread]]\ncta = 0\ncode = \"{code}\"\n[[thread]]\ncta = 1\ncode = \"{code}\"\n"
+        );
+        assert_eq!(answered_by(&counter, false), ("enumerate", true, 0));
     }
 
     #[test]
