@@ -19,7 +19,7 @@
 
 use super::code::{Act, Code, eval};
 use super::set::Set;
-use super::state::Thread;
+use super::thread::Thread;
 use super::{Fault, Halt, Result};
 use program::dialect::Convergence;
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};

@@ -11,7 +11,9 @@ use super::agents::{Agent, Await, Group};
 use super::groups::Groups;
 use program::litmus::Observable;
 use program::memory::{Cell, CellId, Memory};
-use program::{Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, SourceLine, Space, ThreadId, Ty};
+use program::{
+    Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, SourceLine, Space, ThreadId, Ty, Update,
+};
 
 /// What an access is, beside its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -375,4 +377,29 @@ pub(super) fn eval(e: &Expr, regs: &[i64]) -> i64 {
             fused.apply(a, b, c)
         }
     }
+}
+
+/// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an operand is unknown.
+pub(super) fn new_value(
+    update: &Update,
+    old: i64,
+    read: Ty,
+    write: Ty,
+    value: &dyn Fn(&Expr) -> Option<i64>,
+) -> Option<Option<i64>> {
+    Some(match update {
+        Update::Exchange(e) => Some(write.wrap(value(e)?)),
+        Update::Apply(op, e) => Some(write.wrap(op.apply(write, old, value(e)?))),
+        Update::When { cond, new } => match value(cond)? {
+            0 => None,
+            _ => Some(write.wrap(value(new)?)),
+        },
+        Update::CompareExchange { expected, new } => {
+            if read.wrap(value(expected)?) == old {
+                Some(write.wrap(value(new)?))
+            } else {
+                None
+            }
+        }
+    })
 }

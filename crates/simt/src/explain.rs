@@ -8,8 +8,9 @@ use super::host;
 use super::memory::Backend;
 use super::schedule::Reason;
 use super::set::Set;
-use super::state::{State, Status, Thread};
+use super::state::State;
 use super::step::Machine;
+use super::thread::{Status, Thread};
 use super::waits;
 use program::Expr;
 

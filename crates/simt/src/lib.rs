@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `agents` | threads that carry out asynchronous operations |
 //! | `code`, `prepare` | a test made ready to run, and how it is |
-//! | `state`, `step` | threads, and one step of one |
+//! | `thread`, `state`, `step`, `halt` | threads, one step of one, and what ends it before its time |
 //! | `layer` | which threads may step: warps and resident blocks go here |
 //! | `barrier` | who has arrived, who waits |
 //! | `options`, `memories` | how to run, and on which memory |
@@ -44,6 +44,7 @@ pub mod elements;
 mod explain;
 mod fingerprint;
 mod groups;
+mod halt;
 mod host;
 mod identity;
 mod launch;
@@ -60,10 +61,13 @@ pub mod schedule;
 mod set;
 mod state;
 mod step;
+mod thread;
 mod trace;
 mod waits;
 
 use code::Code;
+pub use halt::Fault;
+use halt::{Halt, Result};
 pub use identity::identity;
 use layer::Layers;
 use memories::MEMORIES;
@@ -74,54 +78,10 @@ use memory::sc::Sc;
 use memory::weak::Weak;
 pub use options::{Early, Launch, Options, Scheduling};
 use program::litmus::LitmusTest;
+pub use schedule::Schedule;
 use schedule::{Limits, Observation, Recorded};
 use step::Machine;
 pub use trace::{location_names, trace};
-
-/// What a thread did that has no meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fault {
-    /// An access names no memory that the thread may access.
-    Stray,
-    /// A barrier is reached by part of those for whom it is.
-    Barrier,
-    /// A division by zero, where that is undefined.
-    Division,
-}
-
-/// Why a step, and with it a choice or a run, ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Halt {
-    /// The choice made is not possible.
-    Refused,
-    /// The instruction cannot have its turn yet.
-    Blocked,
-    /// The thread did something that has no meaning; the run ends.
-    Fault { kind: Fault, thread: usize, instr: usize, what: String },
-    /// A limit of the machine was met.
-    Limit(&'static str),
-    /// The machine cannot run this.
-    Unsupported(String),
-}
-
-/// What may end a step.
-type Result<T = (), E = Halt> = std::result::Result<T, E>;
-
-/// Who decides what happens next.
-#[derive(Clone, Copy, Debug)]
-pub enum Schedule<'a> {
-    /// Everything in turn.
-    Exhaustive,
-    /// Chance.
-    Random {
-        /// How often.
-        runs: u64,
-        /// With another seed, other runs.
-        seed: u64,
-    },
-    /// A recording.
-    Replay(&'a Recorded),
-}
 
 /// Runs a test.
 ///

@@ -1,44 +1,10 @@
 //! The state of a run, apart from memory: where each thread stands, and who waits at which barrier.
 
-use std::hash::{Hash, Hasher};
-
-use smallvec::SmallVec;
-
 use super::barrier::Barriers;
-use super::code::Code;
 use super::host::HostState;
 use super::layer::LayersState;
 use super::memory::Backend;
-
-/// What a thread is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Status {
-    /// Its instruction at `pc` comes next.
-    Running,
-    /// Has arrived at the barrier at `pc` and waits there.
-    Waiting,
-    /// Goes round and round without touching memory.
-    Lost,
-    /// Its command has not started, or it is in a call that has not returned.
-    Held,
-    /// Has run to its end.
-    Ended,
-}
-
-/// One thread.
-#[derive(Clone, Debug)]
-pub(super) struct Thread {
-    pub(super) pc: usize,
-    pub(super) status: Status,
-    /// Micro-ops carried out; early binds are numbered by it.
-    pub(super) clock: u32,
-    pub(super) regs: SmallVec<[i64; 8]>,
-    /// By lane: what it brought when this thread met others last.
-    pub(super) brought: Vec<i64>,
-    /// An agent: how many groups its thread has made since it was begun, and for whom it waits.
-    pub(super) age: u32,
-    pub(super) after: Vec<usize>,
-}
+use super::thread::Thread;
 
 /// A state of a machine.
 #[derive(Clone, Debug)]
@@ -50,41 +16,4 @@ pub(super) struct State<B: Backend> {
     pub(super) layer: LayersState,
     /// What host threads have enqueued.
     pub(super) host: HostState<B::Carried>,
-}
-
-impl Thread {
-    pub(super) fn is_over(&self) -> bool {
-        self.status == Status::Ended
-    }
-
-    /// Hashes what can still matter: registers that nobody reads any more do not.
-    pub(super) fn hash_into(&self, live: &[Vec<bool>], hasher: &mut impl Hasher) {
-        self.pc.hash(hasher);
-        self.status.hash(hasher);
-        self.brought.hash(hasher);
-        (self.age, &self.after).hash(hasher);
-        for (value, &live) in self.regs.iter().zip(&live[self.pc]) {
-            if live {
-                value.hash(hasher);
-            }
-        }
-    }
-}
-
-/// The threads before their first instruction.
-pub(super) fn threads(code: &Code) -> Vec<Thread> {
-    let of = code.threads.iter().enumerate();
-    of.map(|(i, t)| {
-        let status = if t.acts.is_empty() || code.agent(i).is_some() { Status::Ended } else { Status::Running };
-        Thread {
-            pc: 0,
-            status,
-            clock: 0,
-            regs: t.start.iter().copied().collect(),
-            brought: Vec::new(),
-            age: 0,
-            after: Vec::new(),
-        }
-    })
-    .collect()
 }

@@ -13,14 +13,15 @@ use smallvec::SmallVec;
 use super::agents::{Agent, Await};
 use super::barrier::{Barriers, Came, arrival_commutes};
 use super::choice::{Chooser, Script, Tape};
-use super::code::{Access, Act, Code, Fence, eval};
+use super::code::{Access, Act, Code, Fence, eval, new_value};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
 use super::meetings::{beside, meetings, names_itself};
 use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
-use super::state::{State, Status, Thread, threads};
+use super::state::State;
+use super::thread::{Status, Thread, threads};
 use super::{Fault, Halt, Result};
 use program::{BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
@@ -704,29 +705,4 @@ fn divides_by_zero(op: &Op, regs: &[i64]) -> bool {
         }
     }
     op.operands().iter().any(|e| within(e, regs))
-}
-
-/// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an operand is unknown.
-pub(super) fn new_value(
-    update: &Update,
-    old: i64,
-    read: program::Ty,
-    write: program::Ty,
-    value: &dyn Fn(&program::Expr) -> Option<i64>,
-) -> Option<Option<i64>> {
-    Some(match update {
-        Update::Exchange(e) => Some(write.wrap(value(e)?)),
-        Update::Apply(op, e) => Some(write.wrap(op.apply(write, old, value(e)?))),
-        Update::When { cond, new } => match value(cond)? {
-            0 => None,
-            _ => Some(write.wrap(value(new)?)),
-        },
-        Update::CompareExchange { expected, new } => {
-            if read.wrap(value(expected)?) == old {
-                Some(write.wrap(value(new)?))
-            } else {
-                None
-            }
-        }
-    })
 }

@@ -20,6 +20,7 @@ mod fronts;
 mod host;
 pub mod kernel;
 mod keys;
+mod places;
 mod program_scope;
 mod read;
 mod respell;

@@ -15,6 +15,7 @@ use models::MODELS;
 use super::gaps::{Gap, Told};
 use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step};
 use crate::document::{self, Key, Shape, Value, entries, key, required, span_of};
+use crate::litmus::dialects;
 use diag::{Diagnostic, Sink, SourceFile, Span, file};
 use program::words::SCOPES;
 use program::{Dialect, Scope};
@@ -155,7 +156,7 @@ impl Mapping {
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
         let steps = |steps: &[Step]| quoted(&steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
-        let language = |dialect: Dialect| quoted(super::table::word(LANGUAGES, &dialect));
+        let language = |dialect: Dialect| quoted(dialect.name());
         let sources: Vec<String> = self.sources.iter().map(|source| quoted(source)).collect();
         let mut out = format!(
             "from = {}\nto = {}\ndoc = {}\nsources = [{}]\n\n[scopes]\n",
@@ -242,7 +243,10 @@ fn sub<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t DeTable<'a>> {
 impl Reader<'_, '_> {
     fn mapping(&mut self, root: &DeTable<'_>) -> Option<Mapping> {
         let stem = Path::new(&self.file.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let language = |key: &str| of(LANGUAGES, &text(root, key)?);
+        let language = |key: &str| {
+            let word = text(root, key)?;
+            dialects().find(|dialect| dialect.name() == word)
+        };
         let mut mapping = Mapping {
             asked: stem.clone().unwrap_or_default(),
             name: stem.unwrap_or_default(),
@@ -377,9 +381,6 @@ impl Reader<'_, '_> {
         Some(steps)
     }
 }
-
-const LANGUAGES: &[(&str, Dialect)] =
-    &[("c", Dialect::C), ("cuda", Dialect::Cuda), ("opencl", Dialect::OpenCl), ("ptx", Dialect::Ptx)];
 
 /// The orders of an access in PTX, or of its fences (PTX ISA, `ld`, `st`, `atom`, `fence`).
 fn semantics_of(kind: Kind) -> &'static [Semantics] {

@@ -16,41 +16,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::touch::{self, About};
-use super::{CallId, HandleId, HandleKind, HostOp, HostProgram, LaneId, LaunchGraph, Need, Node, On, Ref};
+use super::{Asked, CallId, HandleId, HostOp, HostProgram, LaunchGraph, Need, Node, On, Query, QueryId, Ref};
 use crate::{Op, Program, ThreadId};
-
-/// Index into [`HostProgram::queries`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct QueryId(pub u16);
-
-/// A place at which a host thread asks whether something is complete.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
-    /// Who asks: the thread in whose code a [`Op::Status`] stands for it.
-    pub thread: ThreadId,
-    /// About what.
-    pub of: Asked,
-}
-
-/// What a query asks about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Asked {
-    /// An event.
-    Event(Ref),
-    /// The earlier work of a stream.
-    Lane(LaneId),
-}
-
-impl Query {
-    /// Whether the answer that all is complete orders memory.
-    pub fn orders(&self, host: &HostProgram) -> bool {
-        match self.of {
-            Asked::Event(Ref::Handle(h)) => host.handle(h).kind == HandleKind::Recorded,
-            Asked::Event(Ref::Command(_)) => false,
-            Asked::Lane(_) => true,
-        }
-    }
-}
 
 impl HostProgram {
     /// The queries of a thread, each with the call that it stands behind.

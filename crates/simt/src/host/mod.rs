@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 use super::code::Code;
-use super::state::Thread;
+use super::thread::Thread;
 use program::host::{
     Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
     LaneKind, Node, Origin, Query, Ref,

@@ -6,8 +6,9 @@ use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
 use crate::Result;
 use crate::memory::{At, Backend, Context};
 use crate::record::{Event, Log, Spot};
-use crate::state::{State, Status};
+use crate::state::State;
 use crate::step::Machine;
+use crate::thread::Status;
 use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
 use program::{Scope, ThreadId};
 

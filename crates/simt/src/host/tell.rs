@@ -2,7 +2,7 @@
 
 use super::{Cond, HostState, Stage, What, call_site, host};
 use crate::code::Code;
-use crate::state::Thread;
+use crate::thread::Thread;
 use program::Op;
 use program::host::{CommandId, CommandKind, HostOp, Node, Origin};
 use verdict::hang::{Goal, Site, Wait};

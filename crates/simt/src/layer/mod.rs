@@ -20,7 +20,7 @@ mod turns;
 mod warps;
 
 use super::code::Code;
-use super::state::Thread;
+use super::thread::Thread;
 use super::{Launch, Result, Scheduling};
 use program::{Barrier, Scope};
 use residency::Residency;

@@ -18,7 +18,7 @@
 
 use crate::Launch;
 use crate::code::Code;
-use crate::state::{Status, Thread};
+use crate::thread::{Status, Thread};
 use program::host::{CommandId, CommandKind};
 use program::{Scope, ThreadId};
 

@@ -8,7 +8,7 @@
 //!   serialised before, between and after work-group functions; sub-groups may have independent forward progress.
 
 use crate::code::Code;
-use crate::state::{Status, Thread};
+use crate::thread::{Status, Thread};
 use program::Scope;
 
 /// Threads of a group take turns.

@@ -20,7 +20,7 @@ use std::mem::discriminant;
 use super::flow::reconvergence;
 use crate::code::{Act, Code, eval};
 use crate::set::bits;
-use crate::state::{Status, Thread};
+use crate::thread::{Status, Thread};
 use crate::{Fault, Halt, Result};
 use program::{Barrier, Scope};
 

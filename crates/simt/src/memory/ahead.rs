@@ -11,10 +11,10 @@
 //! - A barrier is passed only in programs without branches: whether it lets a thread pass is then no value's doing.
 
 use super::Context;
+use crate::code::new_value;
 use crate::code::{Access, Act, Code, Fence, Place};
 use crate::record::{Event, Spot};
-use crate::state::Thread;
-use crate::step::new_value;
+use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 use program::{BinOp, Expr, Proxy, RegId, Scope, Update};
 

@@ -10,7 +10,7 @@
 use super::ahead::{Bound, Candidate, Look, Release, What};
 use super::{At, Backend, Context, Target};
 use crate::code::{Access, Act, Code};
-use crate::state::Thread;
+use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 
 /// What an instruction was bound to. Reads and writes are known by numbers that are the memory's own.

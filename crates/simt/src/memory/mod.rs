@@ -16,7 +16,7 @@ use std::hash::Hasher;
 use super::choice::Chooser;
 use super::code::{Access, Code, Fence, Place};
 use super::record::{Hazard, Log, Spot};
-use super::state::Thread;
+use super::thread::Thread;
 use super::{Halt, Result};
 use program::{Barrier, Scope};
 

@@ -9,7 +9,7 @@ use super::{At, Backend, Context, NewValue, Target};
 use crate::Result;
 use crate::code::{Code, Fence};
 use crate::record::{Event, Source};
-use crate::state::Thread;
+use crate::thread::Thread;
 use program::Barrier;
 
 /// The rules of a sequentially consistent memory.

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::Recorded;
 use super::graph::{Graph, components};
 use crate::memory::Age;
-use crate::state::Status;
+use crate::thread::Status;
 use program::Program;
 use program::progress::{ProgressModel, Stand, serve, tree};
 

@@ -17,8 +17,9 @@ use crate::choice::Script;
 use crate::code::Act;
 use crate::memory::{Age, Backend};
 use crate::record::{HazardKind, Silent};
-use crate::state::{State, Status};
+use crate::state::State;
 use crate::step::{Action, Machine};
+use crate::thread::Status;
 use crate::{Halt, explain, race};
 
 /// At most so many cycles are explained, those reached first.

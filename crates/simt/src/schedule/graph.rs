@@ -17,7 +17,7 @@ use super::rounds::Ways;
 use crate::memory::Age;
 use crate::record::Hazard;
 use crate::set::Set;
-use crate::state::Status;
+use crate::thread::Status;
 
 /// One step from a state to another.
 #[derive(Clone, Copy, Debug)]

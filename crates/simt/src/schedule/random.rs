@@ -12,8 +12,9 @@ use crate::choice::Dice;
 use crate::memory::Backend;
 use crate::race::{self, Looked};
 use crate::record::{Event, HazardKind, Log, Silent};
-use crate::state::{State, Status};
+use crate::state::State;
 use crate::step::{Action, Machine};
+use crate::thread::Status;
 use crate::{Halt, explain};
 
 /// After so many choices in a row that were refused, per thread that may step, all successors are looked at.

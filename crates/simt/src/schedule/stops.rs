@@ -1,6 +1,6 @@
 //! Runs that did not finish.
 
-use super::Recorded;
+use super::recorded::Recorded;
 use crate::Fault;
 use verdict::ThreadEnd;
 

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::host::HostCall;
+use super::host_calls::HostCall;
 use super::inline_asm::Assembly;
 use program::{BinOp, CmpOp, Space, Ty};
 

@@ -8,6 +8,7 @@
 //! - C11, 6.10.1, *Conditional inclusion*, 6.10.8, *Predefined macro names*; CUDA C++ Programming Guide, *`__CUDA_ARCH__`*: memory
 //!   models are those of compute capability 7.0 and later; OpenCL C, *Preprocessor Directives and Macros*.
 
+use super::words::column;
 use program::Dialect;
 
 /// What is known of a number.
@@ -33,12 +34,7 @@ const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
 
 /// What a compiler of the language defines a name as; `None`: it is not said. The inner `None`: it does not define it.
 pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>> {
-    let here = match dialect {
-        Dialect::OpenCl => 1,
-        Dialect::Cuda => 2,
-        _ => 0,
-    };
-    PREDEFINED.iter().find(|p| p.0 == name).map(|p| p.1[here].clone())
+    PREDEFINED.iter().find(|p| p.0 == name).map(|p| p.1[column(dialect)].clone())
 }
 
 /// The operators between two numbers, those that bind most loosely first.

@@ -34,6 +34,8 @@ pub struct Language {
     pub plain_scope: Option<Scope>,
     /// Whether there is a consume order.
     pub(super) consume: bool,
+    /// Where it says as which types an object may be accessed.
+    pub(super) aliasing: &'static str,
     /// Why a load, a store or anything else cannot have some order.
     order_rules: [&'static str; 3],
     /// What the code of a kernel can name of a thread's place.
@@ -53,6 +55,7 @@ static LANGUAGES: [Language; 3] = [
         scope: None,
         plain_scope: None,
         consume: true,
+        aliasing: "C11, 6.5",
         order_rules: ["a load cannot release (C11, 7.17.7.2)", "a store cannot acquire (C11, 7.17.7.1)", NOT_HERE],
         specials: |_| Vec::new(),
     },
@@ -65,6 +68,7 @@ static LANGUAGES: [Language; 3] = [
         scope: Some(Scope::Gpu),
         plain_scope: Some(Scope::Thread),
         consume: false,
+        aliasing: "C99, 6.5",
         order_rules: [
             "a load cannot release (OpenCL C, The atomic_load Functions)",
             "a store cannot acquire (OpenCL C, The atomic_store Functions)",
@@ -81,6 +85,7 @@ static LANGUAGES: [Language; 3] = [
         scope: Some(Scope::Sys),
         plain_scope: None,
         consume: true,
+        aliasing: "ISO C++, basic.lval",
         order_rules: [
             "a load cannot release (ISO C++, atomics.ref.ops)",
             "a store cannot acquire (ISO C++, atomics.ref.ops)",

@@ -42,6 +42,7 @@ mod expr;
 mod function;
 mod groups;
 pub mod host;
+mod host_calls;
 mod initialisers;
 mod inline;
 mod inline_asm;

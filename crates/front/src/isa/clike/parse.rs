@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::ast::{Expr, ExprKind, Stmt, StmtKind};
-use super::host::begins;
+use super::host_calls::begins;
 use super::inline_asm;
 use super::language::Language;
 use super::lex::{Tok, tokens};

@@ -15,7 +15,7 @@ use super::ast::{Expr as Tree, ExprKind, TypeName};
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Record, Type, Value};
-use program::{Access, BinOp, Dialect, Expr, LocId, Op, Tags, Ty, Update};
+use program::{Access, BinOp, Expr, LocId, Op, Tags, Ty, Update};
 
 /// A place.
 #[derive(Clone, Debug)]
@@ -757,11 +757,7 @@ impl Lowering<'_, '_> {
 
     pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {
         let message = format!("a {}-bit access to {}-bit elements", ty.bits, object.bits);
-        let source = match self.env.language.row().dialect {
-            Dialect::Cuda => "ISO C++, basic.lval",
-            Dialect::OpenCl => "C99, 6.5",
-            _ => "C11, 6.5",
-        };
+        let source = self.env.language.aliasing;
         // Characters may look at any object, other types at their own.
         let rule = match ty.bits {
             8 => format!("the language has it ({source}), Fencepost has accesses of one size to one location"),

@@ -157,11 +157,11 @@ impl Refused {
             });
             return;
         }
-        let others: Vec<&str> = LANGUAGES.into_iter().zip(has).filter(|of| of.1).map(|of| of.0).collect();
+        let others: Vec<&str> = LANGUAGES.iter().zip(has).filter(|of| of.1).map(|of| of.0.1).collect();
         sink.error(
             "not-in-language",
             span,
-            format!("there is no `{word}` in {}", LANGUAGES[column(dialect)]),
+            format!("there is no `{word}` in {}", LANGUAGES[column(dialect)].1),
             |d| {
                 let have = if others.len() == 1 { "has" } else { "have" };
                 d.label(format!("{} {have} it", others.join(" and "))).help(instead)

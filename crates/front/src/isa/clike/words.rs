@@ -62,16 +62,13 @@ const ATOMIC_TYPES: &[(&str, Ty)] =
 const ATOMIC_IN_OPENCL: &[&str] =
     &["int", "uint", "long", "ulong", "size_t", "intptr_t", "uintptr_t", "ptrdiff_t", "flag"];
 
-/// The names of C, OpenCL C and CUDA C++.
-pub(super) const LANGUAGES: [&str; 3] = ["C", "OpenCL C", "CUDA C++"];
+/// C, OpenCL C and CUDA C++, each a column of tables, and their names.
+pub(super) const LANGUAGES: [(Dialect, &str); 3] =
+    [(Dialect::C, "C"), (Dialect::OpenCl, "OpenCL C"), (Dialect::Cuda, "CUDA C++")];
 
 /// Where the language of a dialect stands in tables of these three.
 pub(super) fn column(dialect: Dialect) -> usize {
-    match dialect {
-        Dialect::OpenCl => 1,
-        Dialect::Cuda => 2,
-        _ => 0,
-    }
+    LANGUAGES.iter().position(|of| of.0 == dialect).unwrap_or(0)
 }
 
 /// Words that name nothing else in C, OpenCL C and CUDA C++.

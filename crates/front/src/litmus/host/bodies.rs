@@ -12,7 +12,7 @@ use crate::isa::clike::host::{Does, Request};
 use crate::isa::clike::{Coordinates, Env};
 use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
 use crate::litmus::fronts::language;
-use crate::litmus::toml::{Layout, MAX_THREADS, host_place, special_registers};
+use crate::litmus::places::{Layout, MAX_THREADS, host_place, special_registers};
 use diag::Sink;
 use program::host::{Command, CommandKind, HostProgram, Origin};
 use program::{

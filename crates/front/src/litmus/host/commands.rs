@@ -7,7 +7,7 @@
 use super::Part;
 use super::events::enqueues;
 use crate::isa::clike::host::{Does, Request};
-use crate::litmus::toml::MAX_THREADS;
+use crate::litmus::places::MAX_THREADS;
 use program::dialect::Runtime;
 use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
 use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};

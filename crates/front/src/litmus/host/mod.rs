@@ -9,8 +9,8 @@
 use std::rc::Rc;
 
 use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, settle_atomicity, warn_of_shared_local};
+use super::places::Layout;
 use super::program_scope;
-use super::toml::Layout;
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Request};
 use crate::isa::clike::{Env, Unit};

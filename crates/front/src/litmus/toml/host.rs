@@ -20,10 +20,11 @@ use crate::litmus::build::{CThreadDraft, declare_votes};
 use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
 use crate::litmus::keys;
+use crate::litmus::places::host_place;
 use diag::{MappedText, Sink, Span};
 use program::dialect::Runtime;
 use program::host::{Lane, LaneId, LaneKind};
-use program::{Dialect, Machine, MemoryKind, Place, Program};
+use program::{Dialect, Machine, MemoryKind, Program};
 
 /// What to do about code in a language that does not stand there.
 const WRONG_HOST: &str = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
@@ -329,10 +330,4 @@ impl Reader<'_, '_> {
         }
         all
     }
-}
-
-/// The place of a host thread: a device of its own, far from those that tests number.
-pub(in crate::litmus) fn host_place(number: usize) -> Place {
-    let gpu = u32::MAX - u32::try_from(number).unwrap_or(0);
-    Place { host: true, ..Place::device(gpu, 0) }
 }

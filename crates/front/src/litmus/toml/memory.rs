@@ -52,7 +52,7 @@ impl Reader<'_, '_> {
             if let SymbolKind::Object(object) = &mut kind {
                 object.init = vec![Init::Int(0); values.len().max(1)];
             }
-            let multimem = self.multimem(dialect, value);
+            let multimem = self.multimem(value);
             if let Some(id) = symbols.declare(name, span, kind, self.sink) {
                 if multimem {
                     symbols.set_multimem(id);
@@ -69,14 +69,14 @@ impl Reader<'_, '_> {
     }
 
     /// Whether an alias has a multimem address.
-    fn multimem(&mut self, dialect: Dialect, value: &Value<'_>) -> bool {
+    fn multimem(&mut self, value: &Value<'_>) -> bool {
         let table = value.get_ref().as_table();
         let Some((table, given)) = table.and_then(|table| Some((table, table.get("multimem")?))) else {
             return false;
         };
-        if !table.contains_key("alias") || table.contains_key("proxy") || dialect != Dialect::Ptx {
+        if !table.contains_key("alias") || table.contains_key("proxy") {
             self.sink.error("conflicting-keys", span_of(given), "this has no multimem address", |d| {
-                d.label("expected an `alias` without `proxy`, in a test in PTX")
+                d.label("expected an `alias` without `proxy`")
             });
             return false;
         }

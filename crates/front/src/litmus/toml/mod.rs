@@ -34,12 +34,9 @@ pub(super) mod target;
 pub(super) mod template;
 mod threads;
 
-pub(super) use host::host_place;
 pub(super) use memory::is_identifier;
-pub(super) use range::{Layout, MAX_THREADS};
 use strings::map_string;
 use template::{Choice, Template};
-pub(super) use threads::special_registers;
 
 /// Reads the tests of a TOML file; `only`: the one of that name, nothing is said of what the others use, and tables of
 /// answers are left out.

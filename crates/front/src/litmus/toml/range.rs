@@ -11,11 +11,9 @@ use super::{Reader, integer};
 use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
 use crate::litmus::fronts::Front;
+use crate::litmus::places::{Layout, MAX_THREADS};
 use diag::Span;
-use program::{Dialect, NdRange, Place, RangeError, SubGroups};
-
-/// More threads than anyone can check.
-pub(in crate::litmus) const MAX_THREADS: usize = 4096;
+use program::{Dialect, NdRange, Place, RangeError};
 
 /// Keys of a space of OpenCL.
 const OF_OPENCL: [&str; 4] = ["global", "local", "offset", "uniform"];
@@ -24,56 +22,6 @@ const OF_OPENCL: [&str; 4] = ["global", "local", "offset", "uniform"];
 struct Extent {
     sizes: Vec<u64>,
     span: Span,
-}
-
-/// Where the threads of a kernel run.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::litmus) struct Layout {
-    /// On which device.
-    pub(in crate::litmus) gpu: u32,
-    /// In which memory synchronization domain.
-    pub(in crate::litmus) domain: u32,
-    /// Threads in a warp.
-    pub(in crate::litmus) warp: u32,
-    /// CTAs in a cluster.
-    pub(in crate::litmus) cluster: Option<[u64; 3]>,
-    /// Whether the launch is cooperative: it fails unless all its blocks are resident at once.
-    pub(in crate::litmus) cooperative: bool,
-}
-
-impl Layout {
-    /// The threads of an index space that is not too large, by their places.
-    pub(in crate::litmus) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
-        let place = |at: Coordinates| {
-            let group = range.group_linear_id(at.item);
-            let lane = range.local_linear_id(at.item);
-            let size = range.size(at.item.group).iter().product();
-            // Numbers of threads, of which there are few.
-            let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-            let cluster = self.cluster.map(|shape| {
-                let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
-                let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
-                narrow((z * down + y) * across + x)
-            });
-            let sub_group = SubGroups { size, room: u64::from(self.warp) }.of(lane);
-            let device = Place::device(self.gpu, narrow(group));
-            Place {
-                cluster,
-                warp: Some(narrow(sub_group)),
-                domain: self.domain,
-                cooperative: self.cooperative,
-                launched: true,
-                ..device
-            }
-        };
-        let all = range.items().map(|item| Coordinates {
-            range,
-            item,
-            warp: self.warp,
-            cluster: self.cluster.unwrap_or([1; 3]),
-        });
-        all.map(|at| (at, place(at))).collect()
-    }
 }
 
 impl Reader<'_, '_> {

@@ -5,17 +5,16 @@ use std::collections::HashSet;
 use ::toml::de::{DeTable, DeValue};
 
 use super::memory::is_identifier;
-use super::range::MAX_THREADS;
 use super::template::{Choice, tables};
 use super::{Reader, integer};
 use crate::document::span_of;
 use crate::isa::Symbols;
-use crate::isa::clike::Coordinates;
 use crate::isa::ptx::Unit;
 use crate::litmus::build::ThreadDraft;
 use crate::litmus::fronts::Front;
+use crate::litmus::places::{MAX_THREADS, special_registers};
 use diag::Span;
-use program::{Dialect, Place, Scope, SubGroups};
+use program::{Dialect, Place, Scope};
 
 impl Reader<'_, '_> {
     /// The threads of the kernel, then those listed.
@@ -188,45 +187,4 @@ impl Reader<'_, '_> {
             threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
         }
     }
-}
-
-/// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
-pub(in crate::litmus) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
-    let Coordinates { range, item, warp, cluster } = at;
-    let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
-    let lane = range.local_linear_id(item);
-    let in_warp = lane % u64::from(warp);
-    let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };
-    let mut all = vec![
-        ("%laneid".to_string(), in_warp),
-        (
-            "%cluster_ctarank".to_string(),
-            in_cluster[0] + cluster[0] * (in_cluster[1] + cluster[1] * in_cluster[2]),
-        ),
-        ("%cluster_nctarank".to_string(), cluster.iter().product()),
-        ("%warpid".to_string(), warps.of(lane)),
-        ("%nwarpid".to_string(), warps.count()),
-    ];
-    for (d, axis) in ["x", "y", "z"].into_iter().enumerate() {
-        all.push((format!("%tid.{axis}"), item.local[d]));
-        all.push((format!("%ntid.{axis}"), range.local()[d]));
-        all.push((format!("%ctaid.{axis}"), item.group[d]));
-        all.push((format!("%nctaid.{axis}"), range.groups()[d]));
-        all.push((format!("%cluster_ctaid.{axis}"), in_cluster[d]));
-        all.push((format!("%cluster_nctaid.{axis}"), cluster[d]));
-        all.push((format!("%clusterid.{axis}"), item.group[d] / cluster[d]));
-        all.push((format!("%nclusterid.{axis}"), range.groups()[d].div_ceil(cluster[d])));
-    }
-    // A warp has at most 32 lanes where these mean anything.
-    if let Some(own) = 1u32.checked_shl(in_warp as u32) {
-        let masks = [
-            ("eq", own),
-            ("lt", own - 1),
-            ("le", own | (own - 1)),
-            ("gt", !(own | (own - 1))),
-            ("ge", !(own - 1)),
-        ];
-        all.extend(masks.map(|(name, mask)| (format!("%lanemask_{name}"), u64::from(mask))));
-    }
-    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
 }

@@ -46,7 +46,7 @@ use super::rules::Rules;
 use super::{At, Backend, Context, NewValue, Target};
 use crate::code::{Act, Code, Fence, Regions};
 use crate::record::{self, Hazard};
-use crate::state::Thread;
+use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 use program::{Barrier, Scope};
 

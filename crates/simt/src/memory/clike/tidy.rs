@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use super::Clike;
 use super::graph::{Contents, Event, Kind};
 use crate::code::Code;
-use crate::state::Thread;
+use crate::thread::Thread;
 
 impl Clike {
     /// Forgets promises that came true and, in programs with loops, what a later round repeats.

@@ -63,7 +63,7 @@ use super::rules::Rules;
 use super::{Age, At, Backend, Context, NewValue, NewValues, Target};
 use crate::code::{Code, Fence};
 use crate::record::{Event, Source};
-use crate::state::Thread;
+use crate::thread::Thread;
 use crate::{Early, Halt, Result};
 use program::{Barrier, Scope};
 use tail::Pending;

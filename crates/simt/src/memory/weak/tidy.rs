@@ -21,7 +21,7 @@ use crate::code::Code;
 use crate::fingerprint::Fingerprint;
 use crate::record::Source;
 use crate::set::bits;
-use crate::state::Thread;
+use crate::thread::Thread;
 use program::Proxy;
 
 /// Live writes of one thread, past which everybody is told of its latest one.

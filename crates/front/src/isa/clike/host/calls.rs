@@ -212,12 +212,12 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// Whether a call gives a value: it is an expression, no statement.
-pub(super) fn is_value(word: &str) -> bool {
+pub(in crate::isa::clike) fn is_value(word: &str) -> bool {
     ROWS.iter().any(|row| row.name == word && row.does == Status && row.runtime == Runtime::Cuda)
 }
 
 /// Whether a word looks like a call of a runtime: it begins as they all do.
-pub(super) fn is_call(word: &str) -> bool {
+pub(in crate::isa::clike) fn is_call(word: &str) -> bool {
     if ROWS.iter().any(|row| row.of_device && row.name == word) {
         return true;
     }

@@ -10,67 +10,12 @@
 use std::ops::Range;
 
 use super::lower::Wrong;
-use super::parse::Arg;
 use super::{Name, Request};
+use crate::isa::clike::host_calls::Arg;
 use crate::isa::clike::lower::Lowering;
 
 /// CUDA's streams of the device by name.
 const STREAMS: [&str; 2] = ["cudaStreamFireAndForget", "cudaStreamTailLaunch"];
-
-/// How the lowering stands to branches.
-#[derive(Default)]
-pub(in crate::isa::clike) struct Paths {
-    /// In so many branches and loops that depend on more than the thread's place.
-    nesting: usize,
-    /// In so many branches that this thread does not take.
-    dead: usize,
-    /// It may have ended before.
-    may_have_left: bool,
-    /// It has ended before.
-    has_left: bool,
-}
-
-impl Paths {
-    /// Enters a branch that is taken if `taken`, where that is known.
-    pub(in crate::isa::clike) fn enter(&mut self, taken: Option<bool>) {
-        match taken {
-            Some(true) => {}
-            Some(false) => self.dead += 1,
-            None => self.nesting += 1,
-        }
-    }
-
-    /// Leaves it.
-    pub(in crate::isa::clike) fn exit(&mut self, taken: Option<bool>) {
-        match taken {
-            Some(true) => {}
-            Some(false) => self.dead -= 1,
-            None => self.nesting -= 1,
-        }
-    }
-
-    /// The thread ends here.
-    pub(in crate::isa::clike) fn leave(&mut self) {
-        if self.is_dead() {
-            return;
-        }
-        if self.nesting == 0 {
-            self.has_left = true;
-        } else {
-            self.may_have_left = true;
-        }
-    }
-
-    /// Whether the thread never comes here.
-    pub(super) fn is_dead(&self) -> bool {
-        self.dead > 0 || self.has_left
-    }
-
-    /// Whether it comes here in some executions only, or several times.
-    pub(super) fn is_open(&self) -> bool {
-        self.nesting > 0 || self.may_have_left
-    }
-}
 
 impl Lowering<'_, '_> {
     /// A stream that device code names, which is none of the host.

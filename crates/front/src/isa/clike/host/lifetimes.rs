@@ -6,21 +6,12 @@
 
 use super::calls::Does;
 use super::lower::Wrong;
-use super::parse::Arg;
 use super::{Name, Request};
+use crate::isa::clike::host_calls::Arg;
 use crate::isa::clike::lower::Lowering;
 use diag::Span;
 use program::dialect::Runtime;
 use program::host::LaneId;
-
-/// What was given back, and where.
-#[derive(Default)]
-pub(super) struct Lifetimes {
-    lanes: Vec<(LaneId, Span)>,
-    events: Vec<(String, Span)>,
-    /// Events by name, once for each time that they were retained.
-    retained: Vec<String>,
-}
 
 impl Lowering<'_, '_> {
     /// Notes what a call gives back or keeps.

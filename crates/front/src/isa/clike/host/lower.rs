@@ -6,30 +6,13 @@
 use std::ops::Range;
 
 use super::calls::{Does, LAUNCH, Param, ROWS, Row, is_value};
-use super::device::Paths;
-use super::lifetimes::Lifetimes;
-use super::parse::{Arg, HostCall};
 use super::{Name, Request, advice};
+use crate::isa::clike::host_calls::{Arg, HostCall};
 use crate::isa::clike::lower::Lowering;
 use diag::Diagnostic;
 use program::dialect::Runtime;
 use program::host::{CallId, CommandId};
 use program::{Op, Ty};
-
-/// What the lowering of host code knows beyond that of other code.
-#[derive(Default)]
-pub(in crate::isa::clike) struct HostState {
-    /// Calls so far.
-    pub(in crate::isa::clike) requests: Vec<Request>,
-    /// Where the code stands.
-    pub(in crate::isa::clike) paths: Paths,
-    /// OpenCL: names of queues of the device.
-    pub(super) queues: Vec<String>,
-    /// The device of calls.
-    device: u32,
-    /// What was given back.
-    pub(super) lifetimes: Lifetimes,
-}
 
 /// An operand that is not what it has to be, which was reported.
 pub(super) struct Wrong;

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::calls::Param;
 use super::lower::Wrong;
-use super::parse::Arg;
 use super::{Name, Names, Request};
+use crate::isa::clike::host_calls::Arg;
 use crate::isa::clike::lower::Lowering;
 use crate::isa::clike::scope::Binding;
 use crate::isa::clike::words::type_named;

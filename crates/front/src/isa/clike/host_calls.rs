@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::calls::{is_call, is_value};
-use crate::isa::clike::ast::StmtKind;
-use crate::isa::clike::lex::Tok;
-use crate::isa::clike::parse::{Parsed, Parser};
-use crate::isa::clike::ptx_forms::is_instruction;
+use super::ast::StmtKind;
+use super::host::{is_call, is_value};
+use super::lex::Tok;
+use super::parse::{Parsed, Parser};
+use super::ptx_forms::is_instruction;
 
 /// An operand.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Arg {
 
 /// A call of the runtime, or a declaration of what its calls name.
 #[derive(Clone, Debug)]
-pub(in crate::isa::clike) struct HostCall {
+pub(super) struct HostCall {
     /// `u` in `cl_event u = clCreateUserEvent(context);`
     pub(super) result: Option<Range<usize>>,
     /// Name of the function or, of a launch, of the kernel; `None`: a declaration alone.
@@ -59,7 +59,7 @@ pub(in crate::isa::clike) struct HostCall {
 const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
 
 /// Whether a statement begins here that belongs to this module.
-pub(in crate::isa::clike) fn begins(p: &Parser<'_, '_>) -> bool {
+pub(super) fn begins(p: &Parser<'_, '_>) -> bool {
     let word = p.word();
     let is_call = |word: &str| is_call(word) && !is_value(word) && !is_instruction(word);
     let assigned = p.tokens.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
@@ -69,7 +69,7 @@ pub(in crate::isa::clike) fn begins(p: &Parser<'_, '_>) -> bool {
 
 impl Parser<'_, '_> {
     /// A call of the runtime, without the `;`.
-    pub(in crate::isa::clike) fn host_call(&mut self) -> Parsed<StmtKind> {
+    pub(super) fn host_call(&mut self) -> Parsed<StmtKind> {
         let declared = TYPES.contains(&self.word());
         if declared {
             self.next();

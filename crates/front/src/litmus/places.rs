@@ -1,0 +1,104 @@
+//! Where threads run: at their places in an index space, or on the host.
+
+use crate::isa::clike::Coordinates;
+use program::{NdRange, Place, SubGroups};
+
+/// More threads than anyone can check.
+pub(super) const MAX_THREADS: usize = 4096;
+
+/// Where the threads of a kernel run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// On which device.
+    pub(super) gpu: u32,
+    /// In which memory synchronization domain.
+    pub(super) domain: u32,
+    /// Threads in a warp.
+    pub(super) warp: u32,
+    /// CTAs in a cluster.
+    pub(super) cluster: Option<[u64; 3]>,
+    /// Whether the launch is cooperative: it fails unless all its blocks are resident at once.
+    pub(super) cooperative: bool,
+}
+
+impl Layout {
+    /// The threads of an index space that is not too large, by their places.
+    pub(super) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
+        let place = |at: Coordinates| {
+            let group = range.group_linear_id(at.item);
+            let lane = range.local_linear_id(at.item);
+            let size = range.size(at.item.group).iter().product();
+            // Numbers of threads, of which there are few.
+            let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+            let cluster = self.cluster.map(|shape| {
+                let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
+                let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
+                narrow((z * down + y) * across + x)
+            });
+            let sub_group = SubGroups { size, room: u64::from(self.warp) }.of(lane);
+            let device = Place::device(self.gpu, narrow(group));
+            Place {
+                cluster,
+                warp: Some(narrow(sub_group)),
+                domain: self.domain,
+                cooperative: self.cooperative,
+                launched: true,
+                ..device
+            }
+        };
+        let all = range.items().map(|item| Coordinates {
+            range,
+            item,
+            warp: self.warp,
+            cluster: self.cluster.unwrap_or([1; 3]),
+        });
+        all.map(|at| (at, place(at))).collect()
+    }
+}
+
+/// The place of a host thread: a device of its own, far from those that tests number.
+pub(super) fn host_place(number: usize) -> Place {
+    let gpu = u32::MAX - u32::try_from(number).unwrap_or(0);
+    Place { host: true, ..Place::device(gpu, 0) }
+}
+
+/// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
+pub(super) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
+    let Coordinates { range, item, warp, cluster } = at;
+    let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
+    let lane = range.local_linear_id(item);
+    let in_warp = lane % u64::from(warp);
+    let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };
+    let mut all = vec![
+        ("%laneid".to_string(), in_warp),
+        (
+            "%cluster_ctarank".to_string(),
+            in_cluster[0] + cluster[0] * (in_cluster[1] + cluster[1] * in_cluster[2]),
+        ),
+        ("%cluster_nctarank".to_string(), cluster.iter().product()),
+        ("%warpid".to_string(), warps.of(lane)),
+        ("%nwarpid".to_string(), warps.count()),
+    ];
+    for (d, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        all.push((format!("%tid.{axis}"), item.local[d]));
+        all.push((format!("%ntid.{axis}"), range.local()[d]));
+        all.push((format!("%ctaid.{axis}"), item.group[d]));
+        all.push((format!("%nctaid.{axis}"), range.groups()[d]));
+        all.push((format!("%cluster_ctaid.{axis}"), in_cluster[d]));
+        all.push((format!("%cluster_nctaid.{axis}"), cluster[d]));
+        all.push((format!("%clusterid.{axis}"), item.group[d] / cluster[d]));
+        all.push((format!("%nclusterid.{axis}"), range.groups()[d].div_ceil(cluster[d])));
+    }
+    // A warp has at most 32 lanes where these mean anything.
+    if let Some(own) = 1u32.checked_shl(in_warp as u32) {
+        let masks = [
+            ("eq", own),
+            ("lt", own - 1),
+            ("le", own | (own - 1)),
+            ("gt", !(own | (own - 1))),
+            ("ge", !(own - 1)),
+        ];
+        all.extend(masks.map(|(name, mask)| (format!("%lanemask_{name}"), u64::from(mask))));
+    }
+    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
+}

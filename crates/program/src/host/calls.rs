@@ -1,0 +1,340 @@
+//! What host threads say to the runtime: calls and queries, and the lanes, handles and commands that they name.
+
+use super::rules::Rules;
+use crate::ThreadId;
+
+/// Index into [`HostProgram::lanes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneId(pub u16);
+
+/// Index into [`HostProgram::commands`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CommandId(pub u16);
+
+/// Index into [`HostProgram::calls`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u16);
+
+/// Index into [`HostProgram::handles`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HandleId(pub u16);
+
+/// Index into [`HostProgram::queries`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QueryId(pub u16);
+
+/// What host threads do besides accessing memory.
+#[derive(Clone, Debug, Default)]
+pub struct HostProgram {
+    /// Streams and queues.
+    pub lanes: Vec<Lane>,
+    /// User events (OpenCL) and events that are recorded (CUDA).
+    pub handles: Vec<Handle>,
+    /// Everything that is enqueued, in the order of the calls; a child follows its parent.
+    pub commands: Vec<Command>,
+    /// Every call of a host thread.
+    pub calls: Vec<Call>,
+    /// Every place at which a host thread asks whether something is complete.
+    pub queries: Vec<Query>,
+    /// The ordering rules that hold: all, except where a test takes one away to see what it is good for.
+    pub rules: Rules,
+    /// The orders in which calls are issued, perhaps only some of the calls; `None`: all of them, in any order.
+    pub orders: Option<Vec<Vec<CallId>>>,
+}
+
+impl HostProgram {
+    /// The lane with that index.
+    pub fn lane(&self, id: LaneId) -> &Lane {
+        &self.lanes[usize::from(id.0)]
+    }
+
+    /// The command with that index.
+    pub fn command(&self, id: CommandId) -> &Command {
+        &self.commands[usize::from(id.0)]
+    }
+
+    /// What a command is called in reports, with its number if there are several of that name.
+    pub fn name_of(&self, id: CommandId) -> String {
+        let name = &self.command(id).name;
+        let mut same = self.command_ids().filter(|c| self.command(*c).name == *name);
+        match self.commands.iter().filter(|c| c.name == *name).count() {
+            1 => name.clone(),
+            _ => format!("{name}.{}", same.position(|c| c == id).map_or(0, |n| n + 1)),
+        }
+    }
+
+    /// The call with that index.
+    pub fn call(&self, id: CallId) -> &Call {
+        &self.calls[usize::from(id.0)]
+    }
+
+    /// The query with that index.
+    pub fn query(&self, id: QueryId) -> &Query {
+        &self.queries[usize::from(id.0)]
+    }
+
+    /// The handle with that index.
+    pub fn handle(&self, id: HandleId) -> &Handle {
+        &self.handles[usize::from(id.0)]
+    }
+
+    /// The command that a thread belongs to; `None` for a host thread.
+    pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
+        let at = self.commands.iter().position(|c| c.threads.contains(&thread))?;
+        Some(CommandId(at as u16))
+    }
+
+    /// The command of the host from which a thread's command descends, itself if the host enqueued it; `None` for a host
+    /// thread.
+    pub fn family_of(&self, thread: ThreadId) -> Option<CommandId> {
+        let mut id = self.command_of(thread)?;
+        while let Origin::Device { parent, .. } = self.command(id).origin {
+            id = parent;
+        }
+        Some(id)
+    }
+
+    /// Commands in order.
+    pub fn command_ids(&self) -> impl Iterator<Item = CommandId> + use<> {
+        (0..self.commands.len() as u16).map(CommandId)
+    }
+
+    /// Queries in order.
+    pub fn query_ids(&self) -> impl Iterator<Item = QueryId> + use<> {
+        (0..self.queries.len() as u16).map(QueryId)
+    }
+
+    /// Calls in order.
+    pub fn call_ids(&self) -> impl Iterator<Item = CallId> + use<> {
+        (0..self.calls.len() as u16).map(CallId)
+    }
+}
+
+/// A stream or a command queue.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// What orders its commands.
+    pub kind: LaneKind,
+    /// The device it feeds.
+    pub device: u32,
+}
+
+/// What orders the commands of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LaneKind {
+    /// OpenCL: an in-order queue of the host.
+    InOrder,
+    /// OpenCL: an out-of-order queue of the host.
+    OutOfOrder,
+    /// OpenCL: a queue on the device, which is always out of order.
+    OnDevice,
+    /// CUDA: a stream; a blocking one takes turns with the legacy default stream.
+    Stream {
+        /// Created without `cudaStreamNonBlocking`.
+        blocking: bool,
+    },
+    /// CUDA: the legacy default stream of a device.
+    Null,
+}
+
+impl LaneKind {
+    /// Whether it is a stream of CUDA.
+    pub fn is_stream(self) -> bool {
+        matches!(self, LaneKind::Stream { .. } | LaneKind::Null)
+    }
+}
+
+/// An event that is no command's own.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    /// Its name.
+    pub name: String,
+    /// What completes it.
+    pub kind: HandleKind,
+}
+
+/// What completes an event that is no command's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HandleKind {
+    /// OpenCL: a user event, set by the host.
+    User,
+    /// CUDA: an event, which stands for the work captured by its latest record.
+    Recorded,
+}
+
+/// What a command or a call of the host can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ref {
+    /// The event of a command.
+    Command(CommandId),
+    /// A user event, or an event that is recorded.
+    Handle(HandleId),
+}
+
+/// Something that is enqueued.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// What it is called in reports: the kernel's name, or the function that enqueues it.
+    pub name: String,
+    /// What it does.
+    pub kind: CommandKind,
+    /// Where it is enqueued; `None`: a callback, which is in no queue.
+    pub lane: Option<LaneId>,
+    /// Its wait list.
+    pub waits: Vec<Ref>,
+    /// Who enqueues it.
+    pub origin: Origin,
+    /// The threads that are its body, in order; a copy has one, a marker none.
+    pub threads: Vec<ThreadId>,
+    /// The work-group of each thread, counted from 0.
+    pub groups: Vec<u32>,
+    /// CUDA: a kernel launched with programmatic stream serialization. It may start before the kernel in front of it in its
+    /// stream has ended, on which it *depends*.
+    pub programmatic: bool,
+}
+
+impl Command {
+    /// How many work-groups it has.
+    pub fn group_count(&self) -> u32 {
+        self.groups.last().map_or(0, |g| g + 1)
+    }
+}
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CommandKind {
+    /// Runs a kernel.
+    Kernel,
+    /// Runs the initialisers of program-scope variables, before every kernel of a device (OpenCL).
+    Initializer {
+        /// The device.
+        device: u32,
+    },
+    /// Copies, fills, reads or writes memory.
+    Copy,
+    /// Makes memory accessible to the host (OpenCL).
+    Map,
+    /// Ends a mapping (OpenCL).
+    Unmap,
+    /// A point in the queue.
+    Marker,
+    /// A marker that later commands wait for.
+    Barrier,
+    /// A function of the host, run in its place in the stream (CUDA).
+    HostFunction,
+    /// A function of the host, run some time after an event has a status (OpenCL).
+    Callback {
+        /// The event.
+        of: Ref,
+        /// Registered for `CL_COMPLETE`; other statuses order nothing.
+        complete: bool,
+    },
+}
+
+impl CommandKind {
+    /// Whether the runtime carries it out, and no threads of a kernel.
+    pub fn is_of_runtime(self) -> bool {
+        !matches!(self, CommandKind::Kernel | CommandKind::Initializer { .. })
+    }
+}
+
+/// Who enqueues a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A call of the host.
+    Call(CallId),
+    /// Nobody: it runs before everything else.
+    Start,
+    /// A thread of another command (OpenCL, `enqueue_kernel`).
+    Device {
+        /// The command that the thread belongs to.
+        parent: CommandId,
+        /// The thread, in whose code a [`crate::Op::Enqueue`] stands for the call.
+        thread: ThreadId,
+        /// When the child may start.
+        flag: ChildStart,
+    },
+}
+
+/// When a command that a kernel enqueues may start (OpenCL C, *Determining when a Child Kernel Begins Execution*).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChildStart {
+    /// `CLK_ENQUEUE_FLAGS_NO_WAIT`: at once.
+    NoWait,
+    /// `CLK_ENQUEUE_FLAGS_WAIT_KERNEL`: when all work-items of the parent have ended.
+    WaitKernel,
+    /// `CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP`: when the work-group of the thread has ended.
+    WaitWorkGroup,
+    /// CUDA, `cudaStreamTailLaunch`: when the parent has ended, and all it launched otherwise is complete.
+    Tail,
+}
+
+/// A call of the runtime by a host thread.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who calls: the thread in whose code a [`crate::Op::Call`] stands for it.
+    pub thread: ThreadId,
+    /// What it does.
+    pub op: HostOp,
+}
+
+/// What a call of the runtime does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostOp {
+    /// Enqueues a command. A blocking call returns when the command is complete.
+    Enqueue {
+        /// The command.
+        command: CommandId,
+        /// Whether it waits.
+        blocking: bool,
+    },
+    /// Waits for events: `clWaitForEvents`, `cudaEventSynchronize`.
+    Wait(Vec<Ref>),
+    /// Waits for all earlier commands of a lane: `clFinish`, `cudaStreamSynchronize`.
+    Finish(LaneId),
+    /// Submits the earlier commands of a queue: `clFlush`.
+    Flush(LaneId),
+    /// Waits for all earlier commands of a device: `cudaDeviceSynchronize`.
+    SyncDevice(u32),
+    /// Makes a user event: `clCreateUserEvent`.
+    CreateUser(HandleId),
+    /// Completes a user event: `clSetUserEventStatus`.
+    SetUser(HandleId),
+    /// Captures the earlier work of a stream: `cudaEventRecord`.
+    Record(HandleId, LaneId),
+    /// Makes later work of a stream wait: `cudaStreamWaitEvent`.
+    LaneWait(LaneId, HandleId),
+    /// Gives a lane back: `cudaStreamDestroy`, `clReleaseCommandQueue`. Its commands still run.
+    Release(LaneId),
+}
+
+/// A place at which a host thread asks whether something is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Who asks: the thread in whose code a [`crate::Op::Status`] stands for it.
+    pub thread: ThreadId,
+    /// About what.
+    pub of: Asked,
+}
+
+/// What a query asks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Asked {
+    /// An event.
+    Event(Ref),
+    /// The earlier work of a stream.
+    Lane(LaneId),
+}
+
+impl Query {
+    /// Whether the answer that all is complete orders memory.
+    pub fn orders(&self, host: &HostProgram) -> bool {
+        match self.of {
+            Asked::Event(Ref::Handle(h)) => host.handle(h).kind == HandleKind::Recorded,
+            Asked::Event(Ref::Command(_)) => false,
+            Asked::Lane(_) => true,
+        }
+    }
+}

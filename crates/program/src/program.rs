@@ -1,0 +1,186 @@
+//! A program as a whole: its threads, its memory and its machine.
+
+use super::{
+    Class, Copied, Dialect, Init, Instr, Layout, LocId, Location, LocationKind, Machine, MemoryKind, Place, RegId,
+    Scope, Seat, Space, ThreadId, Ty, host,
+};
+
+/// A whole program: what every checker runs.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The language it was written in.
+    pub dialect: Dialect,
+    /// Its threads, in order.
+    pub threads: Vec<Thread>,
+    /// Its memory.
+    pub locations: Vec<Location>,
+    /// The machine it runs on.
+    pub machine: Machine,
+    /// What host threads enqueue and wait for, in programs that have such; else all threads run from the start.
+    pub host: Option<Box<host::HostProgram>>,
+}
+
+impl Program {
+    /// The thread with that index.
+    pub fn thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.0 as usize]
+    }
+
+    /// The location with that index.
+    pub fn location(&self, id: LocId) -> &Location {
+        &self.locations[id.0 as usize]
+    }
+
+    /// Thread indices in order.
+    pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.threads.len() as u16).map(ThreadId)
+    }
+
+    /// All instructions, each with its thread and its place there.
+    pub fn instrs(&self) -> impl Iterator<Item = (ThreadId, usize, &Instr)> {
+        let of = |t: ThreadId| self.thread(t).code.iter().enumerate().map(move |(at, instr)| (t, at, instr));
+        self.thread_ids().flat_map(of)
+    }
+
+    /// The first access of several cells: one to an object that is accessed in smaller pieces elsewhere, or of 128 bits.
+    pub fn of_several_cells(&self) -> Option<&Instr> {
+        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.element.cells > 1 || instr.element.whole)
+    }
+
+    /// The first asynchronous operation.
+    pub fn asynchronous(&self) -> Option<&Instr> {
+        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.op.has("ASY"))
+    }
+
+    /// Whether it has mbarrier objects.
+    pub fn has_mbarriers(&self) -> bool {
+        let of = |l: &Location| match &l.kind {
+            LocationKind::Object { class, layout, .. } => {
+                *class == Some(Class::Mbarrier) || layout.has_mbarriers()
+            }
+            LocationKind::Alias { .. } => false,
+        };
+        self.locations.iter().any(of)
+    }
+
+    /// The first access or fence in assembly: one of PTX, in a program of another language. Its models have no words for it.
+    pub fn assembly(&self) -> Option<&Instr> {
+        let foreign = !self.dialect.row().proxies;
+        self.instrs().map(|(_, _, instr)| instr).find(|instr| foreign && instr.op.is_ptx())
+    }
+
+    /// The thread's lane: how many threads of its warp come before it.
+    pub fn lane(&self, id: ThreadId) -> u32 {
+        self.seat(id, Scope::Warp).rank
+    }
+
+    /// The thread's seat in its group of that scope.
+    pub fn seat(&self, id: ThreadId, group: Scope) -> Seat {
+        Seat::among(self.threads.iter().map(|t| &t.place), usize::from(id.0), group)
+    }
+
+    /// The lanes of its warp that a mask names; `None`: all of them.
+    pub fn named_by(&self, id: ThreadId, mask: i64) -> Option<u32> {
+        let all = self.seat(id, Scope::Warp).all();
+        (mask & all != all).then_some((mask & all) as u32)
+    }
+
+    /// The threads of its group that a set of bits names.
+    pub fn named_among(&self, id: ThreadId, group: Scope, mask: i64) -> Vec<ThreadId> {
+        let place = &self.thread(id).place;
+        let mates = self.thread_ids().filter(|u| self.thread(*u).place.same(place, group)).zip(0..i64::BITS);
+        mates.filter(|(_, rank)| mask >> rank & 1 != 0).map(|(u, _)| u).collect()
+    }
+
+    /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants of it.
+    pub fn same_kernel(&self, a: ThreadId, b: ThreadId) -> bool {
+        let (x, y) = (&self.thread(a).place, &self.thread(b).place);
+        match self.host.as_deref() {
+            _ if a == b => true,
+            _ if !x.same_gpu(y) => false,
+            Some(host) => host.family_of(a) == host.family_of(b),
+            None => x.kernel == y.kernel,
+        }
+    }
+
+    /// Follows aliases to the object whose memory `id` names.
+    pub fn object(&self, mut id: LocId) -> LocId {
+        while let LocationKind::Alias { of, .. } = self.location(id).kind {
+            id = of;
+        }
+        id
+    }
+
+    /// What the elements of a location's object are made of.
+    pub fn layout(&self, id: LocId) -> &Layout {
+        match &self.location(self.object(id)).kind {
+            LocationKind::Object { layout, .. } => layout,
+            LocationKind::Alias { .. } => unreachable!("Program::object ends at an object"),
+        }
+    }
+
+    /// Whether a cell of a location's object is an mbarrier object.
+    pub fn is_mbarrier(&self, id: LocId, cell: u32) -> bool {
+        match &self.location(self.object(id)).kind {
+            LocationKind::Object { class: Some(Class::Mbarrier), .. } => true,
+            LocationKind::Object { layout, .. } => layout.field(cell).mbarrier,
+            LocationKind::Alias { .. } => false,
+        }
+    }
+
+    /// The type of the elements of a location's object, where they are integers.
+    pub fn element(&self, id: LocId) -> Ty {
+        self.layout(id).field(0).ty
+    }
+
+    /// Of what an object has copies.
+    pub fn copied(&self, id: LocId) -> Copied {
+        match &self.location(self.object(id)).kind {
+            LocationKind::Object { kind: MemoryKind::ProgramScope, space: Space::Global, .. } => Copied::ByDevice,
+            LocationKind::Object { space, .. } => match space {
+                Space::Global | Space::Constant | Space::Param => Copied::Not,
+                Space::Shared => Copied::ByCta,
+                Space::Local | Space::Register => Copied::ByThread,
+            },
+            LocationKind::Alias { .. } => Copied::Not,
+        }
+    }
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Its name, `P0`, `P1`, … unless the test says otherwise.
+    pub name: String,
+    /// Where it runs.
+    pub place: Place,
+    /// Its registers.
+    pub regs: Vec<Register>,
+    /// Its code.
+    pub code: Vec<Instr>,
+    /// Its code as written (C-like dialects), for writing the test as TOML.
+    pub source: String,
+}
+
+impl Thread {
+    /// The register of that name.
+    pub fn register(&self, name: &str) -> Option<RegId> {
+        self.regs.iter().position(|r| r.name == name).map(|i| RegId(i as u16))
+    }
+
+    /// Whether it has a branch backwards.
+    pub fn has_loop(&self) -> bool {
+        self.code.iter().enumerate().any(|(at, instr)| instr.op.jumps_back(at))
+    }
+}
+
+/// One register.
+#[derive(Clone, Debug)]
+pub struct Register {
+    /// Its name as written, without a `%` that the short form does not have.
+    pub name: String,
+    /// The type of the first instruction that writes it; decides how conditions compare it.
+    pub ty: Ty,
+    /// Its value before the first instruction.
+    pub init: Init,
+}
