@@ -40,9 +40,13 @@ fn is_unmet(line: &Value) -> bool {
 
 #[test]
 fn the_current_mapping_has_one_known_gap() {
-    let (lines, code) = compare(&["litmus/opencl"]);
+    let all = files(Path::new("litmus/opencl"), &["toml"]);
+    let named = all.iter().filter(|f| ["T02.toml", "T75.toml", "T79.toml"].iter().any(|name| f.ends_with(name)));
+    let looked_at: BTreeSet<PathBuf> = named.cloned().chain(sample(all.iter().cloned())).collect();
+    let looked_at: Vec<&str> = looked_at.iter().map(|f| f.to_str().expect("UTF-8")).collect();
+    let (lines, code) = compare(&looked_at);
     assert_eq!(code, Some(0));
-    assert!(lines.len() >= 93, "{}", lines.len());
+    assert!(lines.len() >= looked_at.len(), "{}", lines.len());
     let of = |word: &str| {
         let found = lines.iter().filter(|l| relation(l) == word);
         found.map(|l| l["test"].as_str().unwrap_or("")).collect::<Vec<_>>()
@@ -62,7 +66,7 @@ fn of_the_idioms_only_the_one_about_the_erratum_tells_the_mappings_apart() {
     for language in ["cuda", "opencl"] {
         let all = files(&Path::new("litmus/idioms").join(language), &["toml"]);
         let of_the_erratum = all.iter().find(|f| f.ends_with("A24.toml")).cloned();
-        let looked_at: BTreeSet<PathBuf> = sample(all).chain(of_the_erratum).collect();
+        let looked_at: BTreeSet<PathBuf> = sample(sample(all)).chain(of_the_erratum).collect();
         let looked_at: Vec<&str> = looked_at.iter().map(|f| f.to_str().expect("UTF-8")).collect();
         for (mapping, expected) in [("ptx", &[][..]), ("ptx-erratum", &["A24.b"]), ("ptx-old-rmw", &[])] {
             let mapping = format!("{language}-{mapping}");

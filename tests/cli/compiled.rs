@@ -158,7 +158,8 @@ fn the_kernels_of_the_book_have_the_answers_that_it_says() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = page();
     let mut told = Vec::new();
-    for (at, mut cells) in rows(&page, "kernel") {
+    let all = rows(&page, "kernel");
+    for (at, mut cells) in part(&all) {
         let mut by_target: Vec<(u32, Answers)> = Vec::new();
         let mut before: Option<(String, Answers)> = None;
         for target in TARGETS {
@@ -189,7 +190,7 @@ fn the_kernels_of_the_book_have_the_answers_that_it_says() {
         cells[IMPORTED..IMPORTED + 3].clone_from_slice(&[newest.holds.to_owned(), race.to_owned(), events]);
         told.push((at, cells));
     }
-    assert!(told.len() >= 20, "{} kernels", told.len());
+    assert!(all.len() >= 20, "{} kernels", all.len());
     held(told);
 }
 

@@ -1,8 +1,10 @@
-//! Every expectation in `litmus/`, by every engine, each as a test of its own.
+//! Every expectation in `litmus/`, each as a test of its own.
 //!
-//! - `FILE::TEST::MODEL::ENGINE` decides all that the test expects of the model. An expected `forbidden` that names an
+//! - `FILE::TEST::MODEL::ENGINE` decides all that the test expects of the model, by one engine, in turn; with `FENCEPOST_LONG`, by
+//!   the others, or by all with `FENCEPOST_LONG=all`. An expected `forbidden` that names an
 //!   axiom must need it: the axiom is in the minimal set that the explanation gives.
-//! - `agreement::FILE::TEST` compares the whole outcome sets of the engines under `ptx`, for small tests.
+//! - `agreement::FILE::TEST` compares the whole outcome sets of the engines under `ptx`, for small tests, as many as
+//!   [`testkit::suite`] says.
 //! - `axioms::MODEL` asks that some expectation names each axiom of a shipped PTX model, [`IMPLIED`] ones aside.
 //! - `FILE` alone fails if a file cannot be read, or if a test in it expects nothing.
 
@@ -22,6 +24,7 @@ use fencepost::program::mapping::Mapping;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Answer, Reason, Verdict};
 use libtest_mimic::{Failed, Trial};
+use testkit::suite::{is_long, step};
 
 /// Axioms that the specification calls implied by the others where all accesses take the generic proxy: then no outcome
 /// rests on them alone. Executions that each of them rejects are given by hand in the unit tests of `check::replay`, and
@@ -44,27 +47,36 @@ const IMPLIED: &[(&str, &str)] = &[
 const SMALL: usize = 24;
 
 pub(super) fn trials() -> Vec<Trial> {
-    let models = models();
-    let mut trials = Vec::new();
-    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut corpus = Corpus { models: models(), trials: Vec::new(), named: BTreeMap::new(), expectations: 0 };
     for path in files(Path::new("litmus")) {
         let file = label(&path);
         match read_path(&path) {
             Ok(tests) => {
                 for test in tests {
-                    add(&mut trials, &mut named, &models, &file, Arc::new(test));
+                    corpus.add(&file, &Arc::new(test));
                 }
             }
             Err(diagnostics) => {
-                trials.push(Trial::test(file, move || Err(rendered(&diagnostics).into())));
+                corpus.trials.push(Trial::test(file, move || Err(rendered(&diagnostics).into())));
             }
         }
     }
+    let Corpus { models, mut trials, named, .. } = corpus;
     for (name, model) in models.iter().filter(|(name, _)| name.starts_with("ptx")) {
         let (model, named) = (model.clone(), named.get(name).cloned().unwrap_or_default());
         trials.push(Trial::test(format!("axioms::{name}"), move || every_axiom_is_named(&model, &named)));
     }
     trials
+}
+
+/// What was read so far.
+struct Corpus {
+    models: BTreeMap<String, Arc<Model>>,
+    trials: Vec<Trial>,
+    /// By model: the axioms that expectations name.
+    named: BTreeMap<String, BTreeSet<String>>,
+    /// How many there were.
+    expectations: usize,
 }
 
 /// The shipped models.
@@ -104,46 +116,51 @@ fn rendered(diagnostics: &[Diagnostic]) -> String {
     diagnostics.iter().map(|d| render(d, Style::Plain)).collect::<Vec<_>>().join("\n")
 }
 
-/// Adds the trials of one test, and notes the axioms that it names by model.
-fn add(
-    trials: &mut Vec<Trial>,
-    named: &mut BTreeMap<String, BTreeSet<String>>,
-    models: &BTreeMap<String, Arc<Model>>,
-    file: &str,
-    test: Arc<LitmusTest>,
-) {
-    let name = format!("{file}::{}", test.name);
-    // What is expected of runs is the business of `kernels`.
-    if test.expect.values().all(expects_nothing) && test.runs.is_empty() {
-        trials.push(Trial::test(name.clone(), || Err("this test expects nothing of any model".into())));
-    }
-    for (model_name, expectation) in &test.expect {
-        // Names of models that are not shipped are the business of `fencepost check`.
-        let Some(model) = models.get(model_name) else { continue };
-        if let (Some(Reachability::Forbidden), Some(axiom)) = (expectation.reachability, &expectation.axiom) {
-            named.entry(model_name.clone()).or_default().insert(axiom.clone());
+impl Corpus {
+    /// Adds the trials of one test, and notes the axioms that it names by model.
+    fn add(&mut self, file: &str, test: &Arc<LitmusTest>) {
+        let name = format!("{file}::{}", test.name);
+        // What is expected of runs is the business of `kernels`.
+        if test.expect.values().all(expects_nothing) && test.runs.is_empty() {
+            self.trials.push(Trial::test(name.clone(), || Err("this test expects nothing of any model".into())));
         }
-        // Models of PTX judge the others through the mapping of their dialect.
-        let mapping = Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
-        let judged = match mapping.map(|mapping| mapping.lowered(&test)) {
-            None => test.clone(),
-            Some(Ok(lowered)) => Arc::new(lowered),
-            Some(Err(why)) => {
-                trials.push(Trial::test(name.clone(), move || Err(why.into())));
-                continue;
+        for (model_name, expectation) in &test.expect {
+            // Names of models that are not shipped are the business of `fencepost check`.
+            let Some(model) = self.models.get(model_name) else { continue };
+            if let (Some(Reachability::Forbidden), Some(axiom)) = (expectation.reachability, &expectation.axiom) {
+                self.named.entry(model_name.clone()).or_default().insert(axiom.clone());
             }
-        };
-        for &engine in Engine::ALONE {
-            let (test, model, expectation) = (judged.clone(), model.clone(), expectation.clone());
-            trials.push(Trial::test(format!("{name}::{model_name}::{}", engine.name()), move || {
-                decide(&test, &model, engine, &expectation)
-            }));
+            // Models of PTX judge the others through the mapping of their dialect.
+            let mapping = Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
+            let judged = match mapping.map(|mapping| mapping.lowered(test)) {
+                None => test.clone(),
+                Some(Ok(lowered)) => Arc::new(lowered),
+                Some(Err(why)) => {
+                    self.trials.push(Trial::test(name.clone(), move || Err(why.into())));
+                    continue;
+                }
+            };
+            self.expectations += 1;
+            for engine in engines(self.expectations) {
+                let (test, model, expectation) = (judged.clone(), model.clone(), expectation.clone());
+                self.trials.push(Trial::test(format!("{name}::{model_name}::{}", engine.name()), move || {
+                    decide(&test, &model, engine, &expectation)
+                }));
+            }
+        }
+        let is_asked = self.expectations.is_multiple_of(step());
+        if test.program.dialect == Dialect::Ptx && is_small(test) && is_asked {
+            let (test, model) = (test.clone(), self.models["ptx"].clone());
+            self.trials.push(Trial::test(format!("agreement::{name}"), move || agree(&test, &model)));
         }
     }
-    if test.program.dialect == Dialect::Ptx && is_small(&test) {
-        let model = models["ptx"].clone();
-        trials.push(Trial::test(format!("agreement::{name}"), move || agree(&test, &model)));
-    }
+}
+
+/// Who decides an expectation: a quick run asks one engine, a long one those that it leaves out.
+fn engines(number: usize) -> impl Iterator<Item = Engine> {
+    let all = Engine::ALONE.iter().copied().enumerate();
+    all.filter(move |(i, _)| step() == 1 || (number % Engine::ALONE.len() == *i) != is_long())
+        .map(|(_, engine)| engine)
 }
 
 fn expects_nothing(e: &Expectation) -> bool {

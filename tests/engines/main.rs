@@ -21,7 +21,6 @@ mod orders;
 mod outcomes;
 mod phases;
 mod polls;
-mod redundant;
 mod sequential;
 mod stopped;
 mod together;

@@ -12,6 +12,7 @@
 //! | `interleave`, `lasso` | oracles: final states and endless behaviour of threads that take turns on one memory |
 //! | `phases` | random kernels of one block with barriers and exits, and an oracle for them: vector clocks |
 //! | `bytewise` | an oracle for accesses of several sizes in PTX, and programs for it |
+//! | `redundant` | proofs that a model says the same without a clause |
 //! | `sides` | the executor's memories of languages beside their models |
 //! | `suite`, `lines` | tests in folders, how much is tested; lines of reports |
 // Programs that are made and looked at by tests alone: their fields say what they are.
@@ -28,6 +29,7 @@ pub mod lines;
 pub mod made;
 pub mod mbarriers;
 pub mod phases;
+pub mod redundant;
 pub mod rewrite;
 pub mod rings;
 pub mod sequential;

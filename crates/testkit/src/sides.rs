@@ -1,5 +1,6 @@
 //! The executor's memories of languages beside their models: what each shows, and what each allows.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -101,27 +102,33 @@ pub type Mutant = (&'static str, fn(&mut Rules), &'static [MachineMemory]);
 /// Requires of each rule that some program, of the written ones of the language or random, shows that it is taken out.
 pub fn each_is_missed(mutants: &[Mutant], shows: &dyn Fn(&Side, &LitmusTest, Rules) -> Option<String>) {
     let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
-    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus");
+    let written = [Lang::OpenCl, Lang::Cuda, Lang::C].map(|lang| (lang, written(lang)));
     for (name, remove, memories) in mutants {
         let mut rules = Rules::ALL;
         remove(&mut rules);
         for memory in *memories {
             let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
-            let folder = match side.lang {
-                Lang::OpenCl => "opencl",
-                Lang::Cuda => "cuda",
-                Lang::C => "c11",
-            };
-            let written = files(&litmus.join(folder), &["toml"]);
-            let mut written: Vec<_> = written.iter().flat_map(|f| read_path(f).unwrap_or_default()).collect();
-            // What is small is quick.
-            written.sort_by_key(|test| test.program.instrs().count());
-            let written = written.into_iter();
+            let (_, written) = written.iter().find(|of| of.0 == side.lang).expect("all are there");
             let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
-            let caught = written.chain(random).find_map(|test| Some((shows(side, &test, rules)?, test.name)));
+            let mut all = written.iter().map(Cow::Borrowed).chain(random.map(Cow::Owned));
+            let caught = all.find_map(|test| Some((shows(side, &test, rules)?, test.name.clone())));
             let (how, test) =
                 caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", memory.name()));
             println!("{} without {name}: {test}: {how}", memory.name());
         }
     }
+}
+
+/// The tests of the repository in a language, the smallest first: they are quick.
+fn written(lang: Lang) -> Vec<LitmusTest> {
+    let folder = match lang {
+        Lang::OpenCl => "opencl",
+        Lang::Cuda => "cuda",
+        Lang::C => "c11",
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus").join(folder);
+    let mut all: Vec<_> =
+        files(&folder, &["toml"]).iter().flat_map(|f| read_path(f).unwrap_or_default()).collect();
+    all.sort_by_key(|test| test.program.instrs().count());
+    all
 }

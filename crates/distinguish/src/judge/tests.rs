@@ -86,7 +86,7 @@ fn judges_agree_with_sessions() {
         let mut judge = Judge::new(judged, &alphabet, true).expect("it speaks of such programs");
         for size in 2..=4 {
             let shapes = shapes(size, &alphabet.kinds());
-            for _ in 0..60 {
+            for _ in 0..24 {
                 let shape = &shapes[numbers.below(shapes.len())];
                 let placements = alphabet.placed(shape);
                 let places = placements[numbers.below(placements.len())].clone();

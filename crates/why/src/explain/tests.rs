@@ -19,7 +19,7 @@ use program::litmus::LitmusTest;
 use verdict::{Breach, Link, Reason, Verdict, Witness};
 
 /// How many (test, model) pairs are explained unless somebody says otherwise.
-const SAMPLE: usize = 60;
+const SAMPLE: usize = 30;
 
 /// For one question.
 const LIMITS: Limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(20)) };

@@ -10,10 +10,11 @@
 //!   is proved is refuted by a solver: what it lacks (events beyond [`EVENTS`], induction over closures) makes it prove less.
 //! - Nothing is said of options, of what is left out whole, and of recursive definitions.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use batsat::{BasicSolver, Lit, SolverInterface, lbool};
-use fencepost::model::ir::{Axiom, FreeId, Model, NodeId, NodeOp, Test};
+use cat::model::ir::{Axiom, FreeId, Model, NodeId, NodeOp, Test};
+use rustc_hash::FxHashMap;
 
 /// How many events a proof speaks of at most.
 const EVENTS: usize = 6;
@@ -31,7 +32,7 @@ type Fact = (NodeId, usize, usize, bool);
 #[derive(Default)]
 struct Table {
     ops: Vec<NodeOp>,
-    known: HashMap<NodeOp, NodeId>,
+    known: FxHashMap<NodeOp, NodeId>,
     /// How often it speaks of other events than its ends.
     others: Vec<u32>,
 }
@@ -71,7 +72,7 @@ impl Table {
 }
 
 /// Proves of clauses of one model.
-pub(super) struct Prover {
+pub struct Prover {
     model: Model,
     table: Table,
     /// By node of the model.
@@ -80,9 +81,9 @@ pub(super) struct Prover {
     solver: BasicSolver,
     truth: Lit,
     /// By node and events: its literal, and whether it has consequences where it holds (1), and where not (2).
-    lits: HashMap<(NodeId, usize, usize), (Lit, u8)>,
+    lits: FxHashMap<(NodeId, usize, usize), (Lit, u8)>,
     /// Where atoms of a node are.
-    atoms: HashMap<NodeId, Vec<(usize, usize, Lit)>>,
+    atoms: FxHashMap<NodeId, Vec<(usize, usize, Lit)>>,
     equal: Vec<Lit>,
     /// Nodes that may be implied by what other events do.
     pending: Vec<(NodeId, usize, usize, Lit)>,
@@ -94,12 +95,12 @@ pub(super) struct Prover {
     /// How many parts of a fact were looked at.
     unfolded: usize,
     /// Whether nodes agree on any pair, or on any event, as far as it was asked.
-    anywhere: HashMap<(NodeId, NodeId, bool), bool>,
+    anywhere: FxHashMap<(NodeId, NodeId, bool), bool>,
 }
 
 impl Prover {
     /// Of a model, given the laws as a model whose flags must not be raised.
-    pub(super) fn new(model: &Model, laws: &Model) -> Prover {
+    pub fn new(model: &Model, laws: &Model) -> Prover {
         let mut table = Table::default();
         let whole = table.add(model, |id| id);
         let free = |id| if id == laws.values { model.values } else { model.finals };
@@ -116,15 +117,15 @@ impl Prover {
             identity,
             solver,
             truth,
-            lits: HashMap::new(),
-            atoms: HashMap::new(),
+            lits: FxHashMap::default(),
+            atoms: FxHashMap::default(),
             equal: Vec::new(),
             pending: Vec::new(),
             laws: Vec::new(),
             used: BTreeSet::new(),
             steps: 0,
             unfolded: 0,
-            anywhere: HashMap::new(),
+            anywhere: FxHashMap::default(),
         };
         prover.equalities();
         for flag in &laws.flags {
@@ -141,7 +142,7 @@ impl Prover {
     }
 
     /// Why the model says the same without a clause, if it can be proved: the laws that it follows from.
-    pub(super) fn proof(&mut self, mutant: &Model) -> Option<String> {
+    pub fn proof(&mut self, mutant: &Model) -> Option<String> {
         let model = self.model.clone();
         let tests = |m: &Model| -> Vec<Axiom> { m.axioms.iter().chain(&m.flags).cloned().collect() };
         let (before, after) = (tests(&model), tests(mutant));
@@ -159,7 +160,7 @@ impl Prover {
         let [writes, reads, loc] = ["W", "R", "loc"].map(|name| self.table.node(base(name)));
         let of_values = [(writes, 0, 0, true), (reads, 1, 1, true), (loc, 0, 1, true)];
         for (i, (a, b)) in model.free.iter().zip(&mutant.free).enumerate() {
-            let bounds = |f: &fencepost::model::ir::FreeRel| [Some(f.within), f.containing, f.covering];
+            let bounds = |f: &cat::model::ir::FreeRel| [Some(f.within), f.containing, f.covering];
             for (a, b) in bounds(a).into_iter().zip(bounds(b)) {
                 let (a, b) = (a.map(|n| self.whole[n.index()]), b.map(|n| ids[n.index()]));
                 let facts: &[Fact] = if i == model.values.0 as usize { &of_values } else { &[] };
