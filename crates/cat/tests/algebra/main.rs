@@ -8,10 +8,11 @@ mod naive;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rand::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 use cat::algebra::bits::Bits;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
@@ -27,7 +28,7 @@ use engine::skeleton::signature::signature;
 use naive::{Members, Naive, Pairs};
 
 /// Random candidates per node table.
-const CASES: u32 = 12;
+const CASES: u64 = 12;
 /// Random node tables.
 const TABLES: u64 = 80;
 /// Completions sampled of each partial candidate.
@@ -62,7 +63,7 @@ struct Decided {
 
 impl Partial {
     /// A random one. `open`: the share of cells that are open, in percent.
-    fn random(model: &Model, rng: &mut TestRng, open: u32) -> Partial {
+    fn random(model: &Model, rng: &mut Pcg64Mcg, open: u32) -> Partial {
         // Now and then the few events that can execute are spread over two words.
         let spread = rng.next_u32().is_multiple_of(16);
         let n = if spread { 70 } else { 1 + (rng.next_u32() % 6) as usize };
@@ -95,7 +96,7 @@ impl Partial {
         partial
     }
 
-    fn decide(&self, rng: &mut TestRng) -> Decided {
+    fn decide(&self, rng: &mut Pcg64Mcg) -> Decided {
         let mut decide = |known: &[Known]| -> Vec<bool> {
             known
                 .iter()
@@ -227,7 +228,7 @@ fn tests(kind: Kind) -> impl Iterator<Item = Test> {
     TESTS.into_iter().filter(move |t| kind == Kind::Rel || *t == Test::Empty)
 }
 
-fn bits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+fn bits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     let partial = Partial::random(model, rng, 30);
     let n = partial.n;
     let candidate = partial.decide(rng);
@@ -241,9 +242,9 @@ fn bits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseErr
             (Value::Rel(a), Value::Rel(b)) => a.iter().copied().eq(b.iter()),
             _ => false,
         };
-        prop_assert!(same, "node {i} {:?}: {want:?} but bits say {have:?}", node.op);
+        assert!(same, "node {i} {:?}: {want:?} but bits say {have:?}", node.op);
         for test in tests(node.kind) {
-            prop_assert_eq!(naive.holds(test, &want), bits.holds(test, &have), "{:?} of node {}", test, i);
+            assert_eq!(naive.holds(test, &want), bits.holds(test, &have), "{:?} of node {}", test, i);
         }
     }
     let last = rng.next_u32() as usize % model.nodes.len();
@@ -257,8 +258,7 @@ fn stops_where_it_is_told<A: RelAlgebra>(
     leaves: &impl Leaves<A>,
     whole: &Values<A>,
     last: usize,
-) -> Result<(), TestCaseError>
-where
+) where
     Value<A::Set, A::Rel>: PartialEq,
 {
     let mut more = |node: NodeId, _: &Value<A::Set, A::Rel>| node.index() != last;
@@ -266,14 +266,9 @@ where
     let part = part.expect("nothing ends it");
     let group = model.groups.iter().find(|group| group.range.contains(&(last as u32)));
     let end = group.map_or(last + 1, |group| group.range.end as usize);
-    prop_assert!(
-        part[..end] == whole[..end] && part[end..].iter().all(Option::is_none),
-        "not until node {}",
-        last
-    );
+    assert!(part[..end] == whole[..end] && part[end..].iter().all(Option::is_none), "not until node {}", last);
     let again = interpret(model, algebra, leaves, &all(model), (&[], &part), None).expect("no deadline");
-    prop_assert!(again == *whole, "another run after node {}", last);
-    Ok(())
+    assert!(again == *whole, "another run after node {}", last);
 }
 
 /// Whether the bounds hold for what executes.
@@ -291,7 +286,7 @@ fn between(bound: &Value<Bound<EventSet>, Bound<Rel>>, exact: &Value<Members, Pa
     }
 }
 
-fn bounds_are_sound(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+fn bounds_are_sound(model: &Model, rng: &mut Pcg64Mcg) {
     let open = rng.next_u32() % 60;
     let partial = Partial::random(model, rng, open);
     let algebra = partial.bounds();
@@ -301,7 +296,7 @@ fn bounds_are_sound(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseErro
         let (naive, exact) = textbook(model, &candidate);
         for (i, node) in model.nodes.iter().enumerate() {
             let (bound, exact) = (get(&bounds, i), get(&exact, i));
-            prop_assert!(
+            assert!(
                 between(&bound, &exact, &naive.executed),
                 "node {i} {:?}: {exact:?} is not within {bound:?}",
                 node.op
@@ -309,15 +304,14 @@ fn bounds_are_sound(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseErro
             for test in tests(node.kind) {
                 let truth = algebra.holds(test, &bound);
                 let contradicted = if naive.holds(test, &exact) { Truth::No } else { Truth::Yes };
-                prop_assert_ne!(truth, contradicted, "{:?} of node {}", test, i);
+                assert_ne!(truth, contradicted, "{:?} of node {}", test, i);
             }
         }
     }
-    Ok(())
 }
 
 /// What a test of a node says of free relations holds wherever the test succeeds. How often something was said is counted.
-fn what_is_implied_holds(model: &Model, rng: &mut TestRng, said_of: &Cell<usize>) -> Result<(), TestCaseError> {
+fn what_is_implied_holds(model: &Model, rng: &mut Pcg64Mcg, said_of: &Cell<usize>) {
     let open = rng.next_u32() % 60;
     let partial = Partial::random(model, rng, open);
     let algebra = partial.bounds();
@@ -340,42 +334,40 @@ fn what_is_implied_holds(model: &Model, rng: &mut TestRng, said_of: &Cell<usize>
                     let pairs = value.rel();
                     let executed = |&(a, b): &(usize, usize)| candidate.executed[a] && candidate.executed[b];
                     for pair in said.never.iter().flat_map(Rel::iter).filter(executed) {
-                        prop_assert!(!pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is never in {f:?}");
+                        assert!(!pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is never in {f:?}");
                         said_of.update(|n| n + 1);
                     }
                     for pair in said.always.iter().flat_map(Rel::iter).filter(executed) {
-                        prop_assert!(pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is always in {f:?}");
+                        assert!(pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is always in {f:?}");
                         said_of.update(|n| n + 1);
                     }
                 }
             }
         }
     }
-    Ok(())
 }
 
-fn bounds_are_exact_when_all_is_known(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+fn bounds_are_exact_when_all_is_known(model: &Model, rng: &mut Pcg64Mcg) {
     let partial = Partial::random(model, rng, 0);
     let algebra = partial.bounds();
     let bounds = run(model, &algebra, &partial);
     let (naive, exact) = textbook(model, &partial.decide(rng));
     for (i, node) in model.nodes.iter().enumerate() {
         let (bound, exact) = (get(&bounds, i), get(&exact, i));
-        prop_assert!(between(&bound, &exact, &naive.executed), "node {i} {:?}", node.op);
+        assert!(between(&bound, &exact, &naive.executed), "node {i} {:?}", node.op);
         let tight = match &bound {
             Value::Set(b) => b.must == b.may,
             Value::Rel(b) => b.must == b.may,
         };
-        prop_assert!(tight, "node {i} {:?}: {bound:?}", node.op);
+        assert!(tight, "node {i} {:?}: {bound:?}", node.op);
         for test in tests(node.kind) {
             let expected = if naive.holds(test, &exact) { Truth::Yes } else { Truth::No };
-            prop_assert_eq!(algebra.holds(test, &bound), expected, "{:?} of node {}", test, i);
+            assert_eq!(algebra.holds(test, &bound), expected, "{:?} of node {}", test, i);
         }
     }
-    Ok(())
 }
 
-fn circuits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     let open = rng.next_u32() % 50;
     let partial = Partial::random(model, rng, open);
     let n = partial.n;
@@ -406,7 +398,7 @@ fn circuits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCas
             answers.push((i, test, circuit.test(&mut gates, test, NodeId(i as u32))));
         }
     }
-    prop_assert!(!circuit.failed, "a recursive definition was given up");
+    assert!(!circuit.failed, "a recursive definition was given up");
     let inputs = circuit.leaves;
     for _ in 0..COMPLETIONS {
         let candidate = partial.decide(rng);
@@ -431,17 +423,16 @@ fn circuits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCas
                 Value::Set(s) => s.contains(&a),
                 Value::Rel(r) => r.contains(&(a, b)),
             };
-            prop_assert_eq!(holds(lit), expected, "node {} {:?} at {},{}", i, model.nodes[i].op, a, b);
+            assert_eq!(holds(lit), expected, "node {} {:?} at {},{}", i, model.nodes[i].op, a, b);
         }
         for &(i, test, lit) in &answers {
-            prop_assert_eq!(holds(lit), naive.holds(test, &get(&exact, i)), "{:?} of node {}", test, i);
+            assert_eq!(holds(lit), naive.holds(test, &get(&exact, i)), "{:?} of node {}", test, i);
         }
     }
-    Ok(())
 }
 
 /// A random node table in which every operator can occur. Each fixpoint group is built of monotone operators.
-fn table(rng: &mut TestRng) -> Model {
+fn table(rng: &mut Pcg64Mcg) -> Model {
     let mut below = |n: usize| (rng.next_u32() as usize) % n;
     let node = |op: NodeOp, kind: Kind| Node { op, kind, is_static: false, name: None, span: Default::default() };
     let mut nodes: Vec<Node> = Vec::new();
@@ -569,24 +560,21 @@ fn table(rng: &mut TestRng) -> Model {
 }
 
 /// Checks a property on all shipped models and on random tables.
-fn check(property: impl Fn(&Model, &mut TestRng) -> Result<(), TestCaseError>) {
+fn check(property: impl Fn(&Model, &mut Pcg64Mcg)) {
     let mut models: Vec<Model> = Library::names()
         .into_iter()
         .map(|name| load_shipped(name, &signature()).expect("listed").expect("shipped models are valid"))
         .collect();
-    let seed = |i: u64| std::array::from_fn::<u8, 32, _>(|b| (i >> (8 * (b % 8))) as u8 ^ b as u8);
-    models.extend((0..TABLES).map(|i| table(&mut TestRng::from_seed(RngAlgorithm::ChaCha, &seed(i)))));
+    models.extend((0..TABLES).map(|i| table(&mut Pcg64Mcg::seed_from_u64(i))));
     for (m, model) in models.iter().enumerate() {
-        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed(1_000 + m as u64));
-        let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
-        let mut runner = TestRunner::new_with_rng(config, rng);
-        let result = runner.run(&any::<[u8; 32]>(), |bytes| {
-            property(model, &mut TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
-        });
-        if let Err(error) = result {
-            let table: Vec<String> =
-                model.nodes.iter().enumerate().map(|(i, n)| format!("{i}: {:?}", n.op)).collect();
-            panic!("model {} (number {m}): {error}\n{}\n{:?}", model.name, table.join("\n"), model.groups);
+        for case in 0..CASES {
+            let mut rng = Pcg64Mcg::seed_from_u64(1_000 + m as u64 * CASES + case);
+            let held = catch_unwind(AssertUnwindSafe(|| property(model, &mut rng)));
+            if let Err(panic) = held {
+                eprintln!("case {case} of model {} (number {m}): {:?}", model.name, model.groups);
+                model.nodes.iter().enumerate().for_each(|(i, n)| eprintln!("{i}: {:?}", n.op));
+                resume_unwind(panic);
+            }
         }
     }
 }
