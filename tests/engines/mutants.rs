@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_path};
@@ -90,10 +90,16 @@ struct Case {
     says: OnceLock<BTreeSet<u64>>,
 }
 
+/// The tests of the repository by their files.
+static TESTS: LazyLock<Vec<(PathBuf, Vec<LitmusTest>)>> = LazyLock::new(|| {
+    let files = files(Path::new("litmus"), &["toml"]);
+    let read = in_parallel(&files, |_, path| read_path(path).unwrap_or_default());
+    files.into_iter().zip(read).collect()
+});
+
 /// The tests that expect something of a model, the smallest first.
 fn cases(model: &Model) -> Vec<Case> {
-    let of_file = |_: usize, path: &PathBuf| {
-        let tests = read_path(path).unwrap_or_default();
+    let of_file = |(path, tests): &(PathBuf, Vec<LitmusTest>)| {
         let several = tests.len() > 1;
         let mut cases = Vec::new();
         for test in tests {
@@ -106,16 +112,15 @@ fn cases(model: &Model) -> Vec<Case> {
             let mapping = Mapping::current(test.program.dialect)
                 .filter(|_| Dialect::of_model(&model.name) == Some(Dialect::Ptx));
             let test = match mapping {
-                Some(mapping) => mapping.lowered(&test).expect("tests that expect something can be mapped"),
-                None => test,
+                Some(mapping) => mapping.lowered(test).expect("tests that expect something can be mapped"),
+                None => test.clone(),
             };
             let size = test.program.threads.iter().map(|t| t.code.len()).sum::<usize>();
             cases.push(Case { name, test, expected, size, says: OnceLock::new() });
         }
         cases
     };
-    let files = files(Path::new("litmus"), &["toml"]);
-    let mut cases: Vec<Case> = in_parallel(&files, of_file).into_iter().flatten().collect();
+    let mut cases: Vec<Case> = TESTS.iter().flat_map(of_file).collect();
     cases.sort_by_key(|case| case.size);
     cases
 }

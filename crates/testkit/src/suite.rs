@@ -35,7 +35,7 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
 }
 
 /// Where a quick run takes a part, it takes one of so many.
-const QUICK: usize = 5;
+const QUICK: usize = 8;
 
 /// Where a long run takes a part, it takes one of so many.
 const LONG: usize = 2;

@@ -44,12 +44,12 @@ fn speaks(test: &LitmusTest, model: &str) -> bool {
     model == "sc" || model.starts_with("ptx") == (test.program.dialect == Dialect::Ptx)
 }
 
-/// Every test, with the models that judge it.
-fn corpus() -> Vec<(LitmusTest, Vec<String>)> {
+/// The tests of one file in `every`, with the models that judge them.
+fn corpus(every: usize) -> Vec<(LitmusTest, Vec<String>)> {
     let mut tests = Vec::new();
     let mut paths = Vec::new();
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"), "toml", &mut paths);
-    for path in paths {
+    for path in paths.into_iter().step_by(every) {
         for test in litmus::read_path(&path).unwrap_or_default() {
             let models: Vec<String> = test.expect.keys().filter(|m| speaks(&test, m)).cloned().collect();
             tests.push((test, models));
@@ -265,7 +265,8 @@ pub(crate) fn shard() -> (usize, usize) {
 fn explanations_of_the_corpus_are_true() {
     let sample = std::env::var("FENCEPOST_SAMPLE").ok().and_then(|n| n.parse().ok()).unwrap_or(SAMPLE);
     let mut models: BTreeMap<String, Option<Model>> = BTreeMap::new();
-    let corpus = corpus();
+    // Files take longer to read than what is asked of a few of their tests.
+    let corpus = corpus(if sample == 0 { 1 } else { 10 });
     let mut pairs = Vec::new();
     for (test, names) in &corpus {
         for name in names.iter().filter(|_| test.condition.is_some()) {

@@ -165,7 +165,9 @@ fn what_is_advised_can_be_written_and_helps() {
     let mut paths = Vec::new();
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"), "toml", &mut paths);
     let mut pairs: Vec<(LitmusTest, Option<&'static Mapping>, &str)> = Vec::new();
-    for test in paths.iter().flat_map(|path| read_path(path).unwrap_or_default()) {
+    // Files take longer to read than what is asked of a few of their tests.
+    let of_files = if sample == 0 || !only.is_empty() { 1 } else { (paths.len() / (2 * sample)).max(1) };
+    for test in paths.iter().step_by(of_files).flat_map(|path| read_path(path).unwrap_or_default()) {
         let dialect = test.program.dialect;
         if test.program.host.is_some() || !test.name.contains(&only) {
             continue;
