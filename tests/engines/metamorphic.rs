@@ -118,7 +118,7 @@ fn tests() -> Vec<LitmusTest> {
             }
         }
     }
-    let count = programs(15) as usize;
+    let count = programs(25) as usize;
     let mut tests = Vec::new();
     for list in by_dialect.values_mut() {
         list.shuffle(&mut rng);

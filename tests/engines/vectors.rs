@@ -111,7 +111,7 @@ fn engines_and_machine_agree_on_mixed_sizes() {
 
 fn agree(sizes: bool) {
     // Those of several sizes take ten times as long.
-    let (count, first) = (programs(if sizes { 25 } else { 100 }), number("FENCEPOST_SEED", 1));
+    let (count, first) = (programs(if sizes { 50 } else { 200 }), number("FENCEPOST_SEED", 1));
     let seeds: Vec<u64> = (first..first + count).collect();
     let counted = in_parallel(&seeds, |_, &seed| {
         let (mut compared, mut run, mut held, mut all) = (0, 0, 0, 0);

@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
         };
         if !table.contains_key("alias") || table.contains_key("proxy") {
             self.sink.error("conflicting-keys", span_of(given), "this has no multimem address", |d| {
-                d.label("expected an `alias` without `proxy`")
+                d.label("expected an `alias` without `proxy`, in a test in PTX")
             });
             return false;
         }
