@@ -228,6 +228,15 @@ fn faults(tests: &[LitmusTest], model: &str) -> Vec<(String, Fault)> {
     in_parallel(tests, of_test).into_iter().flatten().collect()
 }
 
+/// A remedy at the end of a kernel whose threads differ in length: it is put in behind the last instruction of some of them.
+#[test]
+fn what_is_put_in_behind_the_last_instruction_is_said() {
+    let path = "litmus/host/opencl/Child.local-flag.toml";
+    let said = fencepost(Path::new("."), &["ask", path, "--model", "opencl"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("it becomes race-free if"), "{}", said.out);
+}
+
 #[test]
 fn every_race_has_two_accesses_to_one_place_and_a_remedy() {
     let mut remedies = String::new();
