@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use testkit::suite::{files, sample, step};
+use testkit::suite::{files, is_long, sample, step};
 
 use super::{Said, fencepost};
 
@@ -315,7 +315,8 @@ fn nothing_is_outside_the_models() {
         sample(files(&litmus, &["toml"]).into_iter().filter(|p| !p.starts_with(&idioms))).collect();
     paths.extend(std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from));
     let paths: Vec<&str> = paths.iter().map(|p| p.to_str().expect("UTF-8")).collect();
-    let (runs, timeout) = (setting("FENCEPOST_RUNS", "50"), setting("FENCEPOST_TIMEOUT", "20ms"));
+    let (runs, timeout) = if is_long() { ("200", "200ms") } else { ("50", "20ms") };
+    let (runs, timeout) = (setting("FENCEPOST_RUNS", runs), setting("FENCEPOST_TIMEOUT", timeout));
     let folder = tempfile::tempdir().expect("a folder");
     for schedule in [&["--runs", runs.as_str()][..], &["--schedule", "exhaustive"]] {
         let fixed = ["run", "--timeout", timeout.as_str(), "--format", "json", "--report", "human=table.txt"];

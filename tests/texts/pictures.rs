@@ -318,11 +318,12 @@ fn long_code_is_cut_and_kept_whole_as_a_tooltip() {
 fn every_test_has_a_good_picture() {
     let models = Mutex::default();
     let files: Vec<PathBuf> = sample(files(Path::new("litmus"), &["toml"])).collect();
+    let each = if is_long() { 2 } else { 1 };
     let drawn = in_parallel(&files, |_, file| {
         let name = file.display().to_string();
         let read = fencepost::litmus::read(&name, &std::fs::read(file).unwrap()).expect("the corpus is valid");
         let (mut pictures, mut cycles) = (0, 0);
-        for test in read.tests.iter().take(if is_long() { 2 } else { 1 }) {
+        for test in read.tests.iter().take(each) {
             let Some(model) = model_for(test, &models) else { continue };
             let line = asked_within(test, &model, Limits { timeout: Some(Duration::from_secs(1)), ..limits() });
             for scene in [false, true].into_iter().flat_map(|rest| scenes(&line, rest)) {
@@ -339,7 +340,7 @@ fn every_test_has_a_good_picture() {
         (pictures, cycles)
     });
     let (pictures, cycles) = drawn.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    assert!(pictures > 100 && cycles > 20, "{pictures} pictures, {cycles} of them with a cycle");
+    assert!(pictures > 100 && cycles > 20 * each, "{pictures} pictures, {cycles} of them with a cycle");
 }
 
 /// The first model that the test speaks of, and that needs no mapping.

@@ -233,9 +233,9 @@ impl Knob {
         })
     }
 
-    /// The first of its instructions.
+    /// The first of its instructions; what is put in behind the last one stands at none.
     pub fn instr<'p>(&self, program: &'p Program) -> Option<&'p Instr> {
-        self.spots().next().map(|spot| instr(program, spot))
+        self.spots().next().and_then(|(thread, at)| program.thread(thread).code.get(at))
     }
 }
 

@@ -155,9 +155,7 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
         };
     }
     let spots: Vec<Spot> = knob.spots().collect();
-    // What is put in behind the last instruction stands at none.
-    let there = |&(thread, at): &Spot| program.thread(thread).code.get(at);
-    let Some(op) = spots.first().and_then(there).map(|instr| &instr.op) else { return String::new() };
+    let Some(op) = knob.instr(program).map(|instr| &instr.op) else { return String::new() };
     let (line, name) = called(program, &spots);
     let row = program.dialect.row();
     match knob.kind() {
