@@ -487,6 +487,8 @@ impl Alphabet {
         outcome: Option<&Outcome>,
     ) -> String {
         let (slots, values) = (&shape.threads[thread], values(shape));
+        let written = outcome.and_then(|outcome| outcome.written(shape));
+        let written = written.as_ref().unwrap_or(&values);
         let is_assembly = self.dialect.row().writing.is_none();
         let (mut text, mut open) = (String::new(), 0);
         // By register: what the outcome says that it holds.
@@ -496,7 +498,7 @@ impl Alphabet {
             let location = slot.location.map_or("", |l| LOCATIONS[usize::from(l)]);
             let register = format!("r{}", held.len());
             let letter = &self.letters[letters[at]];
-            let read = outcome.and_then(|o| o.sources[at]).map_or(0, |w| values[usize::from(w)]);
+            let read = outcome.and_then(|o| o.sources[at]).map_or(0, |w| written[usize::from(w)]);
             let tied = letter.tied && outcome.is_some();
             let mut value = values[at].to_string();
             if tied && slot.kind.writes() && !slot.kind.reads() && !held.is_empty() {

@@ -18,6 +18,11 @@ use program::words::Order;
 use verdict::{Reason, Verdict};
 use why::Session;
 
+/// Whether more is tested than a quick run does.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("FENCEPOST_LONG").is_some()
+}
+
 /// Numbers that look random and are the same everywhere.
 struct Numbers(u64);
 
@@ -86,7 +91,7 @@ fn judges_agree_with_sessions() {
         let mut judge = Judge::new(judged, &alphabet, true).expect("it speaks of such programs");
         for size in 2..=4 {
             let shapes = shapes(size, &alphabet.kinds());
-            for _ in 0..24 {
+            for _ in 0..if is_long() { 96 } else { 12 } {
                 let shape = &shapes[numbers.below(shapes.len())];
                 let placements = alphabet.placed(shape);
                 let places = placements[numbers.below(placements.len())].clone();
@@ -152,7 +157,7 @@ fn clauses_that_say_nothing_change_no_answer() {
                 continue;
             }
             silent += 1;
-            for _ in 0..1 + usize::from(std::env::var_os("FENCEPOST_LONG").is_some()) * 9 {
+            for _ in 0..if is_long() { 10 } else { 1 } {
                 let shapes = shapes(2 + numbers.below(3), &alphabet.kinds());
                 let shape = shapes[numbers.below(shapes.len())].clone();
                 let placements = alphabet.placements(shape.threads.len());
@@ -219,6 +224,35 @@ fn a_compare_exchange_that_fails_writes_nothing() {
         let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
         let undefined = session.undefined().expect("it knows undefined behaviour").verdict == Verdict::Undefined;
         assert_eq!(!undefined, defined, "{text}");
+    }
+}
+
+/// What an addition leaves is what a compare-exchange behind it expects, and what a store that depends on a read counts with.
+#[test]
+fn what_is_read_of_an_addition_is_what_it_leaves() {
+    let model = load_shipped("sc", &signature()).expect("shipped").expect("valid");
+    let slot = |kind, location| Slot { kind, location: Some(location) };
+    let added = || [vec![slot(Kind::Write, 0)], vec![slot(Kind::Reduce, 0)]];
+    for (further, then, last, written) in [
+        (Further::Compare, vec![slot(Kind::Update, 0)], vec![2], "cas r0, x, 3, 4"),
+        (Further::Depend, vec![slot(Kind::Read, 0), slot(Kind::Write, 1)], vec![1, 3], "add v1, r0, -2\n"),
+    ] {
+        let alphabet = Alphabet::new(Dialect::Ptx, &[Further::Reduce, further]);
+        let shape = Shape { threads: added().into_iter().chain([then]).collect() };
+        let tied = further == Further::Depend;
+        let letter = |(at, slot): (usize, Slot)| {
+            let fits = |&l: &usize| alphabet.letters[l].tied == (tied && at == 3);
+            alphabet.of(slot.kind).find(fits).expect("there is one")
+        };
+        let letters: Vec<usize> = shape.slots().map(|(_, slot)| slot).enumerate().map(letter).collect();
+        let mut sources = vec![None, Some(0), Some(1)];
+        sources.resize(letters.len(), None);
+        let outcome = Outcome { sources, last };
+        let text = Found { places: alphabet.apart(3), shape, letters, outcome }.text(&alphabet, "T", "");
+        assert!(text.contains(written), "{text}");
+        let test = read(&text).unwrap_or_else(|why| panic!("{why}"));
+        let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
+        assert_eq!(session.reachability(test.condition.as_ref(), false).verdict, Verdict::Allowed, "{text}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::judge::tests::is_long;
 use crate::letters::Further;
 use cat::model::{Model, load_shipped};
 use engine::skeleton::signature::signature;
@@ -69,7 +70,7 @@ fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
 /// What the search cuts away is nothing that a plain enumeration finds.
 #[test]
 fn cutting_loses_nothing() {
-    let long = std::env::var_os("FENCEPOST_LONG").is_some();
+    let long = is_long();
     let pairs = [
         ("ptx", "sc", None),
         ("sc", "ptx", None),
@@ -339,7 +340,7 @@ fn up_to_names(tests: &[Found]) -> BTreeSet<String> {
 /// The suite has what a plain enumeration finds, once.
 #[test]
 fn suites_have_all_minimal_tests() {
-    let long = std::env::var_os("FENCEPOST_LONG").is_some();
+    let long = is_long();
     for (name, most) in [("ptx", 3), ("sc", 3), ("rc11", 3), ("cuda", 2), ("opencl-3.1", 2), ("opencl", 2)] {
         let size = if long { most } else { 2 };
         with(name, name, None, |sought| {
