@@ -35,6 +35,7 @@ impl Ty {
     }
 
     /// The value of this type that has the same low bits.
+    #[inline]
     pub fn wrap(self, v: i64) -> i64 {
         let shift = 64 - u32::from(self.bits);
         if self.signed { (v << shift) >> shift } else { (((v as u64) << shift) >> shift) as i64 }

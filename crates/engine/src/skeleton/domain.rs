@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use super::images::{Image, Images, Stuck};
+use super::images::{Image, Images, Stuck, distinct};
 use super::needed::Needed;
 use super::pool::{Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
@@ -75,20 +75,20 @@ impl Domains {
         let may = |w: usize, r: usize| never.is_none_or(|never| !never.has(w, r));
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
-        let mut of_read: Vec<Option<BTreeSet<i64>>> = vec![Some(BTreeSet::new()); n];
+        let mut of_read: Vec<Option<Values>> = vec![Some(Values::new()); n];
         let (mut shifting, mut seeded) = (false, false);
         if !seeds.is_empty() {
             let cycles = self_dependent(sk, &may);
             for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
                 let values = of_read[r].as_mut().expect("as yet they are listed");
-                values.extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
+                *values = distinct(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)).collect());
             }
             shifting = cycles.iter().all(|c| only_shifts(sk, c));
             seeded = cycles.iter().flatten().next().is_some();
         }
         let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
         let mut d = Domains { images: Images::default(), cells, may_fault, open: false, seeded };
-        let update = |images: &mut Images, of_read: &[Option<BTreeSet<i64>>], stale: &[bool]| {
+        let update = |images: &mut Images, of_read: &[Option<Values>], stale: &[bool]| {
             let updated = images.update(&sk.pool, needs, of_read, |e| stale[e.index()], rough, deadline);
             updated.map_err(|why| stuck(sk, why))
         };
@@ -137,9 +137,9 @@ impl Domains {
                 let Some(known) = &mut of_read[r] else { continue };
                 let found = found.and_then(|found| found.get(&r));
                 let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
-                let before = known.len();
+                let mut added = Values::new();
                 if d.may_fault[r] {
-                    known.insert(0);
+                    added.push(0);
                 }
                 let value = |w: usize| sk.seen(w);
                 let news =
@@ -148,23 +148,29 @@ impl Domains {
                 let sources = writes.iter().filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
                 let mut sources = sources.map(|&w| d.of(value(w)));
                 if let Some(knot) = knot.filter(|knot| knot.is_done) {
-                    let lacks =
-                        |all: &Values| all.iter().map(|&v| ty.wrap(v)).any(|v| can(&v) && !known.contains(&v));
+                    let lacks = |all: &Values| {
+                        all.iter().map(|&v| ty.wrap(v)).any(|v| can(&v) && known.binary_search(&v).is_err())
+                    };
                     knot.goes_on |= sources.any(|values| values.is_none_or(lacks));
                     continue;
                 }
                 let listed = sources.all(|values| match (values, found) {
                     (Some(all), _) => {
-                        known.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
+                        added.extend(all.iter().map(|&v| ty.wrap(v)).filter(can));
                         true
                     }
                     (None, Some(found)) => {
-                        known.extend(found);
+                        added.extend(found);
                         true
                     }
                     (None, None) => false,
                 });
-                stale[r] = !listed || known.len() > before;
+                added.retain(|v| known.binary_search(v).is_err());
+                stale[r] = !listed || !added.is_empty();
+                if !added.is_empty() {
+                    known.append(&mut added);
+                    *known = distinct(std::mem::take(known));
+                }
                 changed |= stale[r];
                 if !listed || known.len() > MAX_VALUES {
                     of_read[r] = None;

@@ -8,8 +8,9 @@
 //! - A superset: every value that a term has in some execution is listed.
 //! - Where a term that is a function has a value, all reads that it is a function of execute.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
+
+use rustc_hash::FxHashSet;
 
 use super::domain::{MAX_VALUES, Values};
 use super::pool::{Atom, Cond, Pool, Term, TermId};
@@ -29,7 +30,7 @@ pub enum Image {
 }
 
 impl Image {
-    /// The values, if they are listed.
+    /// The values, if they are listed; those of a function stand where its reads have theirs.
     fn values(&self) -> Option<&Values> {
         match self {
             Image::Of(_, all) | Image::Any(all) => Some(all),
@@ -39,8 +40,13 @@ impl Image {
 
     /// Any of these, if they are few enough to be listed.
     fn any(values: impl IntoIterator<Item = i64>) -> Image {
-        let values = distinct(values.into_iter().collect());
-        if values.len() > MAX_VALUES { Image::Word } else { Image::Any(values) }
+        let mut all = FxHashSet::default();
+        for value in values {
+            if all.insert(value) && all.len() > MAX_VALUES {
+                return Image::Word;
+            }
+        }
+        Image::Any(distinct(all.into_iter().collect()))
     }
 }
 
@@ -75,7 +81,7 @@ impl Images {
         &mut self,
         pool: &Pool,
         needs: impl Fn(TermId) -> bool,
-        of_read: &[Option<BTreeSet<i64>>],
+        of_read: &[Option<Values>],
         has_changed: impl Fn(EventId) -> bool,
         rough: bool,
         deadline: Option<Instant>,
@@ -112,7 +118,7 @@ impl Images {
             let image = match term {
                 _ if !needs(id) => Image::Word,
                 Term::Read(e) => match &of_read[e.index()] {
-                    Some(values) => Image::Of(vec![e], values.iter().copied().collect()),
+                    Some(values) => Image::Of(vec![e], values.clone()),
                     None => Image::Word,
                 },
                 term => match image(pool, &sizes, &self.all, term) {
@@ -120,7 +126,6 @@ impl Images {
                     image => image.ok_or(Stuck::At(id))?,
                 },
             };
-            let sorted = |image: &Image| image.values().cloned().map(distinct);
             if first {
                 self.sorted.push(sorted(&image));
                 self.all.push(image);
@@ -138,8 +143,17 @@ impl Images {
     }
 }
 
+/// The values, each once and in order, if they are listed.
+fn sorted(image: &Image) -> Option<Values> {
+    match image {
+        Image::Of(_, all) => Some(distinct(all.clone())),
+        Image::Any(all) => Some(all.clone()),
+        Image::Word => None,
+    }
+}
+
 /// Each value once, in order.
-fn distinct(mut values: Values) -> Values {
+pub(super) fn distinct(mut values: Values) -> Values {
     values.sort_unstable();
     values.dedup();
     values
@@ -265,13 +279,22 @@ pub(crate) fn together<T>(
     all.sort_unstable();
     all.dedup();
     let n = all.iter().try_fold(1usize, |n, &e| n.checked_mul(sizes(e)).filter(|n| *n <= MAX_VALUES))?;
+    let mut row = vec![0; images.len()];
+    // Most are functions of the same reads.
+    if images.iter().all(|image| matches!(image, Image::Of(reads, _) if reads.is_empty() || *reads == all)) {
+        let made = (0..n).map(|i| {
+            row.iter_mut().zip(&lists).for_each(|(value, list)| *value = list[i.min(list.len() - 1)]);
+            of(&row)
+        });
+        let made = made.collect();
+        return Some((all, made));
+    }
     // By image and read of its own: how far a step of that read goes in it.
     let strides: Vec<Vec<usize>> = images.iter().map(|image| strides(sizes, &all, image)).collect();
     let lengths: Vec<usize> = all.iter().map(|&e| sizes(e)).collect();
     let mut at = vec![0; all.len()];
     // By image: where its value is.
     let mut offsets = vec![0; images.len()];
-    let mut row = vec![0; images.len()];
     let mut made = Vec::with_capacity(n);
     for _ in 0..n {
         for ((value, values), &offset) in row.iter_mut().zip(&lists).zip(&offsets) {
