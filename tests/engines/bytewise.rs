@@ -13,7 +13,7 @@ use crate::vectors::allowed;
 
 #[test]
 fn cells_mean_what_bytes_mean() {
-    let (count, first) = (programs(2000), number("FENCEPOST_SEED", 1));
+    let (count, first) = (programs(4000), number("FENCEPOST_SEED", 1));
     let (mut defined, mut undefined, mut alike) = (0, 0, 0);
     for seed in first..first + count {
         let program = generate(seed);

@@ -4,9 +4,9 @@
 //! `redundant`, with the laws from which it is proved ([`testkit::redundant`]) that the model says the same without it; under
 //! `equivalent`, with another reason why no test can notice; under `open`, those that no test of at most [`LARGEST`] instructions
 //! notices, whatever the reason. The quick form asks the tests that are named, and proves again a part of what is redundant; with
-//! `FENCEPOST_LONG` it proves all of that, tests of that size (all of them, or a part, as [`testkit::suite`] says) are asked about the clauses that nothing
-//! is said to notice, and nothing that a test notices may be proved redundant. `BLESS=1` looks for what is missing in the file, the smallest
-//! tests first; together they look for all that nothing is said to notice.
+//! `FENCEPOST_LONG` it proves all of that, tests of that size (all of them, or a part, as [`testkit::suite`] says) are asked about
+//! the clauses that nothing is said to notice, and nothing that a test notices may be proved redundant. `BLESS=1` looks for what is
+//! missing in the file, the smallest tests first; together they look for all that nothing is said to notice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -222,9 +222,8 @@ impl Judge<'_> {
         }
         let differs =
             |case: &Case| *case.says.get_or_init(|| says(model, &case.test)) != says(&mutant, &case.test);
-        let small = cases.iter().filter(|case| case.size <= LARGEST && differs(case));
-        let mut small = small.step_by(if bless { 1 } else { step() });
-        let found = small.find(|case| {
+        let small = cases.iter().filter(|case| case.size <= LARGEST).step_by(if bless { 1 } else { step() });
+        let found = small.filter(|case| differs(case)).find(|case| {
             asked += 1;
             fails(case, &mutant)
         });

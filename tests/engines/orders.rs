@@ -60,7 +60,7 @@ fn detours_along_an_order_take_no_gates() {
 fn compare(generate: fn(u64) -> String) {
     let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
     let limits = Limits { timeout: Some(Duration::from_millis(500)), ..Limits::default() };
-    let (count, first) = (programs(150), number("FENCEPOST_SEED", 1));
+    let (count, first) = (programs(300), number("FENCEPOST_SEED", 1));
     let (mut reached, mut not, mut late) = (0, 0, 0);
     for seed in first..first + count {
         let text = generate(seed);

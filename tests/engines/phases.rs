@@ -106,7 +106,7 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
 fn kernels_of_one_block_are_what_interleavings_say() {
     let [sc, ptx] = ["sc", "ptx"].map(|name| load_shipped(name, &signature()).expect("shipped").expect("valid"));
     let models = [&sc, &ptx];
-    let (count, first) = (programs(1_000), number("FENCEPOST_SEED", 1));
+    let (count, first) = (programs(2_000), number("FENCEPOST_SEED", 1));
     let (mut racy, mut stuck, mut same, mut skipped) = (0, 0, 0, 0);
     for seed in first..first + count {
         let kernel = Kernel::of(seed);

@@ -126,7 +126,7 @@ fn decided(program: &Program) -> Option<String> {
 
 fn agree(language: Language) {
     let folder = tempfile::tempdir().expect("a folder for the compiler");
-    let (count, first) = (programs(1_000), number("FENCEPOST_SEED", 1));
+    let (count, first) = (programs(2_000), number("FENCEPOST_SEED", 1));
     let (mut compared, mut asked) = (0, 0);
     for start in (first..first + count).step_by(BATCH as usize) {
         let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();

@@ -112,23 +112,26 @@ fn memories_are_their_models_in_order_on_random_programs() {
 }
 
 fn folder(path: &Path) {
-    for side in sides() {
-        let dialect = match side.lang {
-            Lang::OpenCl => Dialect::OpenCl,
-            Lang::Cuda => Dialect::Cuda,
-            Lang::C => Dialect::C,
-        };
-        let (mut sums, mut different) = (Sums::default(), Vec::new());
-        for file in sample(files(path, &["toml", "litmus"])) {
-            for test in read_path(&file).unwrap_or_default().iter().filter(|t| t.program.dialect == dialect) {
-                if let Some(how) = compare(test, &side, Rules::ALL, &mut sums) {
-                    different.push(format!("{} {}: {how}", file.display(), test.name));
+    let dialect = |side: &Side| match side.lang {
+        Lang::OpenCl => Dialect::OpenCl,
+        Lang::Cuda => Dialect::Cuda,
+        Lang::C => Dialect::C,
+    };
+    let mut sides: Vec<(Side, Sums)> = sides().into_iter().map(|side| (side, Sums::default())).collect();
+    let mut different = Vec::new();
+    for file in sample(files(path, &["toml", "litmus"])) {
+        for test in read_path(&file).unwrap_or_default() {
+            for (side, sums) in sides.iter_mut().filter(|(side, _)| dialect(side) == test.program.dialect) {
+                if let Some(how) = compare(&test, side, Rules::ALL, sums) {
+                    different.push(format!("{}: {} {}: {how}", side.memory.name(), file.display(), test.name));
                 }
             }
         }
-        println!("{}: {}: {sums:?}", side.memory.name(), path.display());
-        assert!(different.is_empty(), "{} differ\n{}", different.len(), different.join("\n"));
     }
+    for (side, sums) in &sides {
+        println!("{}: {}: {sums:?}", side.memory.name(), path.display());
+    }
+    assert!(different.is_empty(), "{} differ\n{}", different.len(), different.join("\n"));
 }
 
 #[test]

@@ -378,10 +378,14 @@ impl Pair {
     }
 }
 
+fn is_long() -> bool {
+    std::env::var_os("FENCEPOST_LONG").is_some()
+}
+
 /// What the search says of a pair is what the plain enumeration says: a program of that size, or none.
 #[test]
 fn none_is_found_where_there_is_none() {
-    let long = std::env::var_os("FENCEPOST_LONG").is_some();
+    let long = is_long();
     for pair in pairs().into_iter().take(if long { 10 } else { 3 }) {
         let Pair { a, b, .. } = pair;
         let most = if long { pair.whole } else { 2 };
@@ -412,7 +416,8 @@ fn none_is_found_where_there_is_none() {
 /// leaves 0 when it is divided by 16. If one differs, the search finds one, too; if none of all does, it finds none.
 #[test]
 fn a_part_of_all_programs_is_asked_about() {
-    let asked = std::env::var("FENCEPOST_PLAIN").unwrap_or_else(|_| "rc11 c11 3 0/1".to_owned());
+    let asked = std::env::var("FENCEPOST_PLAIN")
+        .unwrap_or_else(|_| format!("rc11 c11 3 0/{}", if is_long() { 1 } else { 4 }));
     let words: Vec<&str> = asked.split_whitespace().collect();
     let [a, b, size, part] = words[..] else { panic!("`FENCEPOST_PLAIN`: two models, a size, a part") };
     let number = |word: &str| word.parse::<usize>().unwrap_or_else(|e| panic!("`{word}`: {e}"));

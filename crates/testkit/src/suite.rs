@@ -1,7 +1,7 @@
 //! Tests in folders, and how much is tested.
 //!
 //! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as CI does
-//! of engines and kernels, it takes half of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. Of what is
+//! of engines and kernels, it takes a quarter of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. Of what is
 //! expected in `litmus/` nothing is left out either way, but a quick run asks one engine, and a long one the others.
 
 use std::panic::resume_unwind;
@@ -38,7 +38,7 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
 const QUICK: usize = 8;
 
 /// Where a long run takes a part, it takes one of so many.
-const LONG: usize = 2;
+const LONG: usize = 4;
 
 /// Whether more is tested than a quick run does.
 pub fn is_long() -> bool {

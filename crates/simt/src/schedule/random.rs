@@ -242,26 +242,3 @@ fn successors<B: Backend>(
     }
     Ok(all)
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::schedule::How;
-    use crate::{Early, Options, Schedule, observe};
-
-    /// Where one thread never has its turn because of what it was bound to, and another one spins until it has.
-    #[test]
-    fn an_early_bind_that_cannot_be_kept_is_no_hang() {
-        let text = "name = 'T'\nmemory = { x = 0, c = 0 }\n\
-            [[thread]]\ncta = 0\ncode = 'st.weak x, 1; fence.sc.gpu; atom.relaxed.gpu.add r0, c, 1'\n\
-            [[thread]]\ncta = 1\ncode = 'atom.relaxed.gpu.add r9, c, 10; L: ld.relaxed.gpu r0, c; bne r0, 11, L'\n";
-        let test = &front::litmus::parse("test.toml", text.as_bytes()).expect("well-formed")[0];
-        let with = |early| {
-            let options = Options { early, steps: 1_000, ..Options::default() };
-            observe(test, &options, Schedule::Random { runs: 200, seed: 1 }).expect("runs").ended
-        };
-        let (none, some) = (with(Early::None), with(Early::Full(2)));
-        assert_eq!((none.finished, none.discarded), (200, 0), "{none:?}");
-        assert!(some.discarded > 0 && some.by(How::Limit) == 0, "{some:?}");
-        assert_eq!(some.finished + some.discarded, 200, "{some:?}");
-    }
-}

@@ -13,6 +13,7 @@ use program::Dialect;
 use program::litmus::{LitmusTest, Quantifier, Reachability};
 
 use super::*;
+use crate::explain::tests::is_long;
 
 const LIMITS: Limits = Limits { bound: None, timeout: Some(Duration::from_secs(600)) };
 
@@ -254,10 +255,6 @@ fn every_idiom_is_weakened_as_far_as_it_goes() {
         }
     }
     assert!(advised_of > 300, "{advised_of}");
-}
-
-fn is_long() -> bool {
-    std::env::var_os("FENCEPOST_LONG").is_some()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Explanations of the tests of the repository, held against the engines and the executions that they speak of.
 //!
-//! `FENCEPOST_SAMPLE` sets of how many tests (`0`: all), `FENCEPOST_SHARD=K/N` takes every `N`th of them; `FENCEPOST_SUITE` names a folder of `.litmus` files to be explained
-//! besides, under the models that `FENCEPOST_MODELS` names.
+//! `FENCEPOST_SAMPLE` sets of how many tests (`0`: all), `FENCEPOST_SHARD=K/N` takes every `N`th of them; `FENCEPOST_SUITE` names a
+//! folder of `.litmus` files to be explained besides, under the models that `FENCEPOST_MODELS` names.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -18,7 +18,7 @@ use program::Dialect;
 use program::litmus::LitmusTest;
 use verdict::{Breach, Link, Reason, Verdict, Witness};
 
-/// How many (test, model) pairs are explained unless somebody says otherwise.
+/// How many (test, model) pairs a quick run explains.
 const SAMPLE: usize = 30;
 
 /// For one question.
@@ -254,6 +254,17 @@ fn check_axioms(test: &LitmusTest, model: &Model, negate: bool, names: &[String]
     }
 }
 
+/// Whether more is tested than a quick run does.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("FENCEPOST_LONG").is_some()
+}
+
+/// Of how many things something is asked, where a quick run asks of so many (`0`: of all).
+pub(crate) fn sample(quick: usize) -> usize {
+    let said = std::env::var("FENCEPOST_SAMPLE").ok().and_then(|n| n.parse().ok());
+    said.unwrap_or(if is_long() { 4 * quick } else { quick })
+}
+
 /// Every `N`th of some things, from the `K`th: `K/N`.
 pub(crate) fn shard() -> (usize, usize) {
     let parts = std::env::var("FENCEPOST_SHARD").ok();
@@ -263,7 +274,7 @@ pub(crate) fn shard() -> (usize, usize) {
 
 #[test]
 fn explanations_of_the_corpus_are_true() {
-    let sample = std::env::var("FENCEPOST_SAMPLE").ok().and_then(|n| n.parse().ok()).unwrap_or(SAMPLE);
+    let sample = sample(SAMPLE);
     let mut models: BTreeMap<String, Option<Model>> = BTreeMap::new();
     // Files take longer to read than what is asked of a few of their tests.
     let corpus = corpus(if sample == 0 { 1 } else { 10 });

@@ -18,11 +18,11 @@ use program::litmus::LitmusTest;
 use verdict::{Definedness, Need, Remedy, Verdict, Where};
 
 use crate::Session;
-use crate::explain::tests::{files, shard};
+use crate::explain::tests::{files, sample, shard};
 
 const LIMITS: Limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(10)) };
 
-/// Pairs asked for unless somebody says otherwise.
+/// How many (test, model) pairs a quick run asks about.
 const SAMPLE: usize = 20;
 
 fn model(name: &str) -> Model {
@@ -160,7 +160,7 @@ fn check(
 
 #[test]
 fn what_is_advised_can_be_written_and_helps() {
-    let sample = std::env::var("FENCEPOST_SAMPLE").ok().and_then(|n| n.parse().ok()).unwrap_or(SAMPLE);
+    let sample = sample(SAMPLE);
     let only = std::env::var("FENCEPOST_ONLY").unwrap_or_default();
     let mut paths = Vec::new();
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"), "toml", &mut paths);
