@@ -170,7 +170,7 @@ impl Flat {
 
     /// Begins a program with that many events; `fill` writes each base set or relation.
     pub fn begin(&mut self, n: usize, mut fill: impl FnMut(BaseId, Kind, &mut Rows)) {
-        debug_assert!(n <= MOST_EVENTS);
+        assert!(n <= MOST_EVENTS);
         self.n = n;
         for &(node, id) in &self.bases {
             fill(id, self.model.nodes[node].kind, &mut self.values[node]);

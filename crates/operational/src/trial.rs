@@ -34,7 +34,7 @@ pub(super) enum Tried {
 /// The law that it breaks.
 pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Result<Tried, String> {
     let (sk, model) = (&task.sk, task.model);
-    debug_assert!(!sk.has_loops, "loops are unrolled by the run itself");
+    assert!(!sk.has_loops, "loops are unrolled by the run itself");
     if task.needed.is_some() {
         return Ok(Tried::LeftOut("values that are too many to be listed"));
     }

@@ -279,7 +279,7 @@ impl Loops {
         }
         let around = |l: &&Loop| l.contains(to);
         let innermost = *self.loops.iter().rfind(around).expect("a step back leads to the head of a loop");
-        debug_assert!(innermost.head == to && innermost.contains(rank), "a step back leads to a head around both");
+        assert!(innermost.head == to && innermost.contains(rank), "a step back leads to a head around both");
         let round = 2 * self.loops.iter().filter(around).count() - 1;
         let next = count(innermost) + 1;
         Step::Back { to: self.position(target, |l| if l == innermost { next } else { count(l) }), round }

@@ -70,7 +70,7 @@ impl<'a> Words<'a> {
                         format!("{{a}} does not come before {{b}} in the order of writes to `{place}`"),
                     ]
                 } else {
-                    debug_assert_eq!(relation.shape, Shape::Order);
+                    assert_eq!(relation.shape, Shape::Order);
                     let name = &relation.name;
                     [
                         format!("{{a}} comes before {{b}} in `{name}`"),

@@ -217,6 +217,6 @@ impl Clike {
                 }
             }
         }
-        debug_assert!(self.language.regions || e.past[LOCAL].iter().next().is_none());
+        assert!(self.language.regions || e.past[LOCAL].iter().next().is_none());
     }
 }
