@@ -105,7 +105,7 @@ fn allowed(test: &LitmusTest, model: &Model) -> Option<Vec<State>> {
 fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
     let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
     let (mut same, mut unbuilt, mut unlisted, mut too_many) = (0, 0, 0, 0);
-    for test in sample(tests_of_ptx()).step_by(if is_long() { 1 } else { 5 }) {
+    for test in sample(tests_of_ptx()).step_by(if is_long() { 1 } else { 3 }) {
         let Ok(prepared) = device::prepare_ptx(&test, Warps::Bare) else {
             unbuilt += 1;
             continue;

@@ -475,4 +475,4 @@ fn cut(mut rows: Rows, n: usize) -> Rows {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -406,8 +406,8 @@ fn extend_order(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::tests::is_long;
     use crate::shape::shapes;
+    use testkit::suite::is_long;
 
     #[test]
     fn what_nothing_writes_holds_its_initial_value() {

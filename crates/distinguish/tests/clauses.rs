@@ -13,6 +13,7 @@ use cat::model::{Library, Shipped};
 use distinguish::{Alphabet, Further, Judged, Learnt, Sought, Tier, says, search};
 use engine::skeleton::signature::signature;
 use program::Dialect;
+use testkit::suite::is_long;
 
 const FURTHER: [(&str, Further); 10] = [
     ("sys", Further::System),
@@ -94,7 +95,7 @@ const BOTH: &[Tier] = &[Tier::Critical, Tier::Other];
 /// With the usual letters, and, if tests may take long, with each of the further ones besides.
 #[test]
 fn no_small_program_notices_what_is_said_to_be_unnoticed() {
-    let long = std::env::var_os("FENCEPOST_LONG").is_some();
+    let long = is_long();
     let mut heard = 0;
     for name in ["ptx", "c11", "cuda"].into_iter().take(if long { 3 } else { 2 }) {
         let dialect = Dialect::of_model(name).unwrap_or_default();

@@ -14,6 +14,7 @@ use front::litmus;
 use front::mapping::Mapping;
 use program::Dialect;
 use program::litmus::LitmusTest;
+use testkit::suite::is_long;
 use verdict::{State, Verdict};
 use why::Session;
 
@@ -376,10 +377,6 @@ impl Pair {
         let answer = search(&sought).expect("they judge such programs");
         answer.found.first().map(|found| found.letters.len())
     }
-}
-
-fn is_long() -> bool {
-    std::env::var_os("FENCEPOST_LONG").is_some()
 }
 
 /// What the search says of a pair is what the plain enumeration says: a program of that size, or none.

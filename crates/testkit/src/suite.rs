@@ -1,8 +1,8 @@
 //! Tests in folders, and how much is tested.
 //!
 //! `cargo test` takes a part of what there is, which is enough to see that something broke; with `FENCEPOST_LONG=1`, as CI does
-//! of engines and kernels, it takes a quarter of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. Of what is
-//! expected in `litmus/` nothing is left out either way, but a quick run asks one engine, and a long one the others.
+//! of engines and kernels, it takes a quarter of the random programs and of the files, and with `FENCEPOST_LONG=all` everything. Of
+//! what is expected in `litmus/` nothing is left out either way, but a quick run asks one engine, and a long one the others.
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};

@@ -15,13 +15,9 @@ use engine::{Engine, Limits};
 use front::mapping::Mapping;
 use program::Dialect;
 use program::words::Order;
+use testkit::suite::is_long;
 use verdict::{Reason, Verdict};
 use why::Session;
-
-/// Whether more is tested than a quick run does.
-pub(crate) fn is_long() -> bool {
-    std::env::var_os("FENCEPOST_LONG").is_some()
-}
 
 /// Numbers that look random and are the same everywhere.
 struct Numbers(u64);

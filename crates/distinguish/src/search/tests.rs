@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::judge::tests::is_long;
 use crate::letters::Further;
 use cat::model::{Model, load_shipped};
 use engine::skeleton::signature::signature;
 use front::mapping::{self, Mapping};
 use program::Dialect;
+use testkit::suite::is_long;
 
 fn model(name: &str) -> Model {
     load_shipped(name, &signature()).expect("shipped").expect("valid")
