@@ -49,10 +49,11 @@ pub(super) fn suite(
     let signature = signature();
     let main = model.files[0].clone();
     let shipped = Library::model(&side.model.label).is_some_and(|file| file.text == main.text);
+    let on_disk = OnDisk::of(main.name.as_ref());
     let text = Text {
         main,
         name: &side.model.label,
-        includes: if shipped { &Shipped } else { &OnDisk },
+        includes: if shipped { &Shipped } else { &on_disk },
         signature: &signature,
         prelude: Some(args.question.prelude.as_deref().unwrap_or(alphabet.dialect.row().prelude)),
     };

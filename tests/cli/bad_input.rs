@@ -153,6 +153,8 @@ fn models_that_mean_nothing() {
         ("set.cat", "\"T\"\nempty RR & R as x\n"),
         ("self.cat", "\"T\"\ninclude \"self.cat\"\nacyclic po as x\n"),
         ("gone.cat", "\"T\"\ninclude \"nothing.cat\"\n"),
+        ("absolute.cat", "\"T\"\ninclude \"/etc/passwd\"\n"),
+        ("models/above.cat", "\"T\"\ninclude \"../rec.cat\"\n"),
         ("open.cat", "\"T\" (* no end\nacyclic po as x\n"),
         ("rec.cat", "\"T\"\nlet rec a = po \\ a\nacyclic a as x\n"),
         ("deep.cat", &deep),
@@ -165,6 +167,8 @@ fn models_that_mean_nothing() {
         ("set.cat", "error[unknown-name]: unknown name `RR`", "set.cat:2:7"),
         ("self.cat", "error[include-cycle]", "self.cat:2:1"),
         ("gone.cat", "there is no file `nothing.cat`", "gone.cat:2:1"),
+        ("absolute.cat", "`/etc/passwd` is outside the folder of the model", "absolute.cat:2:1"),
+        ("models/above.cat", "`../rec.cat` is outside the folder of the model", "above.cat:2:1"),
         ("open.cat", "error[unterminated-comment]", "open.cat:1:5"),
         ("rec.cat", "error[not-monotone]", "rec.cat:2:18"),
         ("deep.cat", "error[nesting-too-deep]", "deep.cat:2:1"),
@@ -176,6 +180,32 @@ fn models_that_mean_nothing() {
     ];
     for (model, message, place) in cases {
         folder.refused(&["good.toml", "--model", model], &[message, place]);
+    }
+}
+
+/// Files that somebody else may have named, and whose lines are nobody's business.
+#[test]
+fn a_foreign_file_shows_one_line() {
+    let secret = "root:x:0:0\nsync:x:4:65534\nuser:y/z:1:1\n";
+    let folder = Folder::new(&[
+        ("good.toml", GOOD),
+        ("secret", secret),
+        ("models/sub/part.cat", "let part = po\ninclude \"../whole.cat\"\n"),
+        ("models/whole.cat", "let whole = po\n"),
+        ("models/up.cat", "\"T\"\ninclude \"sub/part.cat\"\nacyclic part | whole as A\n"),
+    ]);
+    for arguments in [&["good.toml", "--model", "./secret"][..], &["secret"]] {
+        let said = folder.run(&[&["check"], arguments].concat());
+        let quoted = secret.lines().filter(|line| said.err.contains(line)).count();
+        assert_eq!((said.code, quoted), (Some(2), 1), "{arguments:?}: {}", said.err);
+    }
+    let said = folder.run(&["check", "good.toml", "--model", "models/up.cat"]);
+    assert_eq!(said.code, Some(0), "below its own folder a model includes anything: {}", said.err);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(folder.path().join("secret"), folder.path().join("models/link.cat")).unwrap();
+        folder.write("models/link-user.cat", b"\"T\"\ninclude \"link.cat\"\n");
+        folder.refused(&["good.toml", "--model", "models/link-user.cat"], &["`link.cat` is outside the folder"]);
     }
 }
 

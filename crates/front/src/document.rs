@@ -69,7 +69,10 @@ pub(crate) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t
 /// The TOML of a file: its syntax errors are told, and nothing of such a file is read further.
 pub(crate) fn parse<'t>(text: &'t str, sink: &mut Sink) -> Option<Spanned<DeTable<'t>>> {
     let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
+    // A file with another ending was hardly meant as TOML: one line of it shows that.
+    let name = &sink.file().name;
+    let shown = if name.ends_with(".toml") || name.starts_with('<') { errors.len() } else { 1 };
+    for error in errors.iter().take(shown) {
         let range = error.span().unwrap_or(0..0);
         sink.error("toml-syntax", Span::new(range.start, range.end), "this is not TOML", |d| {
             d.label(error.message().to_string())

@@ -5,7 +5,7 @@
 //!   libraries that published files include.
 //! - A file beside the including one wins over a shipped one of the same name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use diag::{Diagnostic, SourceFile};
@@ -89,16 +89,41 @@ impl IncludeResolver for Shipped {
 }
 
 /// Files beside the including one, whose name is taken as a path; then shipped ones.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OnDisk;
+///
+/// A model can come from elsewhere, and messages quote its lines: no `include` reads a file outside the model's own folder,
+/// whatever the path or a link says.
+#[derive(Clone, Debug)]
+pub struct OnDisk {
+    /// The folder of the model, as the system knows it; `None` if it cannot be found.
+    folder: Option<PathBuf>,
+}
+
+impl OnDisk {
+    /// What the model at that path may include.
+    pub fn of(model: &Path) -> OnDisk {
+        OnDisk { folder: parent(model).canonicalize().ok() }
+    }
+}
+
+/// The folder that a file is in.
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
 
 impl IncludeResolver for OnDisk {
     fn resolve(&self, including: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
+        // Joined to nothing, the name of a file in the working directory stays as it is.
         let beside = Path::new(&including.name).parent().unwrap_or(Path::new("")).join(path);
-        if beside.exists() && !beside.is_dir() {
-            return read(&beside).map(Some);
+        if !beside.exists() || beside.is_dir() {
+            return Ok(Library::included(path));
         }
-        Ok(Library::included(path))
+        let inside = |file: PathBuf| self.folder.as_ref().is_some_and(|folder| file.starts_with(folder));
+        if !beside.canonicalize().is_ok_and(inside) {
+            let message = format!("`{path}` is outside the folder of the model");
+            let help = "copy the file into that folder; a model includes files below it and shipped ones";
+            return Err(Box::new(Diagnostic::plain("include-outside", message).help(help)));
+        }
+        read(&beside).map(Some)
     }
 }
 

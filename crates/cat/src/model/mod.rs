@@ -81,7 +81,7 @@ pub fn load_shipped(name: &str, signature: &Signature) -> Option<Result<Model, V
 pub fn load_file(path: &Path, signature: &Signature, prelude: Option<&str>) -> Result<Model, Vec<Diagnostic>> {
     let source = library::read(path).map_err(|d| vec![*d])?;
     let name = path.file_stem().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
-    load(source, &name, &OnDisk, signature, prelude)
+    load(source, &name, &OnDisk::of(path), signature, prelude)
 }
 
 /// Whether a model, or a file that it includes, declares a free relation, so that no prelude is taken.

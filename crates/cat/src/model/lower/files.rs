@@ -83,7 +83,9 @@ impl Lowerer<'_> {
             return tree.clone();
         }
         let (tree, diagnostics) = parse(&self.files[index as usize]);
-        for diagnostic in diagnostics {
+        // Each diagnostic quotes a line. Of a file that is no model, one is enough to see that.
+        let quoted = if tree.statements.is_empty() { 1 } else { diagnostics.len() };
+        for diagnostic in diagnostics.into_iter().take(quoted) {
             self.report(diagnostic, index);
         }
         let tree = Rc::new(tree);
