@@ -114,8 +114,12 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
         diagnostics.extend(wrong.map(|diagnostic| *diagnostic));
     }
     if diagnostics.is_empty() {
-        diagnostics =
-            one_run(&all).and_then(|()| disjoint(&all)).and_then(|()| complete(&all)).err().unwrap_or_default();
+        diagnostics = one_run(&all)
+            .and_then(|()| one_pair(&all))
+            .and_then(|()| disjoint(&all))
+            .and_then(|()| complete(&all))
+            .err()
+            .unwrap_or_default();
     }
     if terminal.diagnose_all(&diagnostics) > 0 {
         return exit::INVALID;
@@ -252,6 +256,23 @@ fn one_run(all: &[Found<'_>]) -> Judged {
     Err(vec![
         Diagnostic::error("another-run", &other.file, other.span, message).label("its `part` differs").help(help),
     ])
+}
+
+/// Whether all answers of a pair are about its test and model.
+fn one_pair(all: &[Found<'_>]) -> Judged {
+    let pair = |one: &Found<'_>| (one.answer.path.clone(), one.answer.test.clone(), one.answer.model.clone());
+    let mut first: BTreeMap<usize, &Found<'_>> = BTreeMap::new();
+    for one in all {
+        let known = *first.entry(one.answer.part.pair).or_insert(one);
+        if pair(known) != pair(one) {
+            let Answer { path, test, model, .. } = &known.answer;
+            let message = format!("this answer has the number of another pair: of `{test}` under `{model}`");
+            let note = format!("that test is in `{path}`, and its answer in `{}`", known.file.name);
+            let diagnostic = Diagnostic::error("wrong-pair", &one.file, one.span, message);
+            return Err(vec![diagnostic.label("was it changed?").note(note)]);
+        }
+    }
+    Ok(())
 }
 
 /// Whether no answer is there twice, and no result of one run.

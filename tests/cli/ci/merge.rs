@@ -80,6 +80,25 @@ fn what_is_missing_or_there_twice_is_said() {
     refused(&["empty.jsonl".into()], &["there are no answers"]);
 }
 
+/// All answers with the number of a pair are about its test and model.
+#[test]
+fn a_pair_has_one_test_and_one_model() {
+    let folder = Folder::new(&[("MP.toml", &mp("MP", "forbidden"))]);
+    let arguments = ["check", "MP.toml", "--all-properties", "--format", "jsonl", "--partition", "hash:1/1"];
+    let text = folder.run(&arguments).out;
+    folder.write("1.jsonl", &text);
+    assert_eq!(folder.run(&["merge", "1.jsonl"]).code, Some(0));
+    let (first, rest) = text.split_once('\n').unwrap();
+    for (from, to) in
+        [("\"test\":\"MP\"", "\"test\":\"M\""), ("\"model\":\"ptx\"", "\"model\":\"sc\""), ("MP.toml", "M.toml")]
+    {
+        folder.write("1.jsonl", &format!("{first}\n{}", rest.replacen(from, to, 1)));
+        let said = folder.run(&["merge", "1.jsonl"]);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{to}: {}", said.err);
+        assert!(said.err.contains("the number of another pair: of `MP` under `ptx`"), "{to}: {}", said.err);
+    }
+}
+
 #[test]
 fn parts_of_runs_that_differ_are_kept_apart() {
     let folder = parted();
