@@ -385,9 +385,9 @@ pub(super) struct CompilersArgs {
     /// A folder of headers (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(super) include: Vec<PathBuf>,
-    /// What to compile for
-    #[arg(long, value_name = "ARCH", default_value = "sm_70")]
-    pub(super) arch: String,
+    /// What to compile for [default: the oldest target of a compiler that has scopes, sm_70 or later]
+    #[arg(long, value_name = "ARCH")]
+    pub(super) arch: Option<String>,
     /// Only these languages (repeatable)
     #[arg(long, value_name = "NAME", value_parser = ["c11", "scoped", "opencl", "cuda"])]
     pub(super) language: Vec<String>,

@@ -9,7 +9,7 @@ use super::catalogue::Catalogue;
 use super::distinguish::{Side, confirmed};
 use super::run::Run;
 use super::terminal::{Terminal, cannot_write};
-use super::{exit, load};
+use super::{exit, files, load};
 use compilers::{
     Compiler, Family, Item, Judged, Language, Operation, Record, Report, Strength, What, as_exchanges,
 };
@@ -90,7 +90,7 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
     let named = named.iter().flat_map(|(family, paths)| paths.iter().map(|path| (*family, path)));
     let mut compilers = Vec::new();
     for (family, path) in named {
-        match Compiler::new(family, path, &args.include, &args.arch) {
+        match Compiler::new(family, path, &args.include, args.arch.as_deref()) {
             Ok(compiler) => compilers.push(compiler),
             Err(why) => invalid.push(Diagnostic::plain("no-compiler", why)),
         }
@@ -100,7 +100,7 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
         return Err(exit::INVALID);
     }
     if records.is_empty() && compilers.is_empty() {
-        compilers = Compiler::installed(&args.include, &args.arch);
+        compilers = Compiler::installed(&args.include, args.arch.as_deref());
         if compilers.is_empty() {
             let plain = "no compiler was found: neither `clang` nor `nvcc` is installed; `--clang PATH` and `--nvcc PATH` \
                          name one, `--read FILE` takes what one printed elsewhere";
@@ -163,7 +163,7 @@ fn save(report: &Report, folder: &Path, force: bool) -> Result<(), Box<Diagnosti
             let message = format!("`{}` exists and is left as it is", path.display());
             return Err(Box::new(Diagnostic::plain("file-exists", message).help("`--force` overwrites it")));
         }
-        fs::write(&path, text).map_err(|error| Box::new(cannot_write(&path, &error)))?;
+        files::replace(&path, text.as_bytes()).map_err(|error| Box::new(cannot_write(&path, &error)))?;
     }
     Ok(())
 }

@@ -108,6 +108,16 @@ fn what_a_compiler_does_not_compile_at_all_is_told_once() {
     assert_eq!((said.code, lines.len()), (Some(2), 0), "{}", said.err);
     assert_eq!(said.err.matches("Unsupported gpu architecture 'sm_70'").count(), 1, "{}", said.err);
     assert!(said.err.contains("nothing of cuda for `sm_70`") && said.err.contains("`--arch`"), "{}", said.err);
+    // One that says which targets it has is asked for the oldest of those with scopes.
+    let listing = script.replace(
+        "echo \"nvcc",
+        "[ \"$1\" = --list-gpu-code ] && printf 'sm_52\\nsm_89\\nsm_75\\n' && exit\n echo \"nvcc",
+    );
+    fs::write(nvcc, listing).expect("writable");
+    let (_, said) = compilers(&["--nvcc", nvcc]);
+    assert!(said.err.contains("nothing of cuda for `sm_75`"), "{}", said.err);
+    let (_, said) = compilers(&["--nvcc", nvcc, "--arch", "sm_70"]);
+    assert!(said.err.contains("nothing of cuda for `sm_70`"), "{}", said.err);
     let (lines, said) = compilers(&["--nvcc", nvcc, "--language", "c11", "--read", NVCC]);
     assert_eq!((said.code, lines.len()), (Some(2), 1), "{}", said.err);
     assert!(said.err.contains("`--language`") && said.err.contains("it compiles cuda"), "{}", said.err);

@@ -24,6 +24,9 @@ pub enum Family {
     Nvcc,
 }
 
+/// The first target with scopes (PTX ISA, Memory Consistency Model, Scope and applicability of the model).
+const SCOPED: u32 = 70;
+
 /// A compiler.
 #[derive(Clone, Debug)]
 pub struct Compiler {
@@ -49,11 +52,11 @@ pub enum Output {
 }
 
 impl Compiler {
-    /// The compiler at that path, or of that name.
+    /// The compiler at that path, or of that name; it compiles for `arch`, or else for the oldest target that it has.
     ///
     /// # Errors
     /// Why it cannot be run, as a sentence.
-    pub fn new(family: Family, path: &Path, include: &[PathBuf], arch: &str) -> Result<Compiler, String> {
+    pub fn new(family: Family, path: &Path, include: &[PathBuf], arch: Option<&str>) -> Result<Compiler, String> {
         let answer = Command::new(path)
             .arg("--version")
             .stdin(Stdio::null())
@@ -71,14 +74,14 @@ impl Compiler {
                 path: path.to_owned(),
                 version: version.to_owned(),
                 include: include.to_vec(),
-                arch: arch.to_owned(),
+                arch: arch.map_or_else(|| oldest(family, path), str::to_owned),
             }),
             None => Err(format!("`{} --version` does not say what it is", path.display())),
         }
     }
 
     /// What is installed, by the names under which compilers are found.
-    pub fn installed(include: &[PathBuf], arch: &str) -> Vec<Compiler> {
+    pub fn installed(include: &[PathBuf], arch: Option<&str>) -> Vec<Compiler> {
         let folders: Vec<PathBuf> = std::env::var_os("PATH")
             .iter()
             .flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>())
@@ -188,6 +191,21 @@ impl Compiler {
     }
 }
 
+/// The oldest target of a compiler that the memory model speaks of: nvcc says which it has, and drops old ones with its
+/// versions; clang keeps all.
+fn oldest(family: Family, path: &Path) -> String {
+    let listed = || {
+        let answer = Command::new(path).arg("--list-gpu-code").stdin(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        text.lines()
+            .filter_map(|line| line.trim().strip_prefix("sm_")?.parse().ok())
+            .filter(|n| *n >= SCOPED)
+            .min()
+    };
+    let number = if family == Family::Nvcc { listed() } else { None };
+    format!("sm_{}", number.unwrap_or(SCOPED))
+}
+
 /// Whose compiler a name is that of.
 fn family(name: &str) -> Option<Family> {
     let version = |name: &str| name.chars().all(|c| c.is_ascii_digit());
@@ -231,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_is_no_compiler_is_named() {
-        let missing = Compiler::new(Family::Clang, Path::new("/nowhere/clang"), &[], "sm_70").unwrap_err();
+        let missing = Compiler::new(Family::Clang, Path::new("/nowhere/clang"), &[], None).unwrap_err();
         assert!(missing.contains("`/nowhere/clang` cannot be run"), "{missing}");
     }
 }
