@@ -90,6 +90,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &question, Subject::Others)?;
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
+    run.keep_inputs(args.record.iter())?;
     // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
     let mut units = run.plan_for(&files, Asked::Dialect(&question.models), |_, _| Ok(Vec::new()));
     selection.narrow(&mut units);

@@ -29,7 +29,7 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         terminal.diagnose(&Diagnostic::plain("conflicting-options", message));
         return exit::INVALID;
     }
-    let Loaded { files, mut diagnostics, crashes } = load::load(&args.files, Pool::new(None));
+    let Loaded { files, mut diagnostics, crashes, .. } = load::load(&args.files, Pool::new(None));
     let mut events =
         exit::Events { answered: !files.is_empty(), defect: !crashes.is_empty(), ..Default::default() };
     for crash in crashes {

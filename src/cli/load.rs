@@ -40,12 +40,19 @@ pub(super) struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// Defects of ours.
     pub crashes: Vec<Crash>,
+    /// Where all of them lie, read or not.
+    pub inputs: Vec<PathBuf>,
+    /// An interrupt came before every file was read: `files` lacks tests.
+    pub interrupted: bool,
 }
 
 /// Finds and reads all tests under `arguments`.
 pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
     let mut loaded = Loaded::default();
     let found = paths::discover(arguments, &mut loaded.diagnostics);
+    loaded.inputs = found.iter().filter_map(|found| found.file.clone()).collect();
+    // The search for files ends early, too.
+    loaded.interrupted = stop::requested().is_some();
     let mut take = |Found { path, below, .. }: Found, outcome: Outcome| match outcome {
         Outcome::Tests(Tests { tests, warnings }) => {
             loaded.diagnostics.extend(warnings);
@@ -53,6 +60,7 @@ pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
         }
         Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
         Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash { path, bytes, message }),
+        Outcome::Interrupted => loaded.interrupted = true,
     };
     // A thread for one small file takes longer than the file. What may keep its reader waiting gets one.
     if let [only] = found.as_slice()
@@ -81,11 +89,12 @@ enum Outcome {
     Tests(Tests),
     Invalid(Vec<Diagnostic>),
     Crashed(Vec<u8>, String),
+    Interrupted,
 }
 
 fn read(found: &Found) -> Outcome {
     if stop::requested().is_some() {
-        return Outcome::Invalid(Vec::new());
+        return Outcome::Interrupted;
     }
     let name = match &found.file {
         Some(file) => file.to_string_lossy().into_owned(),

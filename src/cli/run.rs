@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{NoTests, QuestionArgs, SelectArgs};
@@ -11,7 +11,6 @@ use super::catalogue::Catalogue;
 use super::decide::Decided;
 use super::defect::{self, Defect};
 use super::exit::Events;
-use super::interrupt;
 use super::load::{self, File, Loaded};
 use super::outputs::Outputs;
 use super::plan::{self, Asked, Plan, Question, Unit};
@@ -20,6 +19,7 @@ use super::progress::Progress;
 use super::select::Selection;
 use super::settings::Settings;
 use super::terminal::Terminal;
+use super::{files, interrupt};
 use diag::{Diagnostic, Severity};
 use program::litmus::LitmusTest;
 use report::{HumanOptions, Subject, Summary};
@@ -60,6 +60,8 @@ pub(super) struct Run<'a> {
     pub of_runs: usize,
     /// Errors in the input that were told before there were outputs.
     told: Vec<Diagnostic>,
+    /// Files that the run reads: no report may take the place of one.
+    inputs: Vec<PathBuf>,
 }
 
 impl<'a> Run<'a> {
@@ -84,13 +86,25 @@ impl<'a> Run<'a> {
             no_tests: NoTests::default(),
             of_runs: 0,
             told: Vec::new(),
+            inputs: args
+                .models
+                .iter()
+                .map(PathBuf::from)
+                .chain(args.mapping.as_ref().map(PathBuf::from))
+                .collect(),
         })
     }
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
     pub(super) fn load(&mut self, paths: &[PathBuf]) -> Vec<File> {
-        let Loaded { files, diagnostics, crashes } = load::load(paths, self.pool);
+        let Loaded { files, diagnostics, crashes, inputs, interrupted } = load::load(paths, self.pool);
         self.complain(&diagnostics);
+        self.inputs.extend(inputs);
+        if interrupted {
+            // Reports that show the files that were read, and no more, would look complete.
+            let text = "interrupted before all tests were read: the tests that are missing were not asked";
+            self.complain(&[Diagnostic::plain("interrupted", text).help("run it again")]);
+        }
         for crash in crashes {
             self.summary.defects += 1;
             let defect = defect::record_crash(&crash, &self.settings.repro_dir);
@@ -151,12 +165,33 @@ impl<'a> Run<'a> {
         };
         let name = |u: &Unit<'_>| human.called(&u.test.name, u.path).chars().count();
         human.test_width = width(&mut units.iter().map(name)).min(WIDEST);
+        self.keep_inputs(self.args.reports.iter().map(|(_, path)| path))?;
         let opened = Outputs::open(self.terminal, self.args.format, &self.args.reports, &human);
         self.outputs = opened.map_err(|diagnostic| {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
         })?;
         self.told.iter().for_each(|diagnostic| self.outputs.diagnostic(diagnostic));
+        Ok(())
+    }
+
+    /// Refuses to write a file in the place of an input, or two into one file; says why and gives the exit code.
+    pub(super) fn keep_inputs<'p>(&self, outputs: impl Iterator<Item = &'p PathBuf> + Clone) -> Result<(), u8> {
+        for (i, output) in outputs.clone().enumerate() {
+            let Some(file) = identity(output) else { continue };
+            let taken = |path: &PathBuf| identity(path).is_some_and(|other| other == file);
+            let problem = if self.inputs.iter().any(taken) {
+                "is an input of this run"
+            } else if files::replaceable(output) && outputs.clone().take(i).any(taken) {
+                "is named for two outputs"
+            } else {
+                continue;
+            };
+            let message = format!("`{}` {problem}, and is not overwritten", output.display());
+            let plain = Diagnostic::plain("output-overwrites", message).help("name another file for the output");
+            self.terminal.diagnose(&plain);
+            return Err(super::exit::INVALID);
+        }
         Ok(())
     }
 
@@ -229,6 +264,14 @@ impl<'a> Run<'a> {
         self.events.defect = true;
         self.terminal.diagnose(&defect::diagnostic(defect));
     }
+}
+
+/// The file that a path leads to, by whatever name; a file that is still to be made, by its folder and name.
+fn identity(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().or_else(|| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    })
 }
 
 /// Names that tests of several files have.

@@ -64,6 +64,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Others)?;
     (run.settings.explain, run.settings.detail) = (true, true);
     let mut files = run.load(slice::from_ref(&args.test));
+    run.keep_inputs(args.output.iter())?;
     choose(&mut files, args.name.as_deref()).map_err(|d| refuse(&d))?;
     if args.lowered {
         let Some(test) = files.iter().flat_map(|f| &f.tests).next() else { return Ok(run.events.code()) };

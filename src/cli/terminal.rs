@@ -99,9 +99,9 @@ impl Terminal {
         let _ = err.write_all(diag::render(diagnostic, Style::Coloured).as_bytes());
     }
 
-    /// Several diagnostics; returns how many are errors.
+    /// Several diagnostics, identical ones together; returns how many are errors.
     pub(super) fn diagnose_all(&self, diagnostics: &[Diagnostic]) -> usize {
-        diagnostics.iter().for_each(|d| self.diagnose(d));
+        diag::together(diagnostics).iter().for_each(|d| self.diagnose(d));
         diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
     }
 }

@@ -15,6 +15,7 @@ mod line;
 mod mapped;
 mod render;
 mod sink;
+mod together;
 mod visible;
 
 pub use cursor::{Cursor, MAX_NESTING, Token};
@@ -22,7 +23,8 @@ pub use line::{Origin, SourceLine};
 pub use mapped::MappedText;
 pub use render::{Style, render};
 pub use sink::Sink;
-pub use visible::{harmless, visible};
+pub use together::together;
+pub use visible::{harmless, visible, visible_lines};
 
 /// A half-open range of byte offsets into one source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -84,7 +86,7 @@ impl SourceFile {
 }
 
 /// How bad it is. Only [`Severity::Error`] makes an input invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The input cannot be used.
     Error,

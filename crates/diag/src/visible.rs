@@ -13,17 +13,28 @@ const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 /// A text on one line, without anything that a terminal or a log would act upon: control characters, those that change the
 /// direction of what follows, and beginnings of commands to CI servers are written as Rust escapes them.
 pub fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            || matches!(c, '\u{fffe}' | '\u{ffff}')
-    };
-    if !text.contains(hidden) {
-        return without_commands(text).into_owned();
+    without_commands(&escaped(text, is_hidden)).into_owned()
+}
+
+/// A text that keeps its line ends and tabs, for formats that escape these themselves; all else that [`visible`] escapes is
+/// escaped.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
+}
+
+/// A character that a terminal would act upon, or that changes the direction of the text behind it.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{fffe}' | '\u{ffff}')
+}
+
+/// The text with those characters written as Rust escapes them.
+fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&hidden) {
+        return Cow::Borrowed(text);
     }
-    let escaped: String =
-        text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect();
-    without_commands(&escaped).into_owned()
+    text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// Lines of which none is a command to a CI server, whatever is quoted in them.
@@ -70,6 +81,14 @@ mod tests {
     fn what_a_terminal_would_act_upon_is_escaped() {
         assert_eq!(visible("a\nb\u{1b}[31m\u{202e}é"), "a\\nb\\u{1b}[31m\\u{202e}é");
         assert_eq!(visible("##[error]x ##vso[a ## b"), "#\\u{23}[error]x #\\u{23}vso[a ## b");
+    }
+
+    #[test]
+    fn lines_stay_lines_without_what_a_terminal_would_act_upon() {
+        assert_eq!(
+            visible_lines("a\r\n\tb\u{9b}31m\u{1b}]\u{202e}##[é"),
+            "a\r\n\tb\\u{9b}31m\\u{1b}]\\u{202e}##[é"
+        );
     }
 
     #[test]

@@ -205,7 +205,7 @@ pub(super) fn human(out: &mut dyn Write, advice: &Advice, all: bool, columns: Op
 
 /// The object of one piece of advice, without a line end.
 pub(super) fn write(out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
-    serde_json::to_writer(out, advice).map_err(io::Error::from)
+    super::compact::write(out, &advice)
 }
 
 /// The difference of two texts in the unified format; empty if there is none.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::compact;
 use super::execution::{StateObject, WitnessObject, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
@@ -125,7 +126,7 @@ struct OutcomeObject<'a> {
 
 /// The object of one answer, without a line end.
 pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
-    serde_json::to_writer(out, &object(line)).map_err(io::Error::from)
+    compact::write(out, &object(line))
 }
 
 /// As [`write_line`], for a line of a comparison; that of reachability has the outcomes and how the models compare.
@@ -137,7 +138,7 @@ pub(super) fn write_compared(out: &mut dyn Write, all: &Comparison, column: usiz
         object.compared = Some(all.findings.iter().filter_map(|f| finding(f, model)).collect());
         object.outcomes = Some(outcomes(&this.outcomes));
     }
-    serde_json::to_writer(out, &object).map_err(io::Error::from)
+    compact::write(out, &object)
 }
 
 /// What was found about a model and another one.
@@ -228,7 +229,7 @@ pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> 
         mapping: table.mapping,
         undefined: Undefined::of(list.definedness.as_ref(), None),
     };
-    serde_json::to_writer(out, &object).map_err(io::Error::from)
+    compact::write(out, &object)
 }
 
 #[cfg(test)]

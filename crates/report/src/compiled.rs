@@ -163,5 +163,5 @@ pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> 
 
 /// The object of one report, without a line end.
 pub(super) fn write(out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
-    serde_json::to_writer(out, compiled).map_err(io::Error::from)
+    super::compact::write(out, &compiled)
 }

@@ -139,7 +139,7 @@ pub(super) fn write(out: &mut dyn Write, distinction: &Distinction) -> io::Resul
         found: found.collect(),
         stopped,
     };
-    serde_json::to_writer(out, &object).map_err(io::Error::from)
+    super::compact::write(out, &object)
 }
 
 impl Distinction {

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use super::Summary;
 use super::case::{Case, Cases};
 use super::status::Status;
-use diag::visible;
+use diag::{visible, visible_lines};
 
 /// Writes `github`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,9 +38,9 @@ fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
     writeln!(out, "title={}::{}", property(&case.title), data(&message))
 }
 
-/// A message, as the runner wants it escaped.
+/// A message, as the runner wants it escaped; a reader of the log sees no control character of a test.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    visible_lines(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property, as the runner wants it escaped.
@@ -82,6 +82,13 @@ mod tests {
     fn escapes_are_those_of_the_runner() {
         assert_eq!(data("100%\r\n::error::x"), "100%25%0D%0A::error::x");
         assert_eq!(property("a:b,c%"), "a%3Ab%2Cc%25");
+    }
+
+    #[test]
+    fn a_terminal_acts_upon_nothing_that_a_name_has() {
+        let line = samples::line("a\u{9b}31mb\u{1b}[0m", verdict::Verdict::Allowed, Some("forbidden"));
+        let text = samples::written_lines(Format::Github, &[line]);
+        assert!(text.contains("a\\u{9b}31mb\\u{1b}[0m under"), "{text}");
     }
 
     #[test]

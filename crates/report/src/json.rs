@@ -93,7 +93,7 @@ impl Reporter for Json {
             (true, true) => out.write_all(b"\n],\"summary\":")?,
             (true, false) => write!(out, "{{\"version\":{VERSION},\"answers\":[],\"summary\":")?,
         }
-        serde_json::to_writer(&mut *out, summary)?;
+        super::compact::write(out, summary)?;
         out.write_all(b"}\n")
     }
 }

@@ -14,6 +14,7 @@ use diag::Diagnostic;
 mod advice;
 mod answer;
 mod case;
+mod compact;
 mod comparison;
 mod compiled;
 mod distinction;

@@ -303,7 +303,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         not_replayed: seen.not_replayed,
         part: seen.part.as_ref(),
     };
-    serde_json::to_writer(out, &object).map_err(io::Error::from)
+    super::compact::write(out, &object)
 }
 
 /// Writes it for people: one row per outcome, those observed first.

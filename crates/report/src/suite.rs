@@ -150,5 +150,5 @@ pub(super) fn human(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result
 
 /// The object of one suite, without a line end.
 pub(super) fn write(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
-    serde_json::to_writer(out, suite).map_err(io::Error::from)
+    super::compact::write(out, &suite)
 }

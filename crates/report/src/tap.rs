@@ -10,9 +10,9 @@
 
 use std::io::{self, Write};
 
-use super::Summary;
 use super::case::{Case, Cases};
 use super::status::Status;
+use super::{Summary, compact};
 use diag::visible;
 
 /// Writes `tap`.
@@ -76,9 +76,9 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#")
 }
 
-/// As a JSON string.
+/// As a JSON string, which is also YAML: that has no raw control characters.
 fn json(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    compact::text(&text)
 }
 
 impl Cases for Tap {

@@ -3,11 +3,11 @@
 //! # Invariants
 //! - A recording names the program that it is of; it is played on no other.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cli::files;
 use crate::cli::terminal::cannot_write;
 use diag::Diagnostic;
 use program::litmus::LitmusTest;
@@ -73,5 +73,5 @@ pub(super) fn text(recording: &Recording) -> String {
 
 /// Writes it.
 pub(super) fn write(file: &Path, recording: &Recording) -> Result<(), Box<Diagnostic>> {
-    fs::write(file, text(recording)).map_err(|e| Box::new(cannot_write(file, &e)))
+    files::replace(file, text(recording).as_bytes()).map_err(|e| Box::new(cannot_write(file, &e)))
 }

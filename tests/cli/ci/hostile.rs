@@ -166,6 +166,40 @@ fn no_name_becomes_a_command() {
 }
 
 #[test]
+fn no_output_takes_the_place_of_an_input() {
+    let model = "\"T\"\nacyclic po as A\n";
+    let folder = Folder::new(&[("t/MP.toml", &mp("MP", "forbidden")), ("m.cat", model)]);
+    symlink(folder.path("t/MP.toml"), folder.path("link")).unwrap();
+    for arguments in [
+        &["check", "t", "--report", "junit=t/MP.toml"][..],
+        &["check", "t/MP.toml", "--report", "sarif=./t/../t/MP.toml"],
+        &["ask", "t/MP.toml", "--report", "html=link"],
+        &["check", "t", "--model", "m.cat", "--report", "tap=m.cat"],
+        &["compare", "t", "--models", "ptx,sc", "--report", "github=t/MP.toml"],
+        &["outcomes", "t/MP.toml", "--report", "jsonl=t/MP.toml"],
+        &["run", "t/MP.toml", "--runs", "1", "--record", "t/MP.toml"],
+        &["check", "t", "--report", "junit=new", "--report", "sarif=./new"],
+    ] {
+        let said = folder.run(arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains("is not overwritten"), "{arguments:?}: {}", said.err);
+        assert_eq!((folder.read("t/MP.toml"), folder.read("m.cat")), (mp("MP", "forbidden"), model.to_owned()));
+    }
+    assert!(!folder.path("new").exists());
+}
+
+#[test]
+fn control_characters_of_names_are_shown_as_escapes() {
+    let folder = Folder::new(&[("t/a\u{9b}31m\u{1b}[0m.toml", &mp("MP", "allowed"))]);
+    for format in ["human", "json", "jsonl", "junit", "sarif", "github", "tap", "html"] {
+        let said = folder.run(&["check", "t", "--format", format]);
+        assert_eq!(said.code, Some(1), "{format}: {}", said.err);
+        let raw = |text: &str| text.chars().any(|c| c.is_control() && c != '\n' && c != '\t');
+        assert!(!raw(&said.out) && !raw(&said.err), "{format}: {:?}", said.out);
+    }
+}
+
+#[test]
 fn what_cannot_be_written_is_told() {
     let folder = Folder::new(&[("MP.toml", &mp("MP", "forbidden"))]);
     let binary = env!("CARGO_BIN_EXE_fencepost");

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,29 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
     assert!(names.into_iter().all(|name| !name.ends_with(".tmp")));
     let warm = folder.cached(&["check", "a.toml", "--engine", engine, "--timings"]);
     assert!(warm.err.contains("1 pairs from the cache"), "what was decided is kept: {}", warm.err);
+}
+
+/// A report of the tests that were read before would look complete.
+#[test]
+fn an_interrupt_of_reading_is_an_error_in_each_report() {
+    let folder = Folder::new(&[("b.toml", &mp("Second", "forbidden"))]);
+    let mut command = folder.command(&["check", "--jobs", "1", "-", "b.toml", "--format", "tap"]);
+    command.args(["--report", "junit=out.xml", "--report", "sarif=out.sarif", "--report", "github=out.log"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    std::thread::sleep(Duration::from_millis(100));
+    // Now the first one is there, and the second one is not read any more.
+    child.stdin.take().unwrap().write_all(mp("First", "forbidden").as_bytes()).unwrap();
+    let said = super::Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    let told = "interrupted before all tests were read";
+    assert!(said.err.contains(told) && said.out.contains("not ok"), "{}{}", said.err, said.out);
+    for report in ["out.xml", "out.sarif", "out.log"] {
+        assert!(folder.read(report).contains(told), "{}", folder.read(report));
+    }
+    assert!(!folder.read("out.xml").contains("errors=\"0\""), "{}", folder.read("out.xml"));
 }
 
 #[test]
