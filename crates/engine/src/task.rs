@@ -402,7 +402,7 @@ impl<'a> Task<'a> {
         if let Some(why) = asked.iter().find_map(|&o| self.given_up(o)) {
             return Some(why.clone());
         }
-        let made = asked.into_iter().find_map(|o| self.unknowns.shown(program, o))?;
+        let made = asked.into_iter().find_map(|o| self.unknowns.shown(program, &self.sk.memory, o))?;
         Some(not_worked_out(program, made, "what is asked about".to_owned()))
     }
 
@@ -456,12 +456,12 @@ impl<'a> Task<'a> {
     pub fn is_unknown(&self, cell: CellId) -> bool {
         let memory = self.sk.memory.cell(cell).memory;
         self.needed.as_ref().is_some_and(|(needed, _)| !needed.has(memory))
-            || self.unknowns.in_memory(&self.test.program, self.sk.memory.cell(cell).location.0).is_some()
+            || self.unknowns.in_cell(&self.test.program, &self.sk.memory, memory).is_some()
     }
 
     /// A value as shown in outcomes: addresses by name, `?` for one that is not worked out.
     pub fn show_value(&self, o: Observable, v: i64) -> String {
-        if self.unknowns.shown(&self.test.program, o).is_some() || self.given_up(o).is_some() {
+        if self.unknowns.shown(&self.test.program, &self.sk.memory, o).is_some() || self.given_up(o).is_some() {
             return "?".to_owned();
         }
         self.sk.memory.show_held(&self.sk.program, o, self.observable_ty(o), v)

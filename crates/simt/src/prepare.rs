@@ -46,7 +46,7 @@ impl Code {
         }
         let observed = test.observables();
         let unknowns = Unknowns::of(&program);
-        let shown = observed.iter().find_map(|o| unknowns.shown(&program, *o));
+        let shown = observed.iter().find_map(|o| unknowns.shown(&program, &memory, *o));
         if let Some((t, at)) = unknowns.steered().map(|s| s.0).or(shown) {
             let instr = &program.thread(t).code[at];
             return Err(format!(

@@ -281,6 +281,7 @@ impl<B: Backend> Machine<'_, B> {
                 for a in done {
                     self.memory.complete(&mut state.memory, t, a, wait.reads);
                 }
+                cx.log.note(Event::Fence(at.spot()));
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }
