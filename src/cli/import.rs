@@ -2,6 +2,7 @@
 //!
 //! # Invariants
 //! - A file that exists is left alone unless `--force` was given.
+//! - A file appears as a whole, or not at all.
 //! - Below the output folder, files lie as they lay below the folder they were found under.
 
 use std::fs;
@@ -11,7 +12,7 @@ use super::args::ImportArgs;
 use super::load::{self, File, Loaded};
 use super::pool::Pool;
 use super::terminal::{Terminal, cannot_write};
-use super::{defect, exit, seams};
+use super::{defect, exit, files, seams};
 use diag::{Diagnostic, Severity, file};
 use front::litmus::kernel::{Launch, Source};
 
@@ -108,7 +109,7 @@ fn write(file: &File, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>>
     put(&target(file, folder), toml(file)?, force)
 }
 
-/// Writes a file, and the folders that it needs.
+/// Writes a file as a whole, and the folders that it needs.
 pub(super) fn put(target: &Path, text: String, force: bool) -> Result<(), Box<Diagnostic>> {
     let failed = |error| Box::new(cannot_write(target, &error));
     if let Some(parent) = target.parent() {
@@ -118,7 +119,7 @@ pub(super) fn put(target: &Path, text: String, force: bool) -> Result<(), Box<Di
         let message = format!("`{}` exists and is left as it is", target.display());
         return Err(Box::new(Diagnostic::plain("file-exists", message).help("`--force` overwrites it")));
     }
-    fs::write(target, text).map_err(failed)
+    files::replace(target, text.as_bytes()).map_err(failed)
 }
 
 fn target(file: &File, folder: &Path) -> PathBuf {

@@ -11,6 +11,7 @@ mod distinguish;
 mod explain;
 mod kernels;
 mod mappings;
+mod modules;
 mod pipelines;
 mod readings;
 mod run;

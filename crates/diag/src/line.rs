@@ -24,6 +24,9 @@ pub struct Origin {
     pub file: String,
     /// From 1.
     pub line: u32,
+    /// It was inlined at the line in front of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inlined: bool,
 }
 
 impl SourceLine {
@@ -32,9 +35,12 @@ impl SourceLine {
         self.number > 0
     }
 
-    /// What stands behind the number: ` [latch.cu:17, latch.ptx:62]`, or nothing.
+    /// What stands behind the number: ` [latch.cu:17, latch.ptx:62]`, ` [sync.h:126, inlined at latch.cu:17, latch.ptx:62]`, or nothing.
     pub fn came_from(&self) -> String {
-        let all: Vec<String> = self.origin.iter().map(Origin::to_string).collect();
+        let chains = self.origin.chunk_by(|_, next| next.inlined);
+        let chain =
+            |lines: &[Origin]| lines.iter().rev().map(Origin::to_string).collect::<Vec<_>>().join(", inlined at ");
+        let all: Vec<String> = chains.map(chain).collect();
         if all.is_empty() { String::new() } else { format!(" [{}]", all.join(", ")) }
     }
 }

@@ -36,8 +36,8 @@ pub enum Reason {
     /// An access can name no memory that it may access: which, if it is of a thread.
     #[error("{}", astray(.0))]
     Astray(Option<Place>),
-    /// A consistent execution comes to a trap, or to an assertion that does not hold.
-    #[error("{_0} can end the program: what is in memory then is not said")]
+    /// A consistent execution comes to a trap, to an assertion that does not hold, or to a call of an unknown function.
+    #[error("{_0} {}", aborted(_0))]
     Aborted(Place),
     /// The answer depends on a value that is not worked out.
     #[error("not worked out: the value of {made}, on which {depends} depends")]
@@ -162,6 +162,17 @@ fn going_on(bound: u32, at: &Place) -> String {
     let iterations = if bound == 1 { "1 iteration".to_owned() } else { format!("{bound} iterations") };
     let Place { thread, line, .. } = at;
     format!("{thread} can go on after {iterations} of the loop at line {line}; try `--bound {}`", 2 * bound.max(2))
+}
+
+fn aborted(place: &Place) -> &'static str {
+    let word = |opcode: &str| place.text.split_whitespace().any(|word| word.split('.').next() == Some(opcode));
+    if word("call") {
+        "calls a function that is not known: what happens then is not said"
+    } else if word("brx") {
+        "goes beyond the end of its list of labels, which is undefined: what happens then is not said"
+    } else {
+        "can end the program: what is in memory then is not said"
+    }
 }
 
 fn many(at: &Option<Place>) -> String {

@@ -7,6 +7,8 @@
 
 mod accesses;
 mod binding;
+mod fits;
+mod mangled;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
@@ -16,7 +18,7 @@ use std::sync::Arc;
 use self::accesses::{Accesses, address, mentions, words};
 use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded};
 use super::write::{fields, quote, toml_key};
-use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
+use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
@@ -36,7 +38,7 @@ const BYTE: Ty = Ty { bits: 8, signed: false };
 pub struct Launch {
     /// CTAs, by dimension.
     pub grid: Vec<u32>,
-    /// Threads per CTA, by dimension.
+    /// Threads per CTA, by dimension; empty: as the kernel demands, else one.
     pub block: Vec<u32>,
     /// CTAs per cluster, by dimension; empty: as the kernel demands, if it does.
     pub cluster: Vec<u32>,
@@ -101,25 +103,133 @@ impl Source {
         for kernel in &self.module.kernels {
             let params: Vec<String> =
                 kernel.params.iter().map(|p| format!(".{} {}{}", p.ty, p.name, count(p.elements))).collect();
-            let _ = writeln!(out, "{}({})  line {}", kernel.name, params.join(", "), line(kernel.start));
+            let short = mangled::Name::of(&kernel.name).map_or(String::new(), |name| format!("  {}", name.text()));
+            let _ = writeln!(out, "{}({})  line {}{short}", kernel.name, params.join(", "), line(kernel.start));
+            for demand in &kernel.demands {
+                let sizes: Vec<String> = demand.sizes.iter().map(|size| format!(" {size}")).collect();
+                let _ = writeln!(out, "  {}{}", demand.directive, sizes.join(","));
+            }
             let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
             for variable in inner.chain(&kernel.variables) {
                 let _ = writeln!(out, "  {}", shown(variable));
             }
-            let mut sink = Sink::new(&self.file);
-            let unit = self.unit(kernel, &mut sink);
-            self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
-            for d in sink.into_diagnostics().iter().filter(|d| d.severity == Severity::Error) {
-                let _ = writeln!(out, "  refused: line {}: {}", line(d.span.range().start), d.message);
-            }
+            self.refused(kernel, &mut out);
         }
         let all: Vec<(&str, usize)> = self.module.kernels.iter().flat_map(|k| self.code(k)).collect();
         let all: HashSet<&str> = all.iter().flat_map(|(text, _)| words(text)).collect();
-        let used = |v: &&Variable| all.contains(v.name.as_str());
-        for variable in self.module.variables.iter().filter(used) {
+        for variable in self.used(&all).0 {
             let _ = writeln!(out, "{}", shown(variable));
         }
         out
+    }
+
+    /// Writes what a launch of a kernel would refuse, each with all its lines, and the calls that are not followed.
+    fn refused(&self, kernel: &Kernel, out: &mut String) {
+        let mut sink = Sink::new(&self.file);
+        let unit = self.unit(kernel, &mut sink);
+        self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
+        let mut all: Vec<Diagnostic> =
+            sink.into_diagnostics().into_iter().filter(|d| d.severity == Severity::Error).collect();
+        if let Err(others) = self.test(Some(&kernel.name), &self.trial(kernel), &BTreeMap::new()) {
+            // What a trial binds is made up: only what is said of the code counts, and neither of addresses nor of how many threads there are.
+            let of_code = |d: &Diagnostic| {
+                let of_trial = d.id == "unsupported-address" || d.message.contains("names no thread");
+                d.source.is_some() && d.id.starts_with("unsupported") && !of_trial
+            };
+            all.extend(others.into_iter().filter(of_code));
+        }
+        let line = |span: Span| self.file.line_column(span.range().start).0;
+        let mut lines: BTreeMap<(usize, String), BTreeSet<usize>> = BTreeMap::new();
+        let mut order: HashMap<String, usize> = HashMap::new();
+        for d in &all {
+            let at = order.len();
+            let at = *order.entry(d.message.clone()).or_insert(at);
+            lines.entry((at, d.message.clone())).or_default().insert(line(d.span));
+        }
+        for ((_, message), lines) in &lines {
+            let _ = writeln!(out, "  refused: {}: {message}", listed(lines));
+        }
+        let unknown: BTreeSet<usize> = unit.unknown_calls().map(line).collect();
+        if !unknown.is_empty() {
+            let what = "a call of a function that is not known; nothing is said of executions that come to it";
+            let _ = writeln!(out, "  {}: {what}", listed(&unknown));
+        }
+    }
+
+    /// A launch that binds each parameter to something.
+    fn trial(&self, kernel: &Kernel) -> Launch {
+        let parts = self.code(kernel);
+        let accesses = Accesses::new(&parts);
+        let mut args = Vec::new();
+        for (n, param) in kernel.params.iter().enumerate() {
+            if accesses.take_address(&param.name) {
+                let bytes = param.elements * bits_named(&param.ty).map_or(1, |ty| u64::from(ty.bytes()));
+                let (ty, size) = if bytes.is_multiple_of(4) { ("u32", 4) } else { ("u8", 1) };
+                args.push(format!("{}={ty}[{}]", param.name, bytes / size));
+                continue;
+            }
+            for (k, (name, ty)) in pieces(param, &kernel.body).into_iter().enumerate() {
+                let pointer = type_named(ty).is_some_and(|ty| ty.bits == 64);
+                let value = if pointer { format!("trial_{n}_{k}") } else { "1".to_owned() };
+                args.push(format!("{name}={value}"));
+            }
+        }
+        let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables).chain(&kernel.variables);
+        let words: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
+        let unsized_ones = self.module.variables.iter().chain(inner).filter(|v| v.elements.is_none());
+        let unsized_ones = unsized_ones.filter(|v| words.contains(v.name.as_str()));
+        args.extend(unsized_ones.map(|v| format!("{}={BYTES}[1024]", v.name)));
+        Launch { args, ..Launch::default() }
+    }
+
+    /// The variables of the module that code names, and those that they point to; and the functions that these point to.
+    fn used(&self, named: &HashSet<&str>) -> (Vec<&Variable>, Vec<&str>) {
+        let all = &self.module.variables;
+        let mut used: BTreeSet<usize> = (0..all.len()).filter(|i| named.contains(all[*i].name.as_str())).collect();
+        let (mut open, mut functions): (Vec<usize>, BTreeSet<&str>) =
+            (used.iter().copied().collect(), BTreeSet::new());
+        while let Some(i) = open.pop() {
+            for initial in &all[i].init {
+                let Initial::Address(name, _) = initial else { continue };
+                match all.iter().position(|v| v.name == *name) {
+                    Some(other) if used.insert(other) => open.push(other),
+                    Some(_) => {}
+                    None => drop(functions.insert(name)),
+                }
+            }
+        }
+        (used.into_iter().map(|i| &all[i]).collect(), functions.into_iter().collect())
+    }
+
+    /// What a variable begins with that is made of addresses, as a test writes it; `None`: it has none.
+    fn addresses(&self, v: &Variable) -> Result<Option<Vec<String>>, String> {
+        let holds = |v: &Variable| v.init.iter().any(|initial| matches!(initial, Initial::Address(..)));
+        if !holds(v) {
+            return Ok(None);
+        }
+        let text = |initial: &Initial| {
+            let (name, offset) = match initial {
+                Initial::Int(n) => return Ok(n.to_string()),
+                Initial::Address(name, offset) => (name, *offset),
+            };
+            let Some(target) = self.module.variables.iter().find(|v| v.name == *name) else {
+                return match offset {
+                    0 => Ok(quote(&format!("&{}", code_of(name)))),
+                    _ => Err(format!("`{}` begins with an address inside of the function `{name}`", v.name)),
+                };
+            };
+            // What it is accessed as decides on the elements of others.
+            let size = if holds(target) { i64::from(target.ty.bytes()) } else { 0 };
+            match offset {
+                0 => Ok(quote(&format!("&{name}"))),
+                n if size > 0 && n > 0 && n % size == 0 => Ok(quote(&format!("&{name}[{}]", n / size))),
+                _ => Err(format!(
+                    "`{}` begins with an address inside of `{name}`, whose elements are not known",
+                    v.name
+                )),
+            }
+        };
+        v.init.iter().map(text).collect::<Result<Vec<_>, _>>().map(Some)
     }
 
     /// A kernel with the functions that it calls, parsed.
@@ -129,7 +239,7 @@ impl Source {
         Unit::parse(text, sink)
     }
 
-    /// The kernel of that name; without one, the only one there is.
+    /// The kernel that a name, or a part of one, is of; without one, the only one there is.
     ///
     /// # Errors
     /// If there is none, or several.
@@ -144,11 +254,24 @@ impl Source {
                 self.plain("several-kernels", format!("this module has {} kernels", kernels.len()))
                     .help(format!("choose one with `--kernel`: {}", list())),
             )),
-            (Some(name), _) => kernels.iter().find(|k| k.name == name).ok_or_else(|| {
-                let d = self.plain("unknown-kernel", format!("this module has no kernel `{name}`"));
-                let d = d.note(format!("its kernels: {}", list()));
-                Box::new(d.did_you_mean(name, names()))
-            }),
+            (Some(name), _) => match mangled::meant(name, &names().collect::<Vec<_>>())[..] {
+                [one] => Ok(&kernels[one]),
+                [] => {
+                    let d = self.plain("unknown-kernel", format!("this module has no kernel `{name}`"));
+                    let d = d.note(format!("its kernels: {}", list()));
+                    Err(Box::new(d.did_you_mean(name, names())))
+                }
+                ref several => {
+                    let all: Vec<String> =
+                        several.iter().map(|at| format!("`{}`", called(&kernels[*at].name))).collect();
+                    let message = format!("`{name}` can be {} kernels of this module", all.len());
+                    Err(Box::new(
+                        self.plain("several-kernels", message)
+                            .note(format!("they are {}", all.join(", ")))
+                            .help("write more of the name with `--kernel`"),
+                    ))
+                }
+            },
         }
     }
 
@@ -185,6 +308,7 @@ impl Source {
         let mut sink = Sink::new(&self.file);
         self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
         let mut errors = sink.into_diagnostics();
+        errors.extend(fits::misfits(kernel, launch, &self.file));
         let mut given: BTreeMap<String, Binding> = BTreeMap::new();
         for text in &launch.args {
             // A parameter may be named by its number; of a structure, behind it comes an offset.
@@ -261,10 +385,13 @@ impl Source {
         // How much dynamic shared memory there is: all variables in it begin at one place.
         let mut dynamic = 0;
         let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
-        let used = |v: &&Variable| all.contains(v.name.as_str());
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
         let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
-        for variable in self.module.variables.iter().filter(used).chain(inner.iter().copied()) {
+        let (used, pointed_to) = self.used(&all);
+        for name in &pointed_to {
+            variables.push_str(&format!("{} = {{ init = 0, type = \"u64\" }}\n", toml_key(&code_of(name))));
+        }
+        for variable in used.into_iter().chain(inner.iter().copied()) {
             let made = match given.remove(&variable.name) {
                 Some(binding) if let Some(made) = of_type(&binding) => made,
                 Some(_) => {
@@ -284,7 +411,17 @@ impl Source {
                     made.fields.first().map_or(variable.ty, |word| type_named(word).unwrap_or(BYTE)).bytes();
                 dynamic = dynamic.max(made.elements.unwrap_or(0).saturating_mul(u64::from(size)));
             }
-            match declared(variable, made, accesses.of(variable, &inner)) {
+            let addresses = match self.addresses(variable) {
+                Ok(addresses) => addresses,
+                Err(message) => {
+                    errors.push(
+                        Diagnostic::error("unsupported-initialiser", &self.file, variable.span, message)
+                            .label("declared here"),
+                    );
+                    continue;
+                }
+            };
+            match declared(variable, made, addresses, accesses.of(variable, &inner)) {
                 Ok(text) => {
                     if text.contains("{ bytes = ") {
                         cut.push(variable.name.clone());
@@ -392,14 +529,9 @@ impl Source {
         if !launch.grid.is_empty() {
             let _ = writeln!(out, "grid = {}", list(&launch.grid));
         }
-        let _ = writeln!(out, "block = {}", list(if launch.block.is_empty() { &[1] } else { &launch.block }));
-        let cluster = if launch.cluster.is_empty() {
-            kernel.cluster.map(|c| c.to_vec())
-        } else {
-            Some(launch.cluster.clone())
-        };
-        if let Some(cluster) = cluster {
-            let _ = writeln!(out, "cluster = {}", list(&cluster));
+        let _ = writeln!(out, "block = {}", list(fits::block(kernel, launch)));
+        if let Some(cluster) = fits::cluster(kernel, launch) {
+            let _ = writeln!(out, "cluster = {}", list(cluster));
         }
         if !regs.is_empty() {
             let regs: Vec<String> =
@@ -535,6 +667,25 @@ fn parts_of_words(program: &Program) -> BTreeMap<String, u64> {
     found
 }
 
+/// `lines 3, 8 and 12`; of many, how many more there are.
+fn listed(lines: &BTreeSet<usize>) -> String {
+    const SHOWN: usize = 8;
+    let numbers: Vec<String> = lines.iter().take(SHOWN).map(usize::to_string).collect();
+    match lines.len() {
+        1 => format!("line {}", numbers[0]),
+        n if n <= SHOWN => format!("{n} lines, {}", numbers.join(", ")),
+        n => format!("{n} lines, {} and {} more", numbers.join(", "), n - SHOWN),
+    }
+}
+
+/// The name of a kernel with what it is mangled from.
+fn called(name: &str) -> String {
+    match mangled::Name::of(name) {
+        Some(parts) => format!("{name} ({})", parts.text()),
+        None => name.to_owned(),
+    }
+}
+
 /// What a condition says of equality with integers.
 fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
     match prop {
@@ -572,7 +723,22 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
 }
 
 /// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as, `types`.
-fn declared(v: &Variable, made: Made, types: Vec<Ty>) -> Result<String, (String, String)> {
+fn declared(
+    v: &Variable,
+    made: Made,
+    addresses: Option<Vec<String>>,
+    types: Vec<Ty>,
+) -> Result<String, (String, String)> {
+    if let Some(init) = addresses {
+        let elements = v.elements.unwrap_or(1);
+        return Ok(format!(
+            "{} = {}\n",
+            toml_key(&v.name),
+            object(&init, elements, Some(&v.ty.ptx_name()), v.space)
+        ));
+    }
+    let begins: Vec<i64> =
+        v.init.iter().map(|initial| if let Initial::Int(n) = initial { *n } else { 0 }).collect();
     let help = || {
         format!(
             "say how many bytes it has, or what its elements are: `--arg {0}=bytes[64]`, `--arg {0}=u32[64]`",
@@ -584,7 +750,7 @@ fn declared(v: &Variable, made: Made, types: Vec<Ty>) -> Result<String, (String,
     let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
     let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
     let several =
-        types.iter().any(|ty| ty.bits != types[0].bits) && v.ty.bits == 8 && v.init.iter().all(|n| *n == 0);
+        types.iter().any(|ty| ty.bits != types[0].bits) && v.ty.bits == 8 && begins.iter().all(|n| *n == 0);
     let cut = match made.fields.first() {
         Some(word) if word == BYTES => made.elements.or(bytes),
         None if made.init.is_none() && (several || v.space == "local") => bytes,
@@ -608,9 +774,14 @@ fn declared(v: &Variable, made: Made, types: Vec<Ty>) -> Result<String, (String,
     };
     let init = match made.init {
         Some(init) => init.iter().map(|first| first.text(&BTreeMap::new())).collect(),
-        None => regrouped(&v.init, v.ty, ty).iter().map(i64::to_string).collect::<Vec<_>>(),
+        None => regrouped(&begins, v.ty, ty).iter().map(i64::to_string).collect::<Vec<_>>(),
     };
     Ok(format!("{} = {}\n", toml_key(&v.name), object(&init, elements.max(1), Some(&ty.ptx_name()), v.space)))
+}
+
+/// The object that stands for the code of a function whose address is in memory: nothing but its address counts.
+fn code_of(function: &str) -> String {
+    format!("{function}$code")
 }
 
 /// The line of an array of bytes.

@@ -88,7 +88,8 @@ impl Lowering<'_, '_> {
         let (result, ty) = match handed {
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
-                let shuffled = Shuffled::new(mode, lane, (32 - args.width.unwrap_or(32)) << 8 | clamp, &lanes);
+                let shuffled =
+                    Shuffled::new(mode, lane, Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp), &lanes);
                 let from: Vec<u32> = shuffled.from.iter().map(|f| f.0).collect();
                 match shuffled.is_defined(&lanes) {
                     // As in PTX.

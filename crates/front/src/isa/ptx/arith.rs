@@ -21,7 +21,15 @@ use program::{BinOp, Expr, Op, Ty};
 const LOW: Group = Group { kind: GroupKind::Ignored, words: &["lo"] };
 const ARITH: &[Group] = &[LOW, TYPES];
 /// Of integers and of floating-point numbers.
-const CALCULATED: &[Group] = &[LOW, ROUND, FLUSH, SAT, NUMBERS];
+const CALCULATED: &[Group] = &[LOW, ROUND, FLUSH, SAT, SUMMED];
+/// What sums and products are of: pairs of `.f32`, too.
+const SUMMED: Group = Group {
+    kind: GroupKind::Type,
+    words: &[
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64", "f16",
+        "f16x2", "bf16", "bf16x2", "f32x2",
+    ],
+};
 const EXACT: &[Group] = &[FLUSH, NUMBERS];
 const ORDERED: &[Group] = &[FLUSH, Group { kind: GroupKind::Clamp, words: &["NaN"] }, NUMBERS];
 const FLOATS: &[Group] = &[ROUND, FLUSH, Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
@@ -31,7 +39,7 @@ const FUSED: &[Group] = &[
     FLUSH,
     SAT,
     RELU,
-    Group { kind: GroupKind::Type, words: &["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"] },
+    Group { kind: GroupKind::Type, words: &["f32", "f64", "f32x2", "f16", "f16x2", "bf16", "bf16x2"] },
 ];
 const SAT: Group = Group { kind: GroupKind::Clamp, words: &["sat"] };
 const LIMITS: Group = Group { kind: GroupKind::Clamp, words: &["sat", "satfinite"] };

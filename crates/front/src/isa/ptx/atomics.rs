@@ -135,25 +135,37 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
 
 /// The numbers that a value is made of, which are so many, the lowest first.
 pub(super) fn numbers(packed: u8, value: &Expr) -> Vec<Expr> {
+    pieces(HALF, packed, value)
+}
+
+/// The value that is made of numbers, the lowest first.
+pub(super) fn joined(numbers: impl Iterator<Item = Expr>) -> Expr {
+    put_together(HALF, numbers)
+}
+
+/// The numbers of a type that a value is made of, the lowest first.
+pub(super) fn pieces(of: Ty, packed: u8, value: &Expr) -> Vec<Expr> {
+    let whole = Ty { bits: 2 * of.bits, signed: false };
     match packed {
         1 => vec![value.clone()],
-        of => (0..i64::from(of))
+        count => (0..i64::from(count))
             .map(|k| {
-                let down = Expr::Const(k * i64::from(HALF.bits));
-                Expr::Cast(HALF, Expr::Bin(BinOp::Shr, Ty::U32, value.clone().into(), down.into()).into())
+                let down = Expr::Const(k * i64::from(of.bits));
+                Expr::Cast(of, Expr::Bin(BinOp::Shr, whole, value.clone().into(), down.into()).into())
             })
             .collect(),
     }
 }
 
-/// The value that is made of numbers, the lowest first.
-pub(super) fn joined(numbers: impl Iterator<Item = Expr>) -> Expr {
+/// The value that is made of numbers of a type, the lowest first.
+pub(super) fn put_together(of: Ty, numbers: impl Iterator<Item = Expr>) -> Expr {
+    let whole = Ty { bits: 2 * of.bits, signed: false };
     let up = |(k, number): (usize, Expr)| match k {
         0 => number,
-        k => Expr::Bin(BinOp::Shl, Ty::U32, number.into(), Expr::Const(k as i64 * i64::from(HALF.bits)).into()),
+        k => Expr::Bin(BinOp::Shl, whole, number.into(), Expr::Const(k as i64 * i64::from(of.bits)).into()),
     };
     let all = numbers.enumerate().map(up);
-    all.reduce(|low, high| Expr::Bin(BinOp::Or, Ty::U32, low.into(), high.into())).unwrap_or(Expr::Const(0))
+    all.reduce(|low, high| Expr::Bin(BinOp::Or, whole, low.into(), high.into())).unwrap_or(Expr::Const(0))
 }
 
 /// An atomic of 128 bits: it writes if what it reads is expected, or in any case.

@@ -1,10 +1,14 @@
 //! Branches, the end of a thread, and instructions without effect on memory.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Control Flow Instructions*: `bra`, `ret`, `exit`; *Miscellaneous Instructions*: `trap`.
+//! - PTX ISA 9.4, *Control Flow Instructions*: `bra`, `brx.idx`, `call`, `ret`, `exit`; *Miscellaneous Instructions*: `trap`.
+//!
+//! # Where we differ
+//! - A call of a function that is not known, and an index beyond the end of a list of labels, are as `trap`: that an execution can come to
+//!   them is all that is said of it.
 //! - `goto` and the compare-and-branch forms are those of the published suites.
 
-use super::lower::{Call, Emit};
+use super::lower::{Arg, Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, TYPES};
 use program::{Access, CmpOp, Expr, Op, Tags, Ty};
 
@@ -15,6 +19,23 @@ const COMPARE_TYPES: &[Group] = &[TYPES];
 
 pub(super) const ROWS: &[Row] = &[
     Row::new("bra", "`{@p} bra{.uni} label`", "jumps", UNIFORM, &[Role::Label], jump).takes_predicate(),
+    Row::new(
+        "brx",
+        "`{@p} brx.idx{.uni} i, list`, with `list: .branchtargets a, b;`",
+        "jumps to the label of that number, from 0; beyond the last one, nothing is said of executions that come to it",
+        UNIFORM,
+        &[Role::Val, Role::Label],
+        indexed,
+    )
+    .keyed(&["idx"]),
+    Row::new(
+        "call",
+        "`call{.uni} (results), register, (parameters), prototype`",
+        "calls a function that is not known: nothing is said of executions that come to it",
+        UNIFORM,
+        &[Role::Loose],
+        abort,
+    ),
     Row::new("goto", "`goto label`", "jumps (short form)", &[], &[Role::Label], jump).takes_predicate(),
     Row::new("ret", "`ret{.uni}`", "ends the thread", UNIFORM, &[], leave).takes_predicate(),
     Row::new("exit", "`exit`", "ends the thread", &[], &[], leave).takes_predicate(),
@@ -83,6 +104,22 @@ fn condition(c: &Call) -> Expr {
 
 fn jump(e: &mut Emit<'_, '_>, c: &Call) {
     e.branch(condition(c), c.args.first());
+}
+
+/// Jumps to one of the labels of a list.
+fn indexed(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some(Arg::Label(list)) = c.args.get(1) else { return };
+    let Some(labels) = e.targets(list) else {
+        let message = format!("`{}` is no list of labels of this thread", e.str(list));
+        return e.error("unknown-label", list.clone(), message, |d| {
+            d.label("expected the label of a `.branchtargets` directive")
+        });
+    };
+    for (number, label) in (0..).zip(labels) {
+        let is = Expr::Cmp(CmpOp::Eq, Ty::U32, c.expr(0).into(), Expr::Const(number).into());
+        e.branch(is, Some(&Arg::Label(label.clone())));
+    }
+    abort(e, c);
 }
 
 fn leave(e: &mut Emit<'_, '_>, c: &Call) {

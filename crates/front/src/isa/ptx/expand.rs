@@ -13,10 +13,10 @@
 //!   Instructions* (`call`, `ret`), *Abstracting the ABI* (parameters are passed by value).
 //!
 //! # Where we differ
-//! - Recursion and functions without a body are refused, and so is a call of a register, unless one `mov` gives it a function, by way of
-//!   parameters and registers that nothing else writes.
+//! - Recursion and functions without a body are refused. Which function a call of a register is of is known where one `mov` gives it one,
+//!   by way of parameters and registers that nothing else writes; elsewhere it is a call of an unknown function ([`super::control`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::indirect;
@@ -62,35 +62,46 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     {
         separator.push('$');
     }
-    let mut expander = Expander {
-        text,
-        tokens: &tokens,
-        sink,
-        out: MappedText::new(),
-        functions: HashMap::new(),
-        separator,
-        scopes: Vec::new(),
-        calls: Vec::new(),
-        pieces: HashMap::new(),
-        addressed: addressed(text, &tokens),
-        followed: Vec::new(),
-        taken: HashSet::new(),
-        fresh: 0,
-        full: false,
-    };
-    let main = expander.functions();
-    expander.scopes.push(Scope::default());
-    for range in main {
-        expander.labels(range.clone());
-        expander.walk(range);
-    }
-    for (at, holders) in std::mem::take(&mut expander.followed) {
-        if indirect::is_written_again(expander.out.as_str(), &holders) {
-            expander.unfollowed(at);
+    let mut unknown = HashSet::new();
+    let before = (sink.kept(), sink.errors());
+    loop {
+        let mut expander = Expander {
+            text,
+            tokens: &tokens,
+            sink: &mut *sink,
+            out: MappedText::new(),
+            functions: HashMap::new(),
+            separator: separator.clone(),
+            scopes: Vec::new(),
+            calls: Vec::new(),
+            pieces: HashMap::new(),
+            addressed: addressed(text, &tokens),
+            followed: Vec::new(),
+            taken: HashSet::new(),
+            unknown: unknown.clone(),
+            returned: BTreeSet::new(),
+            unset: BTreeSet::new(),
+            fresh: 0,
+            full: false,
+        };
+        let main = expander.functions();
+        expander.scopes.push(Scope::default());
+        for range in main {
+            expander.labels(range.clone());
+            expander.walk(range);
         }
+        expander.write_returned();
+        let (out, full) = (expander.out, expander.full);
+        let followed = expander.followed.into_iter();
+        let again = followed.filter(|(_, holders)| indirect::is_written_again(out.as_str(), holders));
+        let known = unknown.len();
+        unknown.extend(again.map(|(at, _)| at));
+        if unknown.len() == known {
+            // Half of a code would be full of names that nothing declares.
+            return Some(if full { MappedText::new() } else { out });
+        }
+        sink.take_back(before);
     }
-    // Half of a code would be full of names that nothing declares.
-    Some(if expander.full { MappedText::new() } else { expander.out })
 }
 
 /// The first word of an instruction's.
@@ -180,6 +191,11 @@ struct Expander<'a> {
     followed: Vec<(usize, Vec<String>)>,
     /// Functions whose addresses are taken.
     taken: HashSet<&'a str>,
+    /// Calls of registers that are not followed, since something writes them again.
+    unknown: HashSet<usize>,
+    /// Parameters that calls of unknown functions return, and registers.
+    returned: BTreeSet<String>,
+    unset: BTreeSet<String>,
     fresh: usize,
     full: bool,
 }
@@ -465,7 +481,7 @@ impl<'a> Expander<'a> {
     fn statement_end(&self, at: usize) -> usize {
         // A call goes over several lines.
         let first = if self.is(at, '@') { at + if self.is(at + 1, '!') { 3 } else { 2 } } else { at };
-        let mut depth = usize::from(opcode(self.word(first)) == "call");
+        let mut depth = usize::from(opcode(self.word(first)) == "call" || self.word(first) == ".branchtargets");
         for i in at..self.tokens.len() {
             match self.kind(i) {
                 Kind::Punct('{' | '(' | '[') => depth += 1,
@@ -526,6 +542,10 @@ impl<'a> Expander<'a> {
             ".reg" | ".param" => return self.declaration(range),
             // What a call of a register calls is seen from the register.
             ".callprototype" | ".calltargets" => return Ok(()),
+            ".branchtargets" => {
+                range.for_each(|at| self.copy(at, at + 1));
+                return Ok(());
+            }
             word if word.starts_with('.') => {
                 self.out.push_slice(self.text, self.range(range.start).start..self.range(range.end).start);
                 return Ok(());
@@ -756,13 +776,14 @@ impl<'a> Expander<'a> {
             if self.is(next, ',') {
                 at = self.skip_lines(next + 1) + 1;
             }
-            let Some((function, holders)) =
-                indirect::pointed(self.out.as_str(), &self.taken, &self.resolve(&name).0)
-            else {
-                return Err(self.unfollowed(callee));
-            };
-            self.followed.push((callee, holders));
-            function
+            let pointed = indirect::pointed(self.out.as_str(), &self.taken, &self.resolve(&name).0);
+            match pointed.filter(|_| !self.unknown.contains(&callee)) {
+                Some((function, holders)) => {
+                    self.followed.push((callee, holders));
+                    function
+                }
+                None => return self.unfollowed(range.start..opcode, callee, &returns),
+            }
         } else {
             name
         };
@@ -883,15 +904,44 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Reports a call of a register.
-    fn unfollowed(&mut self, at: usize) -> Failed {
-        let span = self.text.span(self.range(at));
-        self.sink.error("unsupported-call", span, "which function this calls is not known", |d| {
-            d.label("expected the name of a function").note(
-                "a register is followed where one `mov` gives it a function, by way of parameters and registers that nothing else writes",
-            )
-        });
-        Failed
+    /// Puts a call of a register whose function is not known in the place of it. Nothing is said of what comes behind, so that what it
+    /// returns is never read.
+    fn unfollowed(&mut self, predicate: Range<usize>, callee: usize, returns: &[usize]) -> Result<(), Failed> {
+        for at in returns {
+            let (called, declared) = self.resolve(self.word(*at));
+            match declared {
+                Some(Declared::Param) => _ = self.returned.insert(called),
+                // A register that nothing declares needs something that writes it.
+                None => _ = self.unset.insert(called),
+                Some(_) => {}
+            }
+        }
+        let span = self.text.span(self.range(callee));
+        for i in predicate {
+            self.copy(i, i + 1);
+        }
+        let register = self.resolve(self.word(callee)).0;
+        self.put(&format!("call {register}"), span);
+        Ok(())
+    }
+
+    /// Behind the end of the code, writes what calls of unknown functions return: it is read where no execution comes.
+    fn write_returned(&mut self) {
+        let all = std::mem::take(&mut self.returned);
+        let end = self.text.span(self.range(self.tokens.len() - 1));
+        let mut text = String::new();
+        for called in all {
+            for (offset, size) in self.pieces.get(&called).into_iter().flatten() {
+                let at = if *offset == 0 { String::new() } else { format!("+{offset}") };
+                text += &format!("st.param.b{} [{called}{at}], 0;\n", 8 * size);
+            }
+        }
+        for register in std::mem::take(&mut self.unset) {
+            text += &format!("mov.u64 {register}, 0;\n");
+        }
+        if !text.is_empty() {
+            self.put(&format!("\nexit;\n{text}"), end);
+        }
     }
 
     /// Puts a value that nothing is known of in the place of what `printf` returns.

@@ -14,15 +14,15 @@
 //! - A negative zero that `.sat` or `.relu` limits is the positive one.
 
 use super::arith::{assign, op};
-use super::atomics::{HALF, joined, numbers};
+use super::atomics::{HALF, joined, numbers, pieces, put_together};
 use super::lower::{Arg, Call, Emit};
 use super::table::{GroupKind, PRED, bits_named, format_named, type_named};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Fused, Number, Op, Rounding, Ty};
 
-const SINGLES: &[&str] = &["f32", "f64"];
-const FLOATS: &[&str] = &["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"];
+const SINGLES: &[&str] = &["f32", "f64", "f32x2"];
+const FLOATS: &[&str] = &["f32", "f64", "f32x2", "f16", "f16x2", "bf16", "bf16x2"];
 const HALVES: &[&str] = &["f16", "f16x2", "bf16", "bf16x2"];
-const FLUSHED: &[&str] = &["f32", "f16", "f16x2"];
+const FLUSHED: &[&str] = &["f32", "f32x2", "f16", "f16x2"];
 
 /// With which types qualifiers go; the others go with all.
 const GOES: &[(&str, &[&str])] = &[
@@ -132,12 +132,13 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
 
 /// What comes of each number that operands `1..=n` are made of, flushed before and behind, within limits.
 fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Expr {
-    let all: Vec<Vec<Expr>> = (1..=n).map(|i| numbers(c.quals.packed(), &c.expr(i))).collect();
+    let number = Ty { bits: format.bits, signed: false };
+    let all: Vec<Vec<Expr>> = (1..=n).map(|i| pieces(number, c.quals.packed(), &c.expr(i))).collect();
     let one = |k: usize| {
         let operands: Vec<Expr> = all.iter().map(|numbers| flushed(c, format, numbers[k].clone())).collect();
         limited(c, format, flushed(c, format, of(&operands)))
     };
-    joined((0..usize::from(c.quals.packed())).map(one))
+    put_together(number, (0..usize::from(c.quals.packed())).map(one))
 }
 
 /// An operation of two operands, which are the instruction's or made of them.

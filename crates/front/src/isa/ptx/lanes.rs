@@ -16,7 +16,7 @@
 
 use super::lower::{Arg, Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
-use program::{BinOp, CmpOp, Expr, Op, RegId, Scope, Seat, Ty};
+use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Scope, Seat, Ty};
 
 const MODES: Group = Group { kind: GroupKind::Op, words: &["up", "down", "bfly", "idx"] };
 const B32: Group = Group { kind: GroupKind::Type, words: &["b32"] };
@@ -24,6 +24,10 @@ const PRED: Group = Group { kind: GroupKind::Ignored, words: &["pred"] };
 const MATCHED: Group = Group { kind: GroupKind::Type, words: &["b32", "b64"] };
 const REDUCED: Group = Group { kind: GroupKind::Type, words: &["u32", "s32", "b32"] };
 const REDUCTIONS: Group = Group { kind: GroupKind::Op, words: &["add", "min", "max", "and", "or", "xor"] };
+const EXTREMES: Group = Group { kind: GroupKind::Op, words: &["min", "max"] };
+const NUMBERS: Group = Group { kind: GroupKind::Clamp, words: &["NaN"] };
+const MAGNITUDES: Group = Group { kind: GroupKind::Ignored, words: &["abs"] };
+const SINGLE: Group = Group { kind: GroupKind::Type, words: &["f32"] };
 const VOTE: &[Role] = &[Role::Dst, Role::Pred, Role::Loose];
 const COMBINED: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
 
@@ -153,6 +157,45 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync"])
     .result(ResultTy::U32),
+    Row::new(
+        "redux",
+        "`redux.sync.{min|max}{.abs}{.NaN}.f32 d, a, mask`",
+        "the smallest or the largest number of all lanes, of magnitudes with `.abs`; with `.NaN`, none if one of them is none",
+        &[EXTREMES, NUMBERS, MAGNITUDES, SINGLE],
+        COMBINED,
+        |e, c| {
+            let operation = match c.quals.get(GroupKind::Op) {
+                Some("min") => FloatOp::Min,
+                Some("max") => FloatOp::Max,
+                _ => {
+                    return e.error("missing-operation", c.opcode.clone(), "which number is meant is not said", |d| {
+                        d.label(format!("expected the form {}", c.row.syntax))
+                    });
+                }
+            };
+            let own = match c.quals.get(GroupKind::Ignored) {
+                Some(_) => bin(BinOp::And, Ty::U32, c.expr(1), int(!Format::SINGLE.sign() & 0xFFFF_FFFF)),
+                None => c.expr(1),
+            };
+            let own = e.fit(own, c.ty);
+            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let extreme = |a: Expr, b: Expr| bin(BinOp::Float(operation, Format::SINGLE), c.ty, a, b);
+            let values = met.values(&met.own());
+            // What is no number comes out as the canonical one, of a single lane, too.
+            let all = values.iter().cloned().fold(met.own(), extreme);
+            let unordered = |v: &Expr| bin(BinOp::Float(FloatOp::Unordered, Format::SINGLE), c.ty, v.clone(), v.clone());
+            let value = match c.quals.get(GroupKind::Clamp) {
+                Some(_) => {
+                    let none = fold(BinOp::Or, Ty::U32, &values.iter().map(unordered).collect::<Vec<_>>());
+                    Expr::Select(none.into(), int(Format::SINGLE.nan()).into(), all.into())
+                }
+                None => all,
+            };
+            put(e, c, 0, value);
+        },
+    )
+    .keyed(&["sync"])
+    .one_of(&["f32"]),
     Row::new(
         "redux",
         "`redux.sync.{add|min|max}.{u32|s32} d, a, mask`, `redux.sync.{and|or|xor}.b32 d, a, mask`",
@@ -297,21 +340,29 @@ impl Brought {
     }
 }
 
-/// What a shuffle does for each value of its operand `b`, of which five bits count: sets of these values.
+/// What a shuffle does for each value of what decides which lane it reads: sets of these values, of which there are 32.
 pub(in crate::isa) struct Shuffled {
-    /// `b`.
+    /// Operand `b`, or the lane that is read where `c` is no constant.
     by: Expr,
     /// The values that it can have.
     possible: u32,
     /// The lanes that are read, each with the values that read it.
     pub(in crate::isa) from: Vec<(u32, u32)>,
-    /// Those in bounds.
-    within: u32,
+    /// Whether the lane that is meant is in bounds.
+    within: Expr,
 }
 
 impl Shuffled {
     /// The shuffle of a lane among those that meet; `c` is its operand of that name.
-    pub(in crate::isa) fn new(mode: ShuffleMode, by: Expr, c: i64, lanes: &Lanes) -> Shuffled {
+    pub(in crate::isa) fn new(mode: ShuffleMode, by: Expr, c: Expr, lanes: &Lanes) -> Shuffled {
+        match c {
+            Expr::Const(c) => Shuffled::in_sections(mode, by, c, lanes),
+            c => Shuffled::computed(mode, by, c, lanes),
+        }
+    }
+
+    /// One whose `c` is known.
+    fn in_sections(mode: ShuffleMode, by: Expr, c: i64, lanes: &Lanes) -> Shuffled {
         let possible = if let Expr::Const(v) = by { 1 << (v & 31) } else { u32::MAX };
         let (mut sets, mut within) = ([0u32; 32], 0);
         for b in (0..32).filter(|b| possible >> b & 1 != 0) {
@@ -321,10 +372,48 @@ impl Shuffled {
         }
         let from =
             lanes.possible().into_iter().map(|lane| (lane, sets[lane as usize])).filter(|f| f.1 != 0).collect();
-        Shuffled { by, possible, from, within }
+        let mut shuffled = Shuffled { by, possible, from, within: int(0) };
+        shuffled.within = shuffled.is_in(within);
+        shuffled
     }
 
-    /// Whether `b` is in a set of its values.
+    /// One whose `c` is a value: the lane that it reads is computed, as [`source_lane`] does.
+    fn computed(mode: ShuffleMode, b: Expr, c: Expr, lanes: &Lanes) -> Shuffled {
+        let own = i64::from(lanes.seat.rank);
+        let and = |a: Expr, b: Expr| bin(BinOp::And, Ty::S32, a, b);
+        let or = |a: Expr, b: Expr| bin(BinOp::Or, Ty::S32, a, b);
+        let low = |e: Expr| match e {
+            Expr::Const(v) => int(v & 31),
+            e => and(e, int(31)),
+        };
+        let segment = low(bin(BinOp::Shr, Ty::U32, c.clone(), int(8)));
+        let rest = bin(BinOp::Xor, Ty::S32, segment.clone(), int(31));
+        let last = or(and(int(own), segment.clone()), and(low(c), rest.clone()));
+        let b = low(b);
+        let (meant, compare) = match mode {
+            ShuffleMode::Up => (bin(BinOp::Sub, Ty::S32, int(own), b.clone()), CmpOp::Ge),
+            ShuffleMode::Down => (bin(BinOp::Add, Ty::S32, int(own), b.clone()), CmpOp::Le),
+            ShuffleMode::Bfly => (bin(BinOp::Xor, Ty::S32, int(own), b.clone()), CmpOp::Le),
+            ShuffleMode::Idx => (or(and(int(own), segment), and(b.clone(), rest)), CmpOp::Le),
+        };
+        let within = Expr::Cmp(compare, Ty::S32, meant.clone().into(), last.into());
+        let by = Expr::Select(within.clone().into(), meant.into(), int(own).into());
+        // Out of bounds, it is the lane itself.
+        let reads = |lane: &u32| {
+            let (lane, other) = (i64::from(*lane), if let Expr::Const(b) = b { Some(b) } else { None });
+            let reached = match mode {
+                ShuffleMode::Up => other.map_or(lane < own, |b| lane == own - b),
+                ShuffleMode::Down => other.map_or(lane > own, |b| lane == own + b),
+                ShuffleMode::Bfly => other.is_none_or(|b| lane == own ^ b),
+                ShuffleMode::Idx => true,
+            };
+            lane == own || reached
+        };
+        let from = lanes.possible().into_iter().filter(reads).map(|lane| (lane, 1 << lane)).collect();
+        Shuffled { by, possible: u32::MAX, from, within }
+    }
+
+    /// Whether what decides has a value of a set.
     fn is_in(&self, set: u32) -> Expr {
         match set & self.possible {
             0 => int(0),
@@ -343,11 +432,6 @@ impl Shuffled {
         let certain = self.is_in(certain.iter().fold(0, |all, (_, set)| all | set));
         let asked = asked.into_iter().map(|(lane, set)| both(lanes.has(lane), self.is_in(set)));
         asked.fold(certain, |a, b| if a == int(0) { b } else { bin(BinOp::Or, Ty::U32, a, b) })
-    }
-
-    /// Whether the lane that is meant is in bounds.
-    fn is_within(&self) -> Expr {
-        self.is_in(self.within)
     }
 
     /// What is read, of what was taken from each of the lanes.
@@ -496,11 +580,11 @@ fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&Brought) -> Expr) {
 }
 
 fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
-    let Expr::Const(clamp) = c.expr(3) else {
-        return e.error("unsupported-operand", c.opcode.clone(), "`c` of a shuffle is no constant", |d| {
-            d.label("only constants are supported here: the sections of the warp depend on it")
-        });
-    };
+    // Compilers put constants into registers.
+    let sections = c.expr(3);
+    if !matches!(sections, Expr::Const(_)) {
+        e.ask();
+    }
     let mode = match c.quals.get(GroupKind::Op) {
         Some("up") => ShuffleMode::Up,
         Some("down") => ShuffleMode::Down,
@@ -514,12 +598,12 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let value = e.fit(c.expr(1), c.ty);
     let Some(lanes) = named(e, c, 4) else { return };
-    let shuffled = Shuffled::new(mode, c.expr(2), clamp, &lanes);
+    let shuffled = Shuffled::new(mode, c.expr(2), sections, &lanes);
     let defined = shuffled.is_defined(&lanes);
     if defined == int(0) {
         // Whoever does not come has no value; the others, who may read this lane's, are met all the same.
         e.push(lanes.meet(value, int(1)));
-        put(e, c, 1, shuffled.is_within());
+        put(e, c, 1, shuffled.within.clone());
         return put(e, c, 0, Expr::unknown(c.ty));
     }
     e.push(lanes.meet(value, defined));
@@ -531,6 +615,6 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
         }));
     }
     // The lane may be named by the register that the value goes to.
-    put(e, c, 1, shuffled.is_within());
+    put(e, c, 1, shuffled.within.clone());
     put(e, c, 0, shuffled.chosen(&all));
 }

@@ -29,6 +29,9 @@ pub(super) enum Kind {
     End,
 }
 
+/// The predefined constant (PTX ISA 9.4, *Predefined Constants*): it is a number wherever it stands.
+const WARP_SIZE: (&str, i64) = ("WARP_SZ", 32);
+
 /// All tokens of a text; the last one is [`Kind::End`].
 pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
     let bytes = text.as_bytes();
@@ -85,7 +88,7 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                         break;
                     }
                 }
-                Kind::Word
+                if &text[start..at] == WARP_SIZE.0 { Kind::Int(WARP_SIZE.1) } else { Kind::Word }
             }
             _ => {
                 let c = text[at..].chars().next().unwrap_or('?');

@@ -265,6 +265,18 @@ impl<'a> Emit<'a, '_> {
         self.push(Op::Branch { cond, target });
     }
 
+    /// The labels of the list that has a label in front of it.
+    pub(super) fn targets(&self, list: &Range<usize>) -> Option<&'a [Range<usize>]> {
+        let unit = self.unit;
+        let named = |pair: &'a [Item]| match pair {
+            [Item::Label(label), Item::Targets(targets)] if self.str(label) == self.str(list) => {
+                Some(&targets[..])
+            }
+            _ => None,
+        };
+        unit.items.windows(2).find_map(named)
+    }
+
     /// Says where a jump goes.
     pub(super) fn aim(&mut self, jump: usize, to: usize) {
         if let Some(target) = self.code[jump].op.target_mut() {
@@ -351,7 +363,7 @@ impl<'a> Emit<'a, '_> {
         self.leave_unset();
         for (at, item) in unit.items.iter().enumerate() {
             match item {
-                Item::Reg { .. } => {}
+                Item::Reg { .. } | Item::Targets(_) => {}
                 Item::Label(range) => {
                     self.converged = false;
                     let name = self.str(range);

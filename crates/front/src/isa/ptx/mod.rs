@@ -30,6 +30,7 @@ mod barriers;
 mod bits;
 mod carry;
 mod clusters;
+mod constant;
 mod control;
 mod copies;
 mod expand;
@@ -97,6 +98,7 @@ enum Item {
     Label(Range<usize>),
     Instr(Matched),
     Reg { ty: Range<usize>, name: Range<usize>, count: Option<i64> },
+    Targets(Vec<Range<usize>>),
 }
 
 /// What a thread's code is read with.
@@ -161,6 +163,7 @@ impl Unit {
             match stmt {
                 Stmt::Label(range) => items.push(Item::Label(range)),
                 Stmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
+                Stmt::Targets(labels) => items.push(Item::Targets(labels)),
                 Stmt::Instr(raw) => {
                     let names = raw.operands.iter().flat_map(Operand::elements).filter_map(|o| match &o.kind {
                         OperandKind::Name(n) => Some(regs::bare(&text.as_str()[n.name.clone()]).to_string()),
@@ -209,6 +212,15 @@ impl Unit {
                 }
             }
         }
+    }
+
+    /// Where functions that are not known are called.
+    pub fn unknown_calls(&self) -> impl Iterator<Item = Span> {
+        let called = |item: &Item| match item {
+            Item::Instr(m) if m.row.opcode == "call" => Some(self.text.span(m.raw.range.clone())),
+            _ => None,
+        };
+        self.items.iter().filter_map(called)
     }
 
     /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.

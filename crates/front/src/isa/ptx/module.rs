@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use super::constant::constant;
 use super::lex::{Kind, lex};
 use super::needs::Made;
 use super::origin;
@@ -60,8 +61,15 @@ pub struct Kernel {
     pub body: String,
     /// Where the body begins in the text.
     pub start: usize,
-    /// CTAs per cluster, where the kernel demands that.
-    pub cluster: Option<[u32; 3]>,
+    /// What it demands of its launch, in order.
+    pub demands: Vec<Demand>,
+}
+
+impl Kernel {
+    /// The numbers behind a directive, if the kernel has it.
+    pub fn demands(&self, directive: &str) -> Option<&[u32]> {
+        self.demands.iter().find(|demand| demand.directive == directive).map(|demand| demand.sizes.as_slice())
+    }
 }
 
 /// A parameter.
@@ -87,8 +95,28 @@ pub struct Variable {
     /// How many; `None`: the launch decides (`.extern .shared`).
     pub elements: Option<u64>,
     /// The first of them; the rest is 0.
-    pub init: Vec<i64>,
+    pub init: Vec<Initial>,
     /// Where it is declared.
+    pub span: Span,
+}
+
+/// What an element of a variable begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Initial {
+    /// A number.
+    Int(i64),
+    /// The address of a function, or of so many bytes behind the beginning of a variable.
+    Address(String, i64),
+}
+
+/// What a kernel demands of its launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The directive: `.reqntid`.
+    pub directive: &'static str,
+    /// Its numbers; of those that are left out, 1.
+    pub sizes: Vec<u32>,
+    /// Where it stands.
     pub span: Span,
 }
 
@@ -118,6 +146,10 @@ struct Reader<'a> {
 
 /// Types of variables that stand for textures and surfaces.
 const OPAQUE: [&str; 3] = [".texref", ".surfref", ".samplerref"];
+
+/// Directives that a launch has to fit (PTX ISA 9.4, *Performance-Tuning Directives*, *Cluster Dimension Directives*).
+const DEMANDS: [&str; 6] =
+    [".maxntid", ".reqntid", ".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters"];
 
 /// Spaces of variables.
 const SPACES: [(&str, &str); 4] =
@@ -164,12 +196,13 @@ impl Reader<'_> {
     }
 
     fn count(&mut self) -> Result<u64, Failed> {
-        match self.tokens.peek() {
-            Kind::Int(n) if n >= 0 => {
-                self.next();
-                Ok(n as u64)
+        let place = self.tokens.position();
+        match constant(self.text, &mut self.tokens).map(u64::try_from) {
+            Some(Ok(n)) => Ok(n),
+            _ => {
+                self.tokens.go_to(place);
+                self.fail("a number")
             }
-            _ => self.fail("a number"),
         }
     }
 
@@ -289,22 +322,26 @@ impl Reader<'_> {
                 self.expect(',')?;
             }
         }
-        let mut cluster = None;
+        let mut demands = Vec::new();
         while self.tokens.peek() != Kind::Punct('{') {
             let directive = self.word().to_owned();
             match directive.as_str() {
-                ".reqnctapercluster" => {
-                    self.next();
-                    let mut sizes = [1; 3];
-                    for (n, size) in sizes.iter_mut().enumerate() {
-                        if n == 0 || self.eat(',') {
-                            *size = u32::try_from(self.count()?).unwrap_or(u32::MAX);
+                word if let Some(known) = DEMANDS.iter().find(|known| **known == word) => {
+                    let range = self.next();
+                    let mut sizes = Vec::new();
+                    // `.explicitcluster` and `.blocksareclusters` have no numbers.
+                    if matches!(self.tokens.peek(), Kind::Int(_) | Kind::Punct('(')) {
+                        loop {
+                            sizes.push(u32::try_from(self.count()?).unwrap_or(u32::MAX));
+                            if !self.eat(',') {
+                                break;
+                            }
                         }
                     }
-                    cluster = Some(sizes);
+                    let end = self.tokens.last().range.end;
+                    demands.push(Demand { directive: known, sizes, span: Span::new(range.start, end) });
                 }
-                ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".explicitcluster"
-                | ".maxclusterrank" | ".noreturn" | ".pragma" | ".blocksareclusters" | ".local_maxnreg" => {
+                ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".noreturn" | ".pragma" | ".local_maxnreg" => {
                     self.next();
                     while matches!(self.tokens.peek(), Kind::Int(_) | Kind::Str | Kind::Punct(',' | ';')) {
                         self.next();
@@ -316,7 +353,7 @@ impl Reader<'_> {
         let start = self.next().end;
         let (body, variables) = self.body(start, 1)?;
         self.next();
-        self.module.kernels.push(Kernel { name, params, variables, body, start, cluster });
+        self.module.kernels.push(Kernel { name, params, variables, body, start, demands });
         Ok(())
     }
 
@@ -481,7 +518,7 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    fn initialiser(&mut self, ty: Ty) -> Result<Vec<i64>, Failed> {
+    fn initialiser(&mut self, ty: Ty) -> Result<Vec<Initial>, Failed> {
         let braces = self.eat('{');
         let mut values = Vec::new();
         loop {
@@ -490,11 +527,12 @@ impl Reader<'_> {
             }
             if braces && self.tokens.peek() == Kind::Punct('{') {
                 values.extend(self.initialiser(ty)?);
+            } else if matches!(self.tokens.peek(), Kind::Int(_)) && self.tokens.peek_at(1) == Kind::Punct('(') {
+                values.push(self.address(ty)?);
+            } else if let Some(n) = constant(self.text, &mut self.tokens) {
+                values.push(Initial::Int(ty.wrap(n)));
             } else {
-                let minus = self.eat('-');
-                let Kind::Int(n) = self.tokens.peek() else { return self.fail("an integer") };
-                self.next();
-                values.push(ty.wrap(if minus { n.wrapping_neg() } else { n }));
+                values.push(self.address(ty)?);
             }
             if !self.eat(',') {
                 break;
@@ -504,6 +542,38 @@ impl Reader<'_> {
             self.expect('}')?;
         }
         Ok(values)
+    }
+
+    /// `name`, `name+8`, `generic(name)`: an address. Those of all spaces are generic here.
+    fn address(&mut self, ty: Ty) -> Result<Initial, Failed> {
+        if self.tokens.peek_at(1) == Kind::Punct('(') && self.word() != "generic" {
+            return self.error(
+                "unsupported-initialiser",
+                "a part of an address is not supported".into(),
+                "expected an integer, or the address of a function or a variable",
+            );
+        }
+        if ty.bits != 64 && self.tokens.peek() == Kind::Word {
+            let message = format!("an address has 64 bits, and an element {}", ty.bits);
+            return self.error("type-mismatch", message, "expected an integer");
+        }
+        let generic = self.word() == "generic" && self.tokens.peek_at(1) == Kind::Punct('(');
+        if generic {
+            self.next();
+            self.next();
+        }
+        let name = self.name("an integer, or the name of a function or a variable")?;
+        if generic {
+            self.expect(')')?;
+        }
+        let minus = self.tokens.peek() == Kind::Punct('-');
+        let mut offset = 0;
+        if minus || self.tokens.peek() == Kind::Punct('+') {
+            self.next();
+            let Some(bytes) = constant(self.text, &mut self.tokens) else { return self.fail("a number of bytes") };
+            offset = if minus { bytes.wrapping_neg() } else { bytes };
+        }
+        Ok(Initial::Address(name, offset))
     }
 }
 
@@ -532,7 +602,8 @@ mod tests {
         let module = read(&text).expect("well-formed");
         assert_eq!(module.target, "sm_90a");
         let [kernel] = module.kernels.as_slice() else { panic!("{:?}", module.kernels) };
-        assert_eq!((kernel.name.as_str(), kernel.cluster), ("k", Some([2, 1, 1])));
+        assert_eq!((kernel.name.as_str(), kernel.demands(".reqnctapercluster")), ("k", Some(&[2][..])));
+        assert_eq!(kernel.demands(".maxntid"), Some(&[64, 1, 1][..]));
         let params: Vec<_> = kernel.params.iter().map(|p| (p.name.as_str(), p.ty.as_str(), p.elements)).collect();
         assert_eq!(params, [("k_0", "u64", 1), ("k_1", "b8", 16)]);
         assert_eq!((kernel.variables[0].name.as_str(), kernel.variables[0].elements), ("s", Some(6)));
@@ -543,8 +614,8 @@ mod tests {
         assert_eq!(
             variables,
             [
-                ("count", "global", Some(1), &[3][..]),
-                ("table", "const", Some(4), &[1, 2]),
+                ("count", "global", Some(1), &[Initial::Int(3)][..]),
+                ("table", "const", Some(4), &[Initial::Int(1), Initial::Int(2)]),
                 ("dyn", "shared", None, &[])
             ]
         );

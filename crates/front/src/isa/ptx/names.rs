@@ -44,7 +44,7 @@ impl<'a> Emit<'a, '_> {
         let unit = self.unit;
         for item in &unit.items {
             match item {
-                Item::Label(_) => {}
+                Item::Label(_) | Item::Targets(_) => {}
                 Item::Reg { ty, name, count } => self.declare(ty, name, *count),
                 Item::Instr(m) => self.registers_of(m),
             }

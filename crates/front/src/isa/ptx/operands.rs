@@ -81,8 +81,8 @@ impl Emit<'_, '_> {
                 None
             }
             (OperandKind::Int(v), Role::Val | Role::Loose | Role::Any) => {
-                if m.quals.is_half() && role == Role::Val {
-                    let message = "there are no constants of 16 bits of floating point";
+                if (m.quals.is_half() || m.quals.packed() > 1) && role == Role::Val {
+                    let message = "there are no constants of 16 bits of floating point, and none of packed types";
                     self.error("wrong-operand", operand.range.clone(), message, |d| {
                         d.label("expected a register, which `mov.b16` or `mov.b32` sets to the bits of one")
                     });
@@ -110,7 +110,8 @@ impl Emit<'_, '_> {
             (OperandKind::Int(_), _) => wrong(self, "a constant"),
             // A constant is of 64 bits until it is used (PTX ISA, Floating-Point Constants).
             (OperandKind::Fraction(v), Role::Val | Role::Any)
-                if role == Role::Any || m.quals.format().is_some_and(|format| format.bits > 16) =>
+                if role == Role::Any
+                    || m.quals.packed() == 1 && m.quals.format().is_some_and(|format| format.bits > 16) =>
             {
                 let bits = if ty.bits == 32 { i64::from((*v as f32).to_bits()) } else { v.to_bits() as i64 };
                 Some(Arg::Expr(Expr::Const(bits)))

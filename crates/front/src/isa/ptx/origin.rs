@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - What stands on a line of the test came from one place; a line that stands for several, as that of a placeholder may, from none.
-//! - Lines of a source are those in the folder of the kernel and below: what is inlined from elsewhere is a library's, and is told by
-//!   the line that it is inlined at.
+//! - A line that was inlined comes behind the one that it is inlined at, and says so. Of a chain through a library, which is what does not lie in
+//!   the folder of the kernel or below, the first line and the last are told.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Lexical Elements*: Source Format (`#line`); *Directives*: Debugging Directives (`.file`, `.loc` with `inlined_at`).
@@ -90,6 +90,7 @@ impl Origins {
             let of_module = module.map(|(from, number, name)| Origin {
                 file: name.to_owned(),
                 line: number.saturating_add((at - from) as u32),
+                inlined: false,
             });
             let origin: Vec<Origin> = source.iter().cloned().chain(of_module).collect();
             let here = sink.line(text.span(first.range.clone()).start);
@@ -131,13 +132,15 @@ fn chain(spot: Spot, inlined: &HashMap<Spot, Spot>, files: &HashMap<i64, &str>) 
     let named = |spot: &Spot| files.get(&spot[0]).copied();
     let Some(kernel) = spots.last().and_then(named) else { return Vec::new() };
     let own = |file: &&str| file.starts_with(&kernel[..folder(kernel)]) && !file.contains("..");
-    let mut found: Vec<Origin> = Vec::new();
+    let mut lines: Vec<(&str, u32, bool)> = Vec::new();
     for spot in spots.iter().rev() {
-        let line = named(spot)
-            .filter(|file| *file == kernel || own(file))
-            .zip(u32::try_from(spot[1]).ok().filter(|line| *line > 0));
-        found.extend(line.map(|(file, line)| Origin { file: file.to_owned(), line }));
+        let line = named(spot).zip(u32::try_from(spot[1]).ok().filter(|line| *line > 0));
+        let line = line.map(|(file, line)| (file, line, file == kernel || own(&file)));
+        lines.extend(line.filter(|line| lines.last() != Some(line)));
     }
-    found.dedup();
-    found
+    let count = lines.len();
+    let is_first = |at: usize| at == 0 || lines[at - 1].2;
+    let told = |at: &usize| lines[*at].2 || is_first(*at) || at + 1 == count;
+    let origin = |at: usize| Origin { file: lines[at].0.to_owned(), line: lines[at].1, inlined: at > 0 };
+    (0..count).filter(told).map(origin).collect()
 }

@@ -14,7 +14,6 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("queries of textures and surfaces", &["txq", "suq", "istypep"]),
     ("surface reductions", &["sured"]),
     ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
-    ("indirect branches", &["brx"]),
     ("performance events", &["pmevent"]),
     ("stack allocation", &["alloca", "stacksave", "stackrestore"]),
     ("floating-point operations", &["testp"]),

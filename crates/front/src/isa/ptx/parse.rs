@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::constant::constant;
 use super::lex::{Kind, lex};
 use super::outside;
 use diag::{Cursor, MappedText, Sink};
@@ -21,6 +22,8 @@ pub(super) enum Stmt {
     Instr(RawInstr),
     /// `.reg .type a, b<4>;`: type, name, count.
     Reg { ty: Range<usize>, name: Range<usize>, count: Option<i64> },
+    /// `.branchtargets a, b`: the labels; the list has the label in front of it.
+    Targets(Vec<Range<usize>>),
 }
 
 /// An instruction as written.
@@ -280,6 +283,19 @@ impl Parser<'_> {
                 }
                 if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
             }
+            ".branchtargets" => {
+                self.tokens.advance();
+                let mut labels = Vec::new();
+                loop {
+                    self.skip_newlines();
+                    labels.push(self.word("a label")?);
+                    if !self.eat(',') {
+                        break;
+                    }
+                }
+                self.out.push(Stmt::Targets(labels));
+                if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
+            }
             other => {
                 let message = format!("the directive `{other}` is not supported inside a thread's code");
                 let span = self.text.span(word.clone());
@@ -292,14 +308,7 @@ impl Parser<'_> {
     }
 
     fn integer(&mut self) -> Option<i64> {
-        let negative = self.tokens.peek() == Kind::Punct('-');
-        let value = if negative { self.tokens.peek_at(1) } else { self.tokens.peek() };
-        let Kind::Int(value) = value else { return None };
-        if negative {
-            self.tokens.advance();
-        }
-        self.tokens.advance();
-        Some(if negative { value.wrapping_neg() } else { value })
+        constant(self.text.as_str(), &mut self.tokens)
     }
 
     fn operand(&mut self) -> Result<Operand, Malformed> {

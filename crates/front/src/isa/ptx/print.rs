@@ -59,7 +59,7 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
                 [_] => printer.op(&instr.op, &labels),
                 elements => printer.vector(elements),
             };
-            let line = line.ok_or_else(|| Unprintable { index, what: format!("{:?}", instr.op) })?;
+            let line = line.ok_or_else(|| Unprintable { index, what: instr.text.clone() })?;
             let _ = writeln!(out, "{line}");
         }
     }

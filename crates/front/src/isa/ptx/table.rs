@@ -393,7 +393,7 @@ impl Quals {
 pub fn bits_named(name: &str) -> Option<Ty> {
     match name {
         "f32" | "f16x2" | "bf16x2" | "tf32" => Some(Ty::U32),
-        "f64" => Some(Ty::U64),
+        "f64" | "f32x2" => Some(Ty::U64),
         "f16" | "bf16" | "e4m3x2" | "e5m2x2" => Some(Ty { bits: 16, signed: false }),
         _ => type_named(name),
     }
@@ -404,7 +404,7 @@ pub fn format_named(name: &str) -> Option<Format> {
     Some(match name {
         "f16" | "f16x2" => Format::HALF,
         "bf16" | "bf16x2" => Format::BRAIN,
-        "f32" => Format::SINGLE,
+        "f32" | "f32x2" => Format::SINGLE,
         "f64" => Format::DOUBLE,
         _ => return None,
     })

@@ -136,8 +136,12 @@ impl Binding {
             (None, "") => Vec::new(),
             (None, one) => vec![one],
         };
+        // `f32[4]=0.5`, of what has a name already.
+        let alone = place.split('[').next().unwrap_or(place).trim();
+        let values: Vec<&str> =
+            if fields.is_empty() && float(alone).is_some() { vec![alone] } else { fields.clone() };
         let value = |(at, text): (usize, &str)| {
-            let typed = if fields.is_empty() { "" } else { fields[at % fields.len()] };
+            let typed = if values.is_empty() { "" } else { values[at % values.len()] };
             let is_wide = typed.is_empty() || type_named(typed).is_some_and(|ty| ty.bits == 64);
             match (text.trim().strip_prefix('&'), float(typed)) {
                 (Some(place), None) if is_wide => pointed(place).map(|(name, index)| First::Address(name, index)),
@@ -264,10 +268,15 @@ impl Made {
 /// What a binding says of a variable or of a buffer that has a name already: `u32[4]=1,2`.
 pub(super) fn of_type(binding: &Binding) -> Option<Made> {
     let Binding::Buffer { name, index: None, made } = binding else { return None };
-    let ty = if name == BYTES && made.init.is_none() { Ty::U32 } else { type_named(name)? };
+    // A floating-point number is its bits.
+    let (number, word) = float(name).map_or((None, name.as_str()), |(format, bits)| (Some(format), bits));
+    let ty = if name == BYTES && made.init.is_none() { Ty::U32 } else { type_named(word)? };
     let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
-    (made.fields.is_empty() && (ty.bits == 64 || !points))
-        .then(|| Made { fields: vec![name.clone()], ..made.clone() })
+    (made.fields.is_empty() && (ty.bits == 64 || !points)).then(|| Made {
+        fields: vec![word.to_owned()],
+        number,
+        ..made.clone()
+    })
 }
 
 /// What a binding says of a buffer that others point to: `nodes=u32[4]`, `nodes={u64,u32}[2]=&nodes[1],5`.

@@ -70,13 +70,6 @@ fn calls_are_the_code_of_what_they_call() {
     let text = short(&format!("{wide}mov.u64 q, 1; call (r), next, (q); call (r), next, (7);"));
     in_order(&text, &["mov.u64 s$2_, q", "add.u64 s$2_, s$2_, 8", "mov.u64 r, d$2_", "mov.u64 s$4_, 7"]);
     for (code, id) in [
-        (format!("{wide}call (r), %rd1, (s), proto;"), "unsupported-call"),
-        (format!("{wide}mov.u64 %f, next; L: call (r), %f, (r), P; mov.u64 %f, r; bra L;"), "unsupported-call"),
-        (
-            format!("{wide}mov.u64 %f, next; L: call (r), %f, (r), P; M: ld.v2.u64 \t{{q, %f}}, [x]; bra L;"),
-            "unsupported-call",
-        ),
-        (format!("{wide}mov.u64 %f, r; call (r), %f, (r), P;"), "unsupported-call"),
         (format!("{wide}call (r), last, (s);"), "unknown-function"),
         (format!("{wide}call next, (s);"), "wrong-operands"),
         (".extern .func f;\ncall f;".into(), "unknown-function"),
@@ -189,7 +182,7 @@ fn lanes_meet_by_masks() {
     ok("shfl.sync.idx.b32 r1, r0, r0, 31, -1");
     ok("shfl.sync.idx.b32 r1, r0, 0, 31, r0");
     ok("shfl.sync.idx.b32 r1, r0, 0, r0, -1");
-    wrong("ld.u32 r2, words; shfl.sync.idx.b32 r1, r0, 0, r2, -1", "unsupported-operand");
+    ok("ld.u32 r2, words; shfl.sync.idx.b32 r1, r0, 0, r2, -1");
     wrong("shfl.sync.idx.b32 r1, r0, 0, 31, 0x70", "unsupported-mask");
     wrong("shfl.sync.b32 r1, r0, 0, 31, -1", "unknown-instruction");
     wrong("shfl.idx.b32 r1, r0, 0, 31", "unknown-instruction");
@@ -254,7 +247,7 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
 }
 
 /// Lines follow each other, through comments; what `.loc` says holds up to the next one, for the code of a function at each call of it;
-/// lines of a library, and those that stand for nothing, are not told.
+/// what is inlined says where; lines that stand for nothing are not told.
 #[test]
 fn instructions_say_where_they_came_from() {
     let origins = |code: &str| -> Vec<String> {
@@ -267,8 +260,15 @@ fn instructions_say_where_they_came_from() {
                   .loc 1 6 1\n.loc 3 9 1, function_name $f, inlined_at 1 6 1\nst.weak x, 2\n\
                   .loc 2 8 1, function_name $g, inlined_at 3 9 1\nst.weak x, 3\n.loc 1 0 0\nst.weak x, 4\n\
                   .loc 9 1 1\nst.weak x, 5\n#line 4 \"k.ptx\"\nst.weak x, 6";
-    let both = "[k.cu:6, b.h:9]";
-    assert_eq!(origins(source), ["[k.cu:5]", both, both, "", "", "[k.ptx:4]"]);
+    let both = "[b.h:9, inlined at k.cu:6]";
+    let all = "[a.h:8, inlined at b.h:9, inlined at k.cu:6]";
+    assert_eq!(origins(source), ["[k.cu:5]", both, all, "", "", "[k.ptx:4]"]);
+    // Of a chain through a library, its first line and its last.
+    let deep = ".file 1 \"/s/k.cu\"\n.file 2 \"/lib/a.h\"\n.loc 2 8 1, function_name $g, inlined_at 1 3 1\n\
+                .loc 2 70 1, function_name $h, inlined_at 2 8 1\n.loc 2 90 1, function_name $i, inlined_at 2 70 1\nst.weak x, 1\n\
+                #line 4 \"k.ptx\"\n.loc 2 90 1, function_name $i, inlined_at 2 70 1\nst.weak x, 1";
+    let chain = "a.h:90, inlined at a.h:8, inlined at k.cu:3";
+    assert_eq!(origins(deep), [format!("[{chain}]"), format!("[{chain}, k.ptx:5]")]);
     let called = "#line 3 \"k.ptx\"\n.func f() {\nst.weak x, 1;\nret;\n}\n#line 20 \"k.ptx\"\ncall f;\nst.weak x, 2;\ncall f;";
     // Behind the code of a function stands what comes back from it.
     let at = [4, 5, 20, 21, 4, 5, 22].map(|line| format!("[k.ptx:{line}]"));
@@ -306,6 +306,51 @@ fn vectors_of_parameters_are_passed_to_functions() {
              st.param.b32 [o], %r3; ret; }\n";
     let call = "{ .param .b64 a; .param .b32 o; st.param.v2.b32 [a], {1, 2}; call.uni (o), f, (a); ld.param.b32 r, [o]; }";
     lower(&format!("{f}{call}\nst.u32 [x], r"));
+}
+
+/// Of a call of a register whose function is not known, nothing is said but that it is come to; what it returns is read nowhere else.
+#[test]
+fn calls_of_unknown_functions_are_read() {
+    let next = ".func (.reg .u64 d) next(.reg .u64 s) { add.u64 d, s, 8; }\n";
+    for code in [
+        format!("{next}ld.u64 %f, [x]; call (r), %f, (1), P; st.u64 [x], r"),
+        format!("{next}mov.u64 %f, next; mov.u64 r, 1; L: call (r), %f, (r), P; mov.u64 %f, r; bra L;"),
+        format!("{next}mov.u64 %f, next; mov.u64 r, 1; L: call (r), %f, (r), P; M: ld.v2.u64 \t{{q, %f}}, [gg]; bra L;"),
+        "ld.u64 %f, [x]; { .param .b64 a; .param .align 8 .b8 o[16]; st.param.b64 [a], 1; call.uni (o), %f, (a), P; \
+         ld.param.b64 r, [o]; ld.param.b32 q, [o+8]; } st.u64 [x], r"
+            .to_owned(),
+        "setp.eq.u32 p, 1, 2; ld.u64 %f, [x]; @p call %f, P;".to_owned(),
+    ] {
+        let program = lower(&code);
+        assert_eq!(program.threads[0].code.iter().filter(|i| i.op.aborts()).count(), 1, "{code}");
+    }
+    // One that nothing writes again is followed all the same.
+    let followed = lower(&format!("{next}mov.u64 %f, next; mov.u64 r, 1; call (r), %f, (r), P; st.u64 [x], r"));
+    assert!(!followed.threads[0].code.iter().any(|i| i.op.aborts()));
+}
+
+/// A jump by number is one to each label of its list, in a function that is put in twice, too; beyond its end, nothing is said.
+#[test]
+fn jumps_by_number_have_a_list() {
+    let jump = "ts: .branchtargets\n A,\n B;\nbrx.idx.uni i, ts;\nA: mov.u32 r, 1; bra.uni C;\nB: mov.u32 r, 2;\nC: ret;\n";
+    let targets = |code: &str| {
+        let program = lower(code);
+        let code = &program.threads[0].code;
+        let at = code.iter().filter(|i| matches!(&i.op, Op::Branch { cond: Expr::Cmp(..), .. }));
+        let mut all: Vec<usize> = at.filter_map(|i| i.op.target()).collect();
+        all.sort_unstable();
+        let before = all.len();
+        all.dedup();
+        assert_eq!(before, all.len(), "{code:?}");
+        (all.len(), code.iter().filter(|i| i.op.aborts()).count())
+    };
+    assert_eq!(targets(&format!("ld.u32 i, [x];\n{jump}")), (2, 1));
+    let call = "{ .param .b32 a; ld.u32 q, [x]; st.param.b32 [a], q; call f, (a); }\n";
+    let jump = format!("ld.param.b32 i, [p];\n{jump}");
+    assert_eq!(targets(&format!(".func f(.param .b32 p) {{ .reg .b32 i, r; {jump} }}\n{call}{call}")), (4, 2));
+    fails("mov.u32 i, 1; brx.idx i, A; A: ret;", "unknown-label");
+    fails("mov.u32 i, 1; ts: .branchtargets A, B; brx.idx i, ts; A: ret;", "unknown-label");
+    fails("mov.u32 i, 1; ts: .branchtargets 1; A: ret;", "syntax");
 }
 
 /// An assertion that does not hold stops the kernel.

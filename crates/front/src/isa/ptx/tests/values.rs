@@ -83,6 +83,12 @@ fn numbers_of_16_bits_and_limits() {
         // What overflows on the way.
         ("mad.rn.f64", "0x7fe0000000000000 0x4000000000000000 0xffefffffffffffff", 0x7ca0_0000_0000_0000),
         ("mad.rn.sat.f32", "0x3f800000 0x3f800000 0x3f800000", 0x3f80_0000),
+        // Each half on its own: 1 + 2 and -1 + 1; what is below the smallest number; a tie and what is beyond it.
+        ("add.f32x2", "0x3f800000bf800000 0x400000003f800000", 0x4040_0000_0000_0000),
+        ("add.rn.ftz.f32x2", "0x000000013f800000 0x0000000000000000", 0x3f80_0000),
+        ("sub.rz.f32x2", "0x3f8000003f800000 0x3080000030800000", 0x3f7f_ffff_3f7f_ffff),
+        ("mul.f32x2", "0x4000000040400000 0x3f000000c0000000", 0x3f80_0000_c0c0_0000),
+        ("fma.rz.f32x2", "0x3f8000013f800000 0x3f80000140000000 0x3f800000bf800000", 0x4000_0001_3f80_0000),
         ("neg.f16x2", "0x3c000000", 0xbc00_8000),
         ("abs.bf16", "0xbf80", 0x3f80),
         ("min.f16", "0x7fff 0x3c00", 0x3c00),

@@ -1,0 +1,96 @@
+//! What a kernel demands of its launch, held against the launch.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Performance-Tuning Directives* (`.maxntid`, `.reqntid`), *Cluster Dimension Directives* (`.reqnctapercluster`,
+//!   `.explicitcluster`, `.maxclusterrank`): a launch that does not fit is an error.
+//! - CUDA C++ Programming Guide, *Launch Bounds*: `__launch_bounds__` is `.maxntid`.
+
+use std::sync::Arc;
+
+use super::Launch;
+use crate::isa::ptx::module::Kernel;
+use diag::{Diagnostic, SourceFile};
+
+/// Threads per CTA: what the launch says, else what the kernel demands, else one.
+pub(super) fn block<'a>(kernel: &'a Kernel, launch: &'a Launch) -> &'a [u32] {
+    match kernel.demands(".reqntid") {
+        Some(demanded) if launch.block.is_empty() => demanded,
+        None if launch.block.is_empty() => &[1],
+        _ => &launch.block,
+    }
+}
+
+/// CTAs per cluster: what the launch says, else what the kernel demands.
+pub(super) fn cluster<'a>(kernel: &'a Kernel, launch: &'a Launch) -> Option<&'a [u32]> {
+    match &launch.cluster[..] {
+        [] => kernel.demands(".reqnctapercluster"),
+        given => Some(given),
+    }
+}
+
+/// Where the launch does not fit the kernel.
+pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) -> Vec<Diagnostic> {
+    let (block, cluster) = (block(kernel, launch), cluster(kernel, launch));
+    let ctas = cluster.map_or(1, count);
+    let of = |sizes: &[u32]| sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let mut all = Vec::new();
+    for demand in &kernel.demands {
+        let sizes = &demand.sizes;
+        let most = count(sizes);
+        let (message, help) = match demand.directive {
+            ".reqntid" if !same(block, sizes) => (
+                format!(
+                    "`{}` is launched with blocks of {}, and demands blocks of {}",
+                    kernel.name,
+                    of(block),
+                    of(sizes)
+                ),
+                format!("`--block {}`", of(sizes)),
+            ),
+            ".maxntid" if count(block) > most => (
+                format!(
+                    "`{}` is launched with {} threads in a block, and takes at most {most}",
+                    kernel.name,
+                    count(block)
+                ),
+                format!("`--block {}`, or less", of(sizes)),
+            ),
+            ".reqnctapercluster" if cluster.is_some_and(|cluster| !same(cluster, sizes)) => (
+                format!(
+                    "`{}` is launched with clusters of {}, and demands clusters of {}",
+                    kernel.name,
+                    of(cluster.unwrap_or_default()),
+                    of(sizes)
+                ),
+                format!("`--cluster {}`, or none, as it is then what the kernel demands", of(sizes)),
+            ),
+            ".explicitcluster" if cluster.is_none() => (
+                format!("`{}` is launched without clusters, and demands that their size is said", kernel.name),
+                "say how many blocks are in one: `--cluster 2`".to_owned(),
+            ),
+            ".maxclusterrank" if ctas > most => (
+                format!("`{}` is launched with {ctas} blocks in a cluster, and takes at most {most}", kernel.name),
+                format!("`--cluster {most}`, or less"),
+            ),
+            _ => continue,
+        };
+        all.push(
+            Diagnostic::error("launch-mismatch", file, demand.span, message)
+                .label("demanded here")
+                .note("such a launch fails (PTX ISA 9.4, Performance-Tuning Directives, Cluster Dimension Directives)")
+                .help(help),
+        );
+    }
+    all
+}
+
+/// How many there are in all dimensions.
+fn count(sizes: &[u32]) -> u64 {
+    sizes.iter().fold(1, |all, size| all.saturating_mul(u64::from(*size)))
+}
+
+/// Whether sizes are the same in each dimension; of those that are left out, 1.
+fn same(a: &[u32], b: &[u32]) -> bool {
+    let of = |sizes: &[u32], n: usize| sizes.get(n).copied().unwrap_or(1);
+    (0..a.len().max(b.len())).all(|n| of(a, n) == of(b, n))
+}
