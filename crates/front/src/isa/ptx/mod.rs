@@ -60,6 +60,7 @@ pub mod pointers;
 mod print;
 mod private;
 mod regs;
+mod reuse;
 mod table;
 mod tensormap;
 #[cfg(test)]

@@ -21,14 +21,16 @@ use program::{Field, Init, Layout, LocId, LocationKind, Program, Ty, mbarrier};
 pub(super) type Cells = HashMap<(usize, usize), u8>;
 
 /// An access, as far as it can be to an object.
-struct Access {
-    at: (usize, usize),
+pub(super) struct Access {
+    /// Its thread and micro-op.
+    pub(super) at: (usize, usize),
     span: Span,
-    size: u32,
+    /// Its bytes.
+    pub(super) size: u32,
     /// One to an mbarrier object.
-    of_object: bool,
+    pub(super) of_object: bool,
     /// Where it can begin.
-    places: Vec<i64>,
+    pub(super) places: Vec<i64>,
 }
 
 /// Cuts the arrays in `bytes`; answers for all accesses to objects with several fields.
@@ -41,25 +43,7 @@ pub(super) fn cut(program: &mut Program, points: &Points, bytes: &[LocId], sink:
     if objects.is_empty() {
         return Cells::new();
     }
-    let mut all: BTreeMap<LocId, Vec<Access>> = BTreeMap::new();
-    let mut threads: HashSet<usize> = HashSet::new();
-    for (t, i, instr) in program.instrs() {
-        let t = usize::from(t.0);
-        let Some((addr, ty)) = access_of(&instr.op) else { continue };
-        let targets = points.of(t, addr);
-        for object in targets.into_iter().filter(|object| objects.contains(object)) {
-            threads.insert(t);
-            let of_object = instr.op.has("MB");
-            let access = Access { at: (t, i), span: instr.span, size: ty.bytes(), of_object, places: Vec::new() };
-            all.entry(object).or_default().push(access);
-        }
-    }
-    let offsets = Offsets::compute(program, threads.into_iter());
-    for (object, accesses) in &mut all {
-        for access in accesses {
-            access.places = offsets.of(program, access.at, *object, access.size);
-        }
-    }
+    let all = accesses(program, points, &objects);
     let empty = Vec::new();
     for object in bytes {
         let layout = whole(program, *object, all.get(object).unwrap_or(&empty), sink);
@@ -83,6 +67,30 @@ pub(super) fn cut(program: &mut Program, points: &Points, bytes: &[LocId], sink:
         }
     }
     cells
+}
+
+/// The accesses to some objects.
+pub(super) fn accesses(program: &Program, points: &Points, objects: &[LocId]) -> BTreeMap<LocId, Vec<Access>> {
+    let mut all: BTreeMap<LocId, Vec<Access>> = BTreeMap::new();
+    let mut threads: HashSet<usize> = HashSet::new();
+    for (t, i, instr) in program.instrs() {
+        let t = usize::from(t.0);
+        let Some((addr, ty)) = access_of(&instr.op) else { continue };
+        let targets = points.of(t, addr);
+        for object in targets.into_iter().filter(|object| objects.contains(object)) {
+            threads.insert(t);
+            let of_object = instr.op.has("MB");
+            let access = Access { at: (t, i), span: instr.span, size: ty.bytes(), of_object, places: Vec::new() };
+            all.entry(object).or_default().push(access);
+        }
+    }
+    let offsets = Offsets::compute(program, threads.into_iter());
+    for (object, accesses) in &mut all {
+        for access in accesses {
+            access.places = offsets.of(program, access.at, *object, access.size);
+        }
+    }
+    all
 }
 
 /// The coarsest cells such that each access is to whole ones.

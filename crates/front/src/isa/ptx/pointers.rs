@@ -19,6 +19,7 @@ use super::memory;
 use super::parts;
 use super::private;
 use super::regs::is_half;
+use super::reuse;
 use crate::isa::Open;
 use diag::{Sink, Span};
 use program::mbarrier;
@@ -36,7 +37,12 @@ const OFFSETS: &str = "only adding an offset to an address is supported, in 64 b
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &mut Sink) {
     private::keep(program, untyped, open);
     spaces(program, untyped, sink);
-    let points = Points::compute(program);
+    let mut points = Points::compute(program);
+    let mut untyped = untyped.to_vec();
+    while reuse::separate(program, &points, &open.bytes, &mut untyped) {
+        points = Points::compute(program);
+    }
+    let untyped = &untyped[..];
     infer(program, &points, untyped, &open.untyped, sink);
     let errors = sink.errors();
     let parts = parts::cut(program, &points, &open.bytes, sink);

@@ -1,0 +1,237 @@
+//! Storage that holds an mbarrier object at one time and ordinary data at another.
+//!
+//! The words of such objects are moved behind the data: an object of `n` bytes becomes one of twice as many, and what is done with an
+//! mbarrier object at byte `k` is done at byte `n + k`. What the two have to do with each other becomes micro-ops:
+//! - an operation that begins or ends an object writes a value that nothing is known of to the bytes of its place, so that it races with
+//!   what is not ordered with it, and nobody reads later what was there before;
+//! - an ordinary access first looks whether an object is there, as a test of it does; if so, it is misuse.
+//!
+//! # Invariants
+//! - Only what is written in PTX by threads themselves, and is to one array of bytes, is moved. All else stays, and is reported by
+//!   [`super::parts`].
+//!
+//! # Sources
+//! - PTX ISA 9.4, *mbarrier*: Contents of the mbarrier object, Lifecycle of the mbarrier object; *mbarrier.init* (the place holds no valid
+//!   object), *mbarrier.inval* (an object is invalidated before its memory is used for anything else).
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::operands::plus;
+use super::parts;
+use super::pointers::Untyped;
+use diag::Span;
+use program::points::{Points, access_of};
+use program::{
+    Access, BinOp, CmpOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Scope,
+    Tags, Ty, Update, mbarrier, memory,
+};
+
+/// The bytes of an mbarrier object.
+const SIZE: i64 = 8;
+
+/// What becomes of the micro-ops of a thread, by number.
+type Changes = BTreeMap<usize, Change>;
+
+/// What becomes of a micro-op.
+#[derive(Clone, Copy)]
+enum Change {
+    /// It is to the word that lies so many bytes further on.
+    Move(i64),
+    /// The same, and it begins or ends an object, whose bytes are data in pieces of this size.
+    Write(i64, u32),
+    /// In front of its instruction comes a look at the word that lies so many bytes further on, or that the byte there is in.
+    Look(i64, Place),
+}
+
+/// Where a byte lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the beginning of a word.
+    First,
+    /// Anywhere in it.
+    Inside,
+}
+
+/// Moves the mbarrier objects out of one of some arrays of bytes, in which they are accessed otherwise, too; whether there is one.
+pub(super) fn separate(program: &mut Program, points: &Points, bytes: &[LocId], untyped: &mut [Untyped]) -> bool {
+    let found = bytes.iter().find_map(|object| Some((*object, changes(program, points, *object, untyped)?)));
+    let Some((object, changes)) = found else { return false };
+    extend(program, object);
+    for (t, changes) in &changes {
+        let moved = rewrite(program, *t, changes);
+        untyped[*t].iter_mut().flatten().for_each(|at| *at = moved[*at]);
+    }
+    true
+}
+
+/// How many bytes there are in front of the moved words.
+fn end(program: &Program, object: LocId) -> i64 {
+    (length(program, object) as u64).next_multiple_of(SIZE as u64) as i64
+}
+
+fn length(program: &Program, object: LocId) -> i64 {
+    match &program.location(object).kind {
+        LocationKind::Object { init, .. } => init.len() as i64,
+        LocationKind::Alias { .. } => 0,
+    }
+}
+
+/// Gives an array of bytes room for the moved words.
+fn extend(program: &mut Program, object: LocId) {
+    let bytes = 2 * end(program, object) as usize;
+    if let LocationKind::Object { init, .. } = &mut program.locations[usize::from(object.0)].kind {
+        init.resize(bytes, Init::Int(0));
+    }
+}
+
+/// What becomes of the accesses to an array, by thread; `None`: none of its words is used for both, or not all of it can be followed.
+fn changes(
+    program: &Program,
+    points: &Points,
+    object: LocId,
+    untyped: &[Untyped],
+) -> Option<BTreeMap<usize, Changes>> {
+    let all = parts::accesses(program, points, &[object]).remove(&object)?;
+    let (last, end) = (length(program, object), end(program, object));
+    let word = |place: &i64| place - place % SIZE;
+    let objects: HashSet<i64> =
+        all.iter().filter(|a| a.of_object).flat_map(|a| a.places.iter().map(word)).collect();
+    let is_shared = |access: &&parts::Access| {
+        access.of_object || access.places.iter().any(|place| objects.contains(&word(place)))
+    };
+    if all.iter().all(|access| access.of_object || !is_shared(&access)) {
+        return None;
+    }
+    if program.threads.iter().any(|t| t.regs.len() >= usize::from(u16::MAX)) {
+        return None;
+    }
+    // Code that names the memory of other CTAs has the distance to it.
+    let mut extended = program.clone();
+    extend(&mut extended, object);
+    let threads = &program.threads;
+    let clustered = threads.iter().any(|t| {
+        threads.iter().any(|u| t.place.same(&u.place, Scope::Cluster) && !t.place.same(&u.place, Scope::Cta))
+    });
+    if clustered && memory::stride(last as u64) != memory::stride(2 * end as u64) {
+        return None;
+    }
+    // What may go beyond the end of the data would meet the moved words.
+    let beyond = |access: &parts::Access| access.places.iter().any(|place| place + i64::from(access.size) > last);
+    if parts::accesses(&extended, points, &[object]).remove(&object)?.iter().any(beyond) {
+        return None;
+    }
+    let data = all.iter().filter(|access| !access.of_object && is_shared(access));
+    let piece = data.map(|access| access.size).min().unwrap_or(SIZE as u32);
+    let mut changes: BTreeMap<usize, Changes> = BTreeMap::new();
+    for access in all.iter().filter(is_shared) {
+        let (t, i) = access.at;
+        let instr = &program.threads[t].code[i];
+        let (addr, _) = access_of(&instr.op)?;
+        let followed = untyped[t].is_some() && points.of(t, addr).len() == 1;
+        if !followed || (!access.of_object && (instr.op.has("ASY") || !instr.op.has("GEN"))) {
+            return None;
+        }
+        let within: HashSet<i64> = access.places.iter().map(|place| place % SIZE).collect();
+        let mut within = within.into_iter();
+        let change = match (access.of_object, within.next(), within.next()) {
+            (true, ..) if begins_or_ends(instr) => Change::Write(end, piece),
+            (true, ..) => Change::Move(end),
+            (false, Some(at), None) => Change::Look(end - at, Place::First),
+            (false, ..) => Change::Look(end, Place::Inside),
+        };
+        changes.entry(t).or_default().insert(i, change);
+    }
+    Some(changes)
+}
+
+/// Whether an operation on an mbarrier object makes it, or ends it.
+fn begins_or_ends(instr: &Instr) -> bool {
+    let opcode = instr.text.split_whitespace().find(|word| word.starts_with("mbarrier.")).unwrap_or_default();
+    instr.op.has("MBI") || opcode.split('.').nth(1) == Some("inval")
+}
+
+/// The address so many bytes further on; of what is no address, itself.
+fn further(addr: &Expr, by: i64) -> Expr {
+    match addr {
+        Expr::Select(cond, addr, other) if **other == Expr::Const(0) => {
+            Expr::Select(cond.clone(), further(addr, by).into(), other.clone())
+        }
+        addr => plus(addr.clone(), by, Ty { bits: 8, signed: false }),
+    }
+}
+
+/// Changes a thread; where each micro-op is then.
+fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
+    let thread = &mut program.threads[t];
+    let word = RegId(thread.regs.len() as u16);
+    thread.regs.push(Register { name: "mbarrier storage".to_owned(), ty: mbarrier::WORD, init: Init::Int(0) });
+    let old = std::mem::take(&mut thread.code);
+    let mut code: Vec<Instr> = Vec::new();
+    // Where jumps to each micro-op go, and where it is itself.
+    let (mut begins, mut moved) = (Vec::new(), Vec::new());
+    // Jumps that are aimed already.
+    let mut aimed: HashSet<usize> = HashSet::new();
+    for (i, instr) in old.iter().enumerate() {
+        begins.push(code.len());
+        let first = instr.element.at == 0;
+        let mut seen: Vec<Expr> = Vec::new();
+        for k in instr.element.siblings(i).filter(|_| first) {
+            let Some(Change::Look(by, place)) = changes.get(&k) else { continue };
+            let Some((addr, _)) = old.get(k).and_then(|sibling| access_of(&sibling.op)) else { continue };
+            let addr = match place {
+                Place::First => further(addr, *by),
+                Place::Inside => {
+                    Expr::Bin(BinOp::And, Ty::U64, further(addr, *by).into(), Expr::Const(-SIZE).into())
+                }
+            };
+            if !seen.contains(&addr) {
+                seen.push(addr.clone());
+                // No further micro-op of the access: it is one of its own.
+                let span = Span::new(instr.span.start as usize, instr.span.start as usize);
+                let like = Instr { element: Element::ONLY, span, ..instr.clone() };
+                aimed.insert(code.len() + 1);
+                let skip = code.len() + 4;
+                code.extend(look(addr, word, skip, old.len()).map(|op| Instr { op, ..like.clone() }));
+            }
+        }
+        let mut instr = instr.clone();
+        if let (Some(Change::Write(_, piece)), Some((addr, _))) = (changes.get(&i), access_of(&instr.op)) {
+            let ty = Ty { bits: 8 * *piece as u8, signed: false };
+            for at in (0..SIZE).step_by(*piece as usize) {
+                let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty };
+                let op = Op::Store { addr: further(addr, at), value: Expr::unknown(ty), access };
+                code.push(Instr { op, ..instr.clone() });
+            }
+        }
+        if let (Some(Change::Move(by) | Change::Write(by, _)), Op::Rmw { addr, .. }) =
+            (changes.get(&i), &mut instr.op)
+        {
+            *addr = further(addr, *by);
+        }
+        moved.push(code.len());
+        code.push(instr);
+    }
+    begins.push(code.len());
+    for (_, instr) in code.iter_mut().enumerate().filter(|(at, _)| !aimed.contains(at)) {
+        if let Some(target) = instr.op.target_mut() {
+            *target = begins[*target];
+        }
+    }
+    program.threads[t].code = code;
+    moved
+}
+
+/// A look at a word: the thread ends, and the program is undefined, if an object is there. As a test that does not succeed, it writes nothing
+/// and orders nothing.
+fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
+    let half = || Access { tags: Tags::of(&["GEN", "A", "RMW", "MB", "WEAK"]), scope: None, ty: mbarrier::WORD };
+    let update = Update::When { cond: Expr::Const(0), new: Expr::Reg(word) };
+    let live = mbarrier::live(Expr::Reg(word));
+    let dead = Expr::Cmp(CmpOp::Eq, Ty::WORD, live.into(), Expr::Const(0).into());
+    [
+        Op::Rmw { dst: Some(word), addr, update, read: half(), write: half() },
+        Op::Branch { cond: dead, target: skip },
+        Op::fence(Tags::of(&["MISUSE"]), None),
+        Op::Branch { cond: Expr::Const(1), target: end },
+    ]
+}
