@@ -333,6 +333,8 @@ impl Lowering<'_, '_> {
                     of.volatile || of.atomic
                 }),
             },
+            // `threadIdx.x` is a value, and makes nothing volatile that it counts.
+            ExprKind::Field(..) if self.is_special(tree) => false,
             ExprKind::Field(..) => {
                 self.type_of_place(tree).is_none_or(|of| of.volatile || of.atomic || is_volatile(&of.ty))
             }

@@ -14,7 +14,7 @@ use super::calls::{Does, MOST_ARGUMENTS, ROWS};
 use super::coordinates::of_groups;
 use super::cuda_calls::FUNCTIONS;
 use super::language::Shifts;
-use super::lower::Lowering;
+use super::lower::{Lowering, Touches};
 use super::pipelines::role;
 use super::place::{Place, shifted};
 use super::refused;
@@ -594,7 +594,7 @@ impl Lowering<'_, '_> {
         };
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
         if let Some(known) = self.functions.get(name) {
-            return known.pure;
+            return known.touches == Touches::Nothing;
         }
         row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
@@ -606,9 +606,11 @@ impl Lowering<'_, '_> {
 
     /// Whether a call of that name reads memory plainly, and does nothing else.
     pub(super) fn is_plain_read(&self, name: &str) -> bool {
+        if let Some(known) = self.functions.get(name) {
+            return known.touches == Touches::Memory;
+        }
         let row = FUNCTIONS.iter().find(|r| r.name == name).filter(|_| self.env.language.cpp);
         row.is_some_and(|row| matches!(row.does, Does::Read | Does::ReadOnly))
-            && !self.functions.contains_key(name)
     }
 
     /// Reports arguments whose order could be noticed: no language says which comes first.

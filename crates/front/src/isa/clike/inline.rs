@@ -12,10 +12,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage, TypeName};
 use super::calls::MOST_ARGUMENTS;
 use super::classes::is_pipeline_class;
-use super::lower::{Frame, Known, Lowering};
+use super::lower::{Frame, Known, Lowering, Touches};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
@@ -93,7 +93,7 @@ impl Lowering<'_, '_> {
             });
             return;
         }
-        let pure = self.is_pure_function(function);
+        let touches = self.touches_of_function(function);
         let by_reference = |d: &Declarator| d.reference;
         let written = function
             .params
@@ -101,34 +101,49 @@ impl Lowering<'_, '_> {
             .map(|p| by_reference(&p.declarator) && !p.specifiers.of_base.constant)
             .collect();
         let structure = self.known_structure(&function.result);
-        let known = Known { function: function.clone(), pure, written, structure };
+        let known = Known { function: function.clone(), touches, written, structure };
         self.functions.insert(word.to_string(), known);
     }
 
-    /// Whether a function touches nothing but its parameters and variables.
-    fn is_pure_function(&self, function: &Function) -> bool {
+    /// What a function touches besides its parameters and variables.
+    fn touches_of_function(&self, function: &Function) -> Touches {
         let mut own: HashSet<&str> = HashSet::new();
         let params: HashSet<&str> = function.params.iter().map(|p| self.str(&p.declarator.name)).collect();
-        let mut pure = true;
+        let (mut pure, mut plain) = (true, function.params.iter().all(is_plain));
         for stmt in &function.body {
             declared(stmt, &mut |d| {
                 own.insert(self.str(&d.name));
             });
             acts(stmt, &mut pure);
+            points_plainly(stmt, &mut plain);
+        }
+        if !pure {
+            return Touches::Everything;
         }
         // Outside of its block, a name is that of what it hid.
         own.retain(|word| self.scopes.find(word).is_none());
         own.extend(params);
-        let mut check = |tree: &Tree| pure &= self.is_pure_tree(tree, &own);
+        let mut touches = Touches::Nothing;
+        let mut check = |tree: &Tree| touches = touches.max(self.touches_of_tree(tree, &own));
         function.body.iter().for_each(|stmt| stmt.each_expr(&mut check));
-        pure
+        // What a pointer leads to may be volatile or atomic if the function does not say what that is.
+        if touches == Touches::Memory && !plain { Touches::Everything } else { touches }
     }
 
-    fn is_pure_tree(&self, tree: &Tree, own: &HashSet<&str>) -> bool {
+    fn touches_of_tree(&self, tree: &Tree, own: &HashSet<&str>) -> Touches {
+        let pure = |pure: bool| if pure { Touches::Nothing } else { Touches::Everything };
         let here = match &tree.kind {
-            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Method(..) | ExprKind::Refer(_) => false,
-            ExprKind::Field(..) if !self.is_special(tree) => false,
-            ExprKind::Call(name, _) => self.is_pure(self.str(name)),
+            ExprKind::Deref(_) | ExprKind::Index(..) => Touches::Memory,
+            ExprKind::Field(..) if !self.is_special(tree) => Touches::Memory,
+            ExprKind::Method(..) | ExprKind::Refer(_) => Touches::Everything,
+            ExprKind::Cast(to, _) => pure(is_plain(to)),
+            ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => {
+                pure(matches!(target.kind, ExprKind::Name))
+            }
+            ExprKind::Call(name, _) => match self.str(name) {
+                name if self.is_plain_read(name) => Touches::Memory,
+                name => pure(self.is_pure(name)),
+            },
             ExprKind::Name => {
                 let word = self.str(&tree.range);
                 let elsewhere = match self.scopes.find(word) {
@@ -137,11 +152,11 @@ impl Lowering<'_, '_> {
                     }
                     None => self.location(word).is_some(),
                 };
-                own.contains(word) || !elsewhere
+                pure(own.contains(word) || !elsewhere)
             }
-            _ => true,
+            _ => Touches::Nothing,
         };
-        here && tree.parts().into_iter().all(|part| self.is_pure_tree(part, own))
+        tree.parts().into_iter().fold(here, |all, part| all.max(self.touches_of_tree(part, own)))
     }
 
     /// Runs a kernel: its parameters have the values that the test gives registers of their names, or are the addresses of
@@ -442,6 +457,28 @@ fn declared<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Declarator)) {
         declaration.all.iter().for_each(|d| f(&d.declarator));
     }
     parts(stmt, &mut |part| declared(part, f));
+}
+
+/// Whether what a type leads to is plain memory, as far as its words say.
+fn is_plain(name: &TypeName) -> bool {
+    let of = &name.specifiers;
+    let pointers = name.declarator.pointers.iter().all(|p| !p.volatile && !p.atomic);
+    matches!(of.base, Base::Void | Base::Bool | Base::Int(_))
+        && !of.of_base.volatile
+        && !of.of_base.atomic
+        && pointers
+}
+
+/// Whether all that a statement declares leads to plain memory.
+fn points_plainly(stmt: &Stmt, plain: &mut bool) {
+    if let StmtKind::Declare(declaration) = &stmt.kind {
+        let of = &declaration.specifiers;
+        *plain &= matches!(of.base, Base::Bool | Base::Int(_) | Base::Auto)
+            && !of.of_base.volatile
+            && !of.of_base.atomic;
+        *plain &= declaration.all.iter().all(|d| d.declarator.pointers.iter().all(|p| !p.volatile && !p.atomic));
+    }
+    parts(stmt, &mut |part| points_plainly(part, plain));
 }
 
 /// Whether a statement does more than expressions say, or declares more than registers.

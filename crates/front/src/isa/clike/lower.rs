@@ -42,12 +42,22 @@ pub(super) struct Frame {
     pub(super) returns: Vec<usize>,
 }
 
+/// What a function touches besides its own variables, from the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Touches {
+    Nothing,
+    /// It reads memory plainly.
+    Memory,
+    /// It does what others may notice.
+    Everything,
+}
+
 /// A function of the code.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) function: Rc<Function>,
-    /// It changes and reads nothing but its own variables.
-    pub(super) pure: bool,
+    /// What it reads and changes besides its own variables.
+    pub(super) touches: Touches,
     /// Which parameters are C++ references that it may write to.
     pub(super) written: Vec<bool>,
     /// The structure that it returns, if it returns one.
