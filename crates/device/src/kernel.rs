@@ -236,7 +236,7 @@ impl Group<'_> {
                     Op::Give { among, .. } => *among,
                     op => op.barrier().map_or(Scope::Cta, |barrier| barrier.domain),
                 };
-                self.language.barrier(op, Seat { rank: 0, of: self.mates(t, among).len() as u32 }.all())
+                self.language.barrier(op, Seat { of: self.mates(t, among).len() as u32, ..Seat::ALONE }.all())
             };
             let mine: Vec<String> = marks.iter().map(named).collect::<Result<_, _>>()?;
             match &all {

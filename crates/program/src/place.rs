@@ -122,18 +122,21 @@ pub struct Seat {
     pub rank: u32,
     /// How many threads the group has.
     pub of: u32,
+    /// Whether nothing says which group of that scope it is in: it is alone in one then.
+    pub unsaid: bool,
 }
 
 impl Seat {
     /// The seat of a thread that is alone.
-    pub const ALONE: Seat = Seat { rank: 0, of: 1 };
+    pub const ALONE: Seat = Seat { rank: 0, of: 1, unsaid: false };
 
     /// The seat in its group of the thread at one of the places.
     pub fn among<'a>(places: impl Iterator<Item = &'a Place> + Clone, at: usize, group: Scope) -> Seat {
         let mine = places.clone().nth(at);
         let is_mate = |(i, place): (usize, &Place)| i == at || mine.is_some_and(|mine| mine.same(place, group));
         let count = |n: usize| places.clone().take(n).enumerate().filter(|p| is_mate(*p)).count() as u32;
-        Seat { rank: count(at), of: count(usize::MAX) }
+        let unsaid = group == Scope::Warp && mine.is_some_and(|mine| !mine.host && mine.warp.is_none());
+        Seat { rank: count(at), of: count(usize::MAX), unsaid }
     }
 
     /// The threads of the group as a set of bits, as far as there are bits for them.

@@ -79,6 +79,11 @@ impl Program {
         Seat::among(self.threads.iter().map(|t| &t.place), usize::from(id.0), group)
     }
 
+    /// Whether two threads are in one group of that scope; each thread is in its own.
+    pub fn same_group(&self, a: ThreadId, b: ThreadId, group: Scope) -> bool {
+        a == b || self.thread(a).place.same(&self.thread(b).place, group)
+    }
+
     /// The lanes of its warp that a mask names; `None`: all of them.
     pub fn named_by(&self, id: ThreadId, mask: i64) -> Option<u32> {
         let all = self.seat(id, Scope::Warp).all();
@@ -87,8 +92,7 @@ impl Program {
 
     /// The threads of its group that a set of bits names.
     pub fn named_among(&self, id: ThreadId, group: Scope, mask: i64) -> Vec<ThreadId> {
-        let place = &self.thread(id).place;
-        let mates = self.thread_ids().filter(|u| self.thread(*u).place.same(place, group)).zip(0..i64::BITS);
+        let mates = self.thread_ids().filter(|u| self.same_group(id, *u, group)).zip(0..i64::BITS);
         mates.filter(|(_, rank)| mask >> rank & 1 != 0).map(|(u, _)| u).collect()
     }
 

@@ -7,6 +7,7 @@
 //! - Everything generated is valid input: the front end accepts it.
 //! - All registers start at 0 and are observed, as is all memory.
 //! - A loop changes no memory but by constant stores and exchanges, so that the states of a program are few.
+//! - Lanes meet only themselves: a thread is alone in its warp, which it is given or not.
 //! - Nobody arrives twice at a barrier without waiting in between (undefined in PTX).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,8 @@ pub struct ThreadSource {
     pub cluster: Option<u32>,
     /// Its CTA on that GPU.
     pub cta: u32,
+    /// Its warp in that CTA, if the test says it.
+    pub warp: Option<u32>,
     /// Its code.
     pub code: Vec<Line>,
 }
@@ -89,6 +92,8 @@ pub enum Ins {
     Fence { order: &'static str, scope: &'static str },
     /// `bar.sync` or `bar.arrive`
     Barrier { arrive: bool, id: u32, count: Option<u32> },
+    /// `shfl.sync` and its like, for the whole warp.
+    Lanes { op: &'static str, dst: String, value: String },
     /// `add` and so on, `mov`, `setp.*`
     Arith { op: &'static str, dst: String, args: Vec<Val> },
     /// `beq` and so on
@@ -120,12 +125,16 @@ impl Ins {
         };
         match self {
             Ins::Store { value, .. } => val(value),
+            Ins::Lanes { value, .. } => val(&Val::Reg(value.clone())),
             Ins::Rmw { args, .. } | Ins::Arith { args, .. } => args.iter().for_each(val),
             Ins::Branch { a, b, .. } => [a, b].into_iter().for_each(val),
             _ => {}
         }
         match self {
-            Ins::Load { dst, .. } | Ins::Arith { dst, .. } | Ins::Rmw { dst: Some(dst), .. } => {
+            Ins::Load { dst, .. }
+            | Ins::Arith { dst, .. }
+            | Ins::Lanes { dst, .. }
+            | Ins::Rmw { dst: Some(dst), .. } => {
                 found.insert(dst.clone());
             }
             _ => {}
@@ -167,6 +176,10 @@ impl std::fmt::Display for Line {
                     None => write!(f, ";"),
                 }
             }
+            Ins::Lanes { op, dst, value } => {
+                let lane = if op.starts_with("shfl") { "0, 31, " } else { "" };
+                write!(f, "{op} {dst}, {value}, {lane}0xffffffff;")
+            }
             Ins::Arith { op, dst, args } => write!(f, "{op} {dst}, {};", list(args)),
             Ins::Branch { op, a, b, label } => write!(f, "{op} {a}, {b}, {label};"),
             Ins::Label(l) => write!(f, "{l}:"),
@@ -204,6 +217,9 @@ impl Source {
                 .expect("strings grow");
             if let Some(c) = t.cluster {
                 writeln!(out, "cluster = {c}").expect("strings grow");
+            }
+            if let Some(w) = t.warp {
+                writeln!(out, "warp = {w}").expect("strings grow");
             }
             if !registers.is_empty() {
                 let regs: Vec<String> = registers.iter().map(|r| format!("{r} = 0")).collect();
@@ -311,6 +327,10 @@ impl Source {
                 }
                 match &mut line.op {
                     Ins::Load { dst, .. } => reg(dst),
+                    Ins::Lanes { dst, value, .. } => {
+                        reg(dst);
+                        reg(value);
+                    }
                     Ins::Store { value, .. } => val(value),
                     Ins::Rmw { dst, args, .. } => {
                         dst.iter_mut().for_each(reg);
@@ -395,6 +415,7 @@ pub fn program(seed: u64, shape: Shape) -> Source {
             gpu: if scattered { u32::from(rng.random_bool(0.2)) } else { 0 },
             cluster: None,
             cta: if scattered { rng.random_range(0..2) } else { 0 },
+            warp: None,
             code: Vec::new(),
         })
         .collect();
@@ -411,7 +432,26 @@ pub fn program(seed: u64, shape: Shape) -> Source {
             Body { rng, names: &names, counts: barriers.then_some(counts), labels: 0, arrived: [false; 2] };
         t.code = body.block(budget, 0);
     }
+    meet_lanes(&mut threads, &mut Pcg64Mcg::seed_from_u64(!seed));
     Source { locations, threads }
+}
+
+/// Has some threads hand values to themselves, as lanes that are alone in their warps: in some programs the test says in which.
+fn meet_lanes(threads: &mut [ThreadSource], rng: &mut Pcg64Mcg) {
+    if !rng.random_bool(0.1) {
+        return;
+    }
+    let placed = rng.random_bool(0.3);
+    for (i, t) in threads.iter_mut().enumerate() {
+        t.warp = placed.then_some(i as u32);
+        if rng.random_bool(0.6) {
+            let [dst, value] = [0, 1].map(|_| format!("r{}", rng.random_range(0..3)));
+            let op = any(rng, &["shfl.sync.idx.b32", "redux.sync.add.u32", "match.any.sync.b32"]);
+            // In front of everything, or behind: elsewhere it may stand in a branch.
+            let at = if rng.random_bool(0.5) { 0 } else { t.code.len() };
+            t.code.insert(at, Line { guard: None, op: Ins::Lanes { op, dst, value } });
+        }
+    }
 }
 
 struct Body<'a> {

@@ -107,5 +107,5 @@ pub fn ring(seed: u64) -> Source {
 
 fn thread(i: usize, cta: u32, code: Vec<Ins>) -> ThreadSource {
     let code = code.into_iter().map(|op| Line { guard: None, op }).collect();
-    ThreadSource { name: format!("T{i}"), gpu: 0, cluster: None, cta, code }
+    ThreadSource { name: format!("T{i}"), gpu: 0, cluster: None, cta, warp: None, code }
 }

@@ -130,10 +130,9 @@ impl Unroller<'_> {
         let asked: Vec<Option<Meeting>> = runs.iter().map(|run| self.asks(run)).collect();
         for first in 0..runs.len() {
             let Some(meeting @ Meeting { among, guard, .. }) = asked[first] else { continue };
-            let place = &self.program.thread(runs[first].id).place;
+            let id = runs[first].id;
             let rank = |i: usize| self.program.seat(runs[i].id, among).rank;
-            let is_named =
-                |i: &usize| self.program.thread(runs[*i].id).place.same(place, among) && meeting.names(rank(*i));
+            let is_named = |i: &usize| self.program.same_group(id, runs[*i].id, among) && meeting.names(rank(*i));
             let group: Vec<usize> = (0..runs.len()).filter(is_named).collect();
             if !group.contains(&first) || group.iter().any(|&i| asked[i] != asked[first]) {
                 continue;
@@ -174,7 +173,8 @@ impl Unroller<'_> {
         let here = runs[first].meets.as_ref().expect("it stands there").0.clone();
         let (thread, pc) = (program.thread(runs[first].id), here.pc());
         let Op::Give { among, converged, .. } = thread.code[pc].op else { return Ok(false) };
-        let mates = |i: &usize| program.thread(runs[*i].id).place.same(&thread.place, among);
+        let id = runs[first].id;
+        let mates = |i: &usize| program.same_group(id, runs[*i].id, among);
         // Where their code differs, places of one are none of the other.
         let alike = (0..runs.len()).filter(mates).all(|i| is_alike(thread, program.thread(runs[i].id)));
         // In a loop, one may run together with others that are in another iteration.

@@ -60,6 +60,8 @@ pub(super) fn build(
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
     refuse_accumulators(&program, sink);
+    refuse_host_groups(&program, sink);
+    warn_of_lone_lanes(&program, sink);
     warn_of_empty_waits(&program, sink);
     warn_of_lost_bytes(&program, sink);
     program
@@ -112,7 +114,8 @@ pub(super) fn build_clike(
     if !published {
         settle_atomicity(&mut program);
     }
-    refuse_host_barriers(&program, sink);
+    refuse_host_groups(&program, sink);
+    warn_of_lone_lanes(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
     program
@@ -192,14 +195,47 @@ fn refuse_written(
     }
 }
 
-/// A thread of the host is in no group that could meet at a barrier.
-pub(super) fn refuse_host_barriers(program: &Program, sink: &mut Sink) {
+/// A thread of the host is in no group that could meet at a barrier, or hand each other values.
+pub(super) fn refuse_host_groups(program: &Program, sink: &mut Sink) {
     for thread in program.threads.iter().filter(|t| t.place.host) {
-        for instr in thread.code.iter().filter(|i| i.op.barrier().is_some()) {
-            sink.error("host-barrier", instr.span, "a barrier of the device in code of the host", |d| {
+        for instr in &thread.code {
+            let (code, what) = match &instr.op {
+                Op::Barrier(_) => ("host-barrier", "a barrier of the device in code of the host"),
+                Op::Give { among: Scope::Warp, .. } => {
+                    ("host-lanes", "threads of a warp hand each other values, in code of the host")
+                }
+                Op::Give { .. } => {
+                    ("host-lanes", "threads of a block hand each other values, in code of the host")
+                }
+                _ => continue,
+            };
+            sink.error(code, instr.span, what, |d| {
                 d.label("expected it in code of the device").note("a thread of the host is in no group of threads")
             });
         }
+    }
+}
+
+/// Threads of which nothing says in which warp they are have one each. A warning says so where one of them meets its warp, and
+/// could be meant to meet others of its block.
+pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
+    let Some(level) = program.dialect.row().levels.iter().find(|level| level.scope == Scope::Warp) else { return };
+    for (t, thread) in program.threads.iter().enumerate() {
+        let beside = |(u, other): (usize, &Thread)| u != t && thread.place.same(&other.place, Scope::Cta);
+        if thread.place.host || thread.place.warp.is_some() || !program.threads.iter().enumerate().any(beside) {
+            continue;
+        }
+        let meets = |instr: &&Instr| match &instr.op {
+            Op::Barrier(barrier) => barrier.domain == Scope::Warp,
+            Op::Give { among, .. } => *among == Scope::Warp,
+            _ => false,
+        };
+        let Some(instr) = thread.code.iter().find(meets) else { continue };
+        let message = format!("{} is alone in its {}, and meets nobody here", thread.name, level.noun);
+        sink.warn("lone-lane", instr.span, message, |d| {
+            d.label("other threads of the block do not take part")
+                .help(format!("give the threads of one {} `{} = 0`", level.noun, level.key))
+        });
     }
 }
 

@@ -84,12 +84,40 @@ pub enum Update {
 /// Statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stmt {
-    Load { dst: usize, loc: usize, how: How },
-    Store { loc: usize, value: Val, how: How },
-    Rmw { dst: usize, loc: usize, update: Update, value: i64, how: How },
-    Fence { how: How, flags: Flags },
-    Barrier { flags: Flags },
-    If { reg: usize, value: i64, body: Vec<Stmt> },
+    Load {
+        dst: usize,
+        loc: usize,
+        how: How,
+    },
+    Store {
+        loc: usize,
+        value: Val,
+        how: How,
+    },
+    Rmw {
+        dst: usize,
+        loc: usize,
+        update: Update,
+        value: i64,
+        how: How,
+    },
+    Fence {
+        how: How,
+        flags: Flags,
+    },
+    Barrier {
+        flags: Flags,
+    },
+    /// A shuffle, or what it is in OpenCL C, of a thread that is alone in its warp.
+    Lanes {
+        dst: usize,
+        value: usize,
+    },
+    If {
+        reg: usize,
+        value: i64,
+        body: Vec<Stmt>,
+    },
 }
 
 /// A location: its region, and whether its memory is shared with everybody (OpenCL).
@@ -108,6 +136,8 @@ pub struct Thread {
     pub name: String,
     pub device: u32,
     pub group: u32,
+    /// Its warp in that group, if the test says it.
+    pub warp: Option<u32>,
     pub body: Vec<Stmt>,
 }
 
@@ -216,7 +246,7 @@ fn how(stmt: &mut Stmt) -> Option<&mut How> {
         Stmt::Load { how, .. } | Stmt::Store { how, .. } | Stmt::Rmw { how, .. } | Stmt::Fence { how, .. } => {
             Some(how)
         }
-        Stmt::Barrier { .. } | Stmt::If { .. } => None,
+        Stmt::Barrier { .. } | Stmt::Lanes { .. } | Stmt::If { .. } => None,
     }
 }
 

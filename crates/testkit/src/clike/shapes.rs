@@ -111,13 +111,32 @@ pub fn program(lang: Lang, seed: u64) -> Program {
     let guarded = maker.rng.random_bool(0.85);
     // Values first, so that a reader can wait for any of them.
     let values: Vec<Vec<i64>> = slots.iter().map(|t| t.iter().map(|s| maker.value(*s)).collect()).collect();
-    let threads = (slots.iter().zip(&values).zip(places).enumerate())
+    let mut threads: Vec<Thread> = (slots.iter().zip(&values).zip(places).enumerate())
         .map(|(i, ((slots, values), (device, group)))| {
             let body = maker.thread(slots, values, guarded);
-            Thread { name: format!("T{i}"), device, group, body }
+            Thread { name: format!("T{i}"), device, group, warp: None, body }
         })
         .collect();
+    if lang != Lang::C {
+        meet_lanes(&mut threads, &mut Pcg64Mcg::seed_from_u64(!seed));
+    }
     Program { lang, shape, locations: maker.locations, threads }
+}
+
+/// Has some threads hand values to themselves, as lanes that are alone in their warps: in some programs the test says in which.
+fn meet_lanes(threads: &mut [Thread], rng: &mut Pcg64Mcg) {
+    if !rng.random_bool(0.1) {
+        return;
+    }
+    let placed = rng.random_bool(0.3);
+    for (i, t) in threads.iter_mut().enumerate() {
+        t.warp = placed.then_some(i as u32);
+        if rng.random_bool(0.6) {
+            let [dst, value] = [0, 1].map(|_| rng.random_range(0..3));
+            let at = rng.random_range(0..=t.body.len());
+            t.body.insert(at, Stmt::Lanes { dst, value });
+        }
+    }
 }
 
 fn any<T: Copy>(rng: &mut Pcg64Mcg, list: &[T]) -> T {

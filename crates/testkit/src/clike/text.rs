@@ -41,6 +41,7 @@ fn registers(body: &[Stmt], found: &mut BTreeSet<usize>) {
             Stmt::Load { dst, .. } | Stmt::Rmw { dst, .. } => {
                 found.insert(*dst);
             }
+            Stmt::Lanes { dst, value } => found.extend([*dst, *value]),
             Stmt::If { reg, body, .. } => {
                 found.insert(*reg);
                 registers(body, found);
@@ -69,6 +70,9 @@ impl Program {
                 Lang::C => Ok(()),
             }
             .expect("strings grow");
+            if let Some(warp) = t.warp {
+                writeln!(threads, "warp = {warp}").expect("strings grow");
+            }
             threads.push_str("code = '''\n");
             for r in found {
                 writeln!(threads, "int r{r} = -1;").expect("strings grow");
@@ -165,6 +169,10 @@ impl Program {
             }
             Stmt::Barrier { .. } if self.lang == Lang::Cuda => "__syncthreads();".into(),
             Stmt::Barrier { flags } => format!("work_group_barrier({});", flags_text(*flags)),
+            Stmt::Lanes { dst, value } if self.lang == Lang::Cuda => {
+                format!("r{dst} = __shfl_sync(0xffffffff, r{value}, 0);")
+            }
+            Stmt::Lanes { dst, value } => format!("r{dst} = sub_group_broadcast(r{value}, 0);"),
             Stmt::If { .. } => unreachable!("written by `body`"),
         }
     }

@@ -21,7 +21,7 @@ use super::lower::Lowering;
 use super::scope::{Binding, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
-use crate::isa::ptx::{Lanes, ShuffleMode, away_by, of_some_rank, stride};
+use crate::isa::ptx::{ALONE, Lanes, NO_LANES, SAY_WARP, ShuffleMode, away_by, of_some_rank, stride};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty, Update,
 };
@@ -64,7 +64,12 @@ impl Lowering<'_, '_> {
     /// A mask of lanes: those that it names, or `None` if that is the whole warp.
     pub(super) fn mask(&mut self, tree: &Tree) -> Option<Option<Expr>> {
         let all = self.env.warp.all();
-        match Lanes::new(Scope::Warp, self.env.warp, self.scalar(tree).expr).mask {
+        let mask = self.scalar(tree).expr;
+        if Lanes::names_strangers(self.env.warp, &mask) {
+            self.error("unplaced-lanes", &tree.range, ALONE, |d| d.label(NO_LANES).help(SAY_WARP));
+            return None;
+        }
+        match Lanes::new(Scope::Warp, self.env.warp, mask).mask {
             Expr::Const(0) => {
                 let last = self.env.warp.of.saturating_sub(1);
                 self.error("unsupported-mask", &tree.range, "this mask names no thread of the warp", |d| {

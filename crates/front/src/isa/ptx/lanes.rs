@@ -269,6 +269,12 @@ impl Lanes {
         Lanes { among, seat, mask }
     }
 
+    /// What is wrong with a mask for a thread of which nothing says in which warp it is: whether it names others, which cannot be there. All
+    /// bits are the whole warp, which the thread is alone.
+    pub(in crate::isa) fn names_strangers(seat: Seat, mask: &Expr) -> bool {
+        seat.unsaid && !matches!(mask, Expr::Const(mask) if *mask as u32 == u32::MAX || *mask as u32 == 1)
+    }
+
     /// Those that may be named.
     pub(in crate::isa) fn possible(&self) -> Vec<u32> {
         (0..i64::BITS.min(self.seat.of)).filter(|rank| !matches!(self.has(*rank), Expr::Const(0))).collect()
@@ -480,11 +486,21 @@ fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
     }
 }
 
+/// Of a mask that names lanes of a thread whose warp nothing says.
+pub(in crate::isa) const ALONE: &str = "this mask can name other lanes, and the thread is alone in its warp";
+pub(in crate::isa) const NO_LANES: &str = "there is no lane but 0";
+pub(in crate::isa) const SAY_WARP: &str =
+    "give the threads of one warp `warp = 0`: without it, each has a warp of its own";
+
 /// The lanes of the warp that an operand names.
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Lanes> {
     let threads = e.env.warp.of;
     if threads > 32 {
         too_many_lanes(e, c);
+        return None;
+    }
+    if Lanes::names_strangers(e.env.warp, &c.expr(operand)) {
+        e.error("unplaced-lanes", c.opcode.clone(), ALONE, |d| d.label(NO_LANES).help(SAY_WARP));
         return None;
     }
     let lanes = Lanes::new(Scope::Warp, e.env.warp, c.expr(operand));

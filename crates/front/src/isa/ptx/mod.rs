@@ -76,7 +76,7 @@ pub use asynchronous::refuse_accumulators;
 pub use copies::{warn_of_empty_waits, warn_of_lost_bytes};
 pub(crate) use lanes::ELECTED;
 pub use lanes::ShuffleMode;
-pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
+pub(super) use lanes::{ALONE, Brought, Lanes, NO_LANES, SAY_WARP, Shuffled, equal, fold};
 pub(crate) use mbarrier::{away_by, of_some_rank, stride};
 pub(super) use memory::{asks_space, is_non_coherent};
 pub(crate) use origin::files_named;

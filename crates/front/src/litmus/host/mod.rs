@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, settle_atomicity, warn_of_shared_local};
+use super::build::{CThreadDraft, lower_clike, refuse_host_groups, settle_atomicity, warn_of_shared_local};
 use super::places::Layout;
 use super::program_scope;
 use crate::isa::Symbols;
@@ -139,7 +139,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     let mut program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     settle_atomicity(&mut program);
     refuse_grid_barriers(&program, sink);
-    refuse_host_barriers(&program, sink);
+    refuse_host_groups(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
     if declared.assembly.is_none() || sink.errors() > errors {

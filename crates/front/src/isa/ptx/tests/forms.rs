@@ -155,13 +155,13 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.cta.sync 1, 2, 3", "wrong-operands");
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
-    let of = |threads| Env { block: Seat { rank: 0, of: threads }, ..env() };
+    let of = |threads| Env { block: Seat { of: threads, ..Seat::ALONE }, ..env() };
     let red = "setp.eq.u32 p, 1, 1; bar.red.popc.u32 r0, 1, p; barrier.cta.red.and.aligned.pred q, 0, !p; bar.red.or.pred q, 0, p";
     assert!(lower_with(red, &of(64)).is_ok());
     assert!(lower_with(red, &of(65)).expect_err("too many").contains("unsupported-barrier"));
     assert!(lower_with("bar.red.or.pred q, 16, q", &of(1)).expect_err("no such").contains("out-of-range"));
     fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
-    let warp = Env { warp: Seat { rank: 0, of: 4 }, ..env() };
+    let warp = Env { warp: Seat { of: 4, ..Seat::ALONE }, ..env() };
     assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
     assert!(lower_with("bar.warp.sync 0x7", &warp).is_ok());
     assert!(lower_with("bar.warp.sync 0x10", &warp).is_err(), "there is no such lane");
@@ -170,7 +170,7 @@ fn barriers_have_two_ways_to_read_their_operands() {
 
 #[test]
 fn lanes_meet_by_masks() {
-    let warp = Env { warp: Seat { rank: 1, of: 4 }, ..env() };
+    let warp = Env { warp: Seat { rank: 1, of: 4, unsaid: false }, ..env() };
     let ok = |code: &str| assert!(lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).is_ok(), "{code}");
     let wrong = |code: &str, id: &str| {
         let found = lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).expect_err(code);
