@@ -237,6 +237,11 @@ pub struct Barrier {
 }
 
 impl Barrier {
+    /// Whether all threads of a warp must execute it together.
+    pub fn is_aligned(&self) -> bool {
+        self.arrive.has("ALIGNED") || self.wait.has("ALIGNED")
+    }
+
     /// Whether it says how many threads have to come.
     pub fn says_count(&self) -> bool {
         match &self.naming {

@@ -214,18 +214,25 @@ impl<C: Clone + Default> Barriers<C> {
         b: &Barrier,
         threads: &[Thread],
     ) -> Option<usize> {
+        let BarrierNaming::Counted { count: None, .. } = &b.naming else { return None };
+        let part = |u: usize| threads[u].pc != pc && code.kin[u] == code.kin[t];
         let reach = match code.program.dialect.row().convergence {
             Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
-            Convergence::Aligned if is_aligned(&code.program.threads[t].code[pc].text) => Scope::Warp,
+            // At whatever barrier another thread of the warp waits, it is not this one.
+            Convergence::Aligned if b.is_aligned() => {
+                let waits =
+                    |p: &&Phase<C>| p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none();
+                let aligned = |u: usize| {
+                    code.threads[u].acts.get(threads[u].pc).and_then(Act::barrier).is_some_and(Barrier::is_aligned)
+                };
+                let mut all = self.phases.iter().filter(waits).flat_map(|p| p.waiting.iter());
+                return all.find(|&u| part(u) && aligned(u) && code.holds(t, Scope::Warp, u));
+            }
             _ => return None,
         };
-        let BarrierNaming::Counted { count: None, .. } = &b.naming else { return None };
         let (key, _) = naming(code, t, b, &threads[t].regs);
         let phase = self.phases.iter().find(|p| p.key == key)?;
-        phase
-            .waiting
-            .iter()
-            .find(|&u| threads[u].pc != pc && code.kin[u] == code.kin[t] && code.holds(t, reach, u))
+        phase.waiting.iter().find(|&u| part(u) && code.holds(t, reach, u))
     }
 
     /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
@@ -286,12 +293,6 @@ impl<C: Clone + Default> Barriers<C> {
             }),
         }
     }
-}
-
-/// PTX ISA, `bar`, `barrier`: `bar.sync` is `barrier.sync.aligned`, and every thread of a warp must execute the same one.
-fn is_aligned(text: &str) -> bool {
-    let opcode = text.split_whitespace().next().unwrap_or_default();
-    (opcode.starts_with("bar.") && !opcode.starts_with("bar.warp")) || opcode.contains(".aligned")
 }
 
 fn barriers(code: &Code, t: usize) -> impl Iterator<Item = (usize, &Barrier)> {

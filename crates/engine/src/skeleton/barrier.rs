@@ -18,6 +18,7 @@
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
 
+mod aligned;
 mod divergence;
 mod matching;
 mod passing;
@@ -53,7 +54,7 @@ pub(super) struct BarrierEdges {
     /// chosen, also that of lanes that meet.
     pub(super) order: Edges,
     /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
-    /// at that barrier in that phase: the base relation `divergence`.
+    /// at that barrier in that phase; in PTX, pairs of aligned ones where a warp parts: the base relation `divergence`.
     pub(super) divergence: Edges,
     /// Arrivals at one barrier with different thread counts, in either order of their phases; to themselves, those that meet
     /// such a one in their phase: the base relation `unlike-count`.
@@ -149,6 +150,9 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
             }
         }
     }
+    if program.dialect.row().convergence == Convergence::Aligned {
+        result.divergence = rules.unaligned();
+    }
     for (i, a) in arrivals.iter().enumerate() {
         rules.exits_to_arrive(i, a, &chosen, &mut result)?;
         for (j, b) in arrivals.iter().enumerate() {
@@ -163,7 +167,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
 }
 
 /// The rules of barriers, and what was unrolled: [`matching`] who meets whom, [`phases`] when, [`passing()`] and
-/// [`divergence`] what follows.
+/// [`divergence`] and [`aligned`] what follows.
 struct Rules<'a> {
     program: &'a Program,
     out: &'a mut Unrolled,

@@ -23,6 +23,7 @@ use cat::algebra::{Leaves, Value, interpret_all};
 use cat::model::ir::{Axiom, Effect, FreeId, Kind, Model, NodeId, NodeOp};
 use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
+use program::dialect::Convergence;
 use program::options::{OPTIONS, Setting};
 use program::tags::{SCOPE_TAGS, TAGS};
 use program::{ATTRIBUTES, Barrier, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program, Scope};
@@ -324,6 +325,18 @@ fn sets() -> Vec<Row> {
     rows
 }
 
+/// Whether something asks threads of a group to come together: in PTX, an aligned barrier in a warp that the test speaks of, a mask of
+/// lanes.
+fn may_diverge(program: &Program) -> bool {
+    let aligned = program.dialect.row().convergence == Convergence::Aligned;
+    !aligned
+        || program.instrs().any(|(t, _, instr)| {
+            let in_warp = program.thread(t).place.warp.is_some();
+            let lanes = matches!(instr.op, Op::Give { among: Scope::Warp, .. });
+            lanes && in_warp || instr.op.barrier().is_some_and(|b| b.lanes.is_some() || in_warp && b.is_aligned())
+        })
+}
+
 /// Whether its barriers may say different thread counts.
 fn may_say_unlike_counts(program: &Program) -> bool {
     let count = |of: &Op| match of {
@@ -500,8 +513,9 @@ fn relations() -> Vec<Row> {
         None "syncbar" = edges(|sk| &sk.syncbar) => "arrival to wait of one barrier and phase",
             "{a} arrives at a barrier in the phase that {b} waits for",
             "{b} does not wait for the phase of a barrier in which {a} arrives";
-        None "divergence" = edges(|sk| &sk.divergence) =>
-            "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
+        None "divergence" = edges(|sk| &sk.divergence), if |_, program: &Program| may_diverge(program) =>
+            "arrivals at a barrier that some thread of the group does not execute as it must; in PTX, `.aligned` ones of a warp \
+             whose threads do not all execute the same one, and a mask of a warp's barrier without the thread itself",
             "not all threads of the group come to the barrier of {a}", "all threads come to the barrier";
         None "unlike-count" = edges(|sk| &sk.unlike_count), if |_, program: &Program| may_say_unlike_counts(program) =>
             "arrivals at one barrier that say different thread counts; to itself one that meets such a one in its phase",

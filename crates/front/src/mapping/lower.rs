@@ -222,6 +222,11 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         other => other.clone(),
     };
     let (mut arrive, mut wait, mut scope) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]), None);
+    for (half, of) in [(&mut arrive, &from.arrive), (&mut wait, &from.wait)] {
+        if of.has("ALIGNED") {
+            half.insert("ALIGNED");
+        }
+    }
     if domain == Scope::Cluster {
         let relaxed = from.arrive.has("RLX");
         let arrives = from.action == BarrierAction::Arrive || from.action == BarrierAction::Sync;

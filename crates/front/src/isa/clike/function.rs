@@ -606,6 +606,10 @@ impl Lowering<'_, '_> {
             // No fences: they order what precedes before what follows, whatever it is.
             (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         }
+        if domain == Scope::Cta {
+            // In PTX it is `bar.sync`.
+            arrive.insert("ALIGNED");
+        }
         let scope = regions.then(|| args.scope.unwrap_or(domain));
         self.push(Op::Barrier(Barrier {
             action: BarrierAction::Sync,

@@ -299,7 +299,11 @@ impl Lowering<'_, '_> {
     }
 
     fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction) {
-        let (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+        let (mut arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+        if group.domain == Scope::Cta {
+            // In PTX it is `bar.sync`.
+            arrive.insert("ALIGNED");
+        }
         let naming = BarrierNaming::Counted { id: Expr::Const(id), count: None };
         let (domain, lanes) = (group.domain, group.lanes.map(|mask| Expr::Const(i64::from(mask))));
         self.push(Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope: None }));

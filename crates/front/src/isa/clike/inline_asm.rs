@@ -592,7 +592,8 @@ impl Lowering<'_, '_> {
             barrier.arrive.insert("GEN");
         } else {
             barrier.naming = BarrierNaming::Counted { id: Expr::Const(CLUSTER_BARRIER), count: None };
-            (barrier.arrive, barrier.wait, barrier.scope) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]), None);
+            barrier.scope = None;
+            plain_halves(&mut barrier);
         }
         self.push(Op::Barrier(barrier));
     }
@@ -601,8 +602,19 @@ impl Lowering<'_, '_> {
         if let BarrierNaming::Counted { id: id @ Expr::Const(0), .. } = &mut barrier.naming {
             *id = Expr::Const(WORK_GROUP_BARRIER);
         }
-        (barrier.arrive, barrier.wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+        plain_halves(&mut barrier);
         self.push(Op::Barrier(barrier));
+    }
+}
+
+/// The tags of a barrier of the language itself, which is aligned if the one of PTX is.
+fn plain_halves(barrier: &mut Barrier) {
+    for (half, tags) in [("BA", &mut barrier.arrive), ("BW", &mut barrier.wait)] {
+        let aligned = tags.has("ALIGNED");
+        *tags = Tags::of(&["B", half]);
+        if aligned {
+            tags.insert("ALIGNED");
+        }
     }
 }
 

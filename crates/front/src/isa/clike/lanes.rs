@@ -16,7 +16,7 @@ use super::function::Args;
 use super::lower::Lowering;
 use super::types::Value;
 use crate::isa::ptx::{Brought, Lanes, ShuffleMode, Shuffled, equal, fold};
-use program::{BinOp, CmpOp, Expr, Op, Scope, Ty};
+use program::{BinOp, CmpOp, Expr, Op, Scope, Tags, Ty};
 
 /// What is made of what the threads bring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,14 @@ impl Lowering<'_, '_> {
 
     /// Meets threads with a value; what those of the given ranks bring.
     fn brings(&mut self, lanes: &Lanes, value: Expr, ty: Ty, defined: Expr, ranks: &[u32]) -> Brought {
+        // As in PTX.
+        if let Some(itself) = lanes.names_itself() {
+            let skip = self.branch(itself);
+            self.push(Op::fence(Tags::of(&["MISUSE"]), None));
+            self.leave();
+            let end = self.code.len();
+            self.patch(skip, end);
+        }
         self.push(lanes.meet(value, defined));
         let mut take = |rank: &u32| {
             let dst = self.temporary(ty);

@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         |e, c| {
             let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "REL" };
-            cluster(e, BarrierAction::Arrive, order);
+            cluster(e, c, BarrierAction::Arrive, order);
         },
     )
     .keyed(&["cluster", "arrive"]),
@@ -99,7 +99,7 @@ pub(super) const ROWS: &[Row] = &[
         "waits until all threads of the cluster have arrived; acquire",
         &[WAIT_SEM, ALIGNED],
         &[],
-        |e, _| cluster(e, BarrierAction::Wait, "ACQ"),
+        |e, c| cluster(e, c, BarrierAction::Wait, "ACQ"),
     )
     .keyed(&["cluster", "wait"]),
     Row::new(
@@ -154,13 +154,14 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     }
     let all = Lanes::new(Scope::Cta, block, Expr::Const(block.all()));
     e.push(all.meet(c.expr(2), Expr::Const(1)));
+    let (arrive, wait) = halves(c, BarrierAction::Sync);
     e.push(Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain: Scope::Cta,
         lanes: None,
         naming: BarrierNaming::Counted { id: c.expr(1), count: None },
-        arrive: tags("BA"),
-        wait: tags("BW"),
+        arrive,
+        wait,
         scope: None,
     }));
     let op = if c.quals.has("popc") {
@@ -177,6 +178,17 @@ fn tags(half: &'static str) -> Tags {
     Tags::of(&["B", half])
 }
 
+/// The tags of both halves of a barrier of a CTA or of a cluster. Which is aligned, the instruction says once: with its arrival, if it has
+/// one. `bar` is `barrier` with `.aligned`.
+fn halves(c: &Call, action: BarrierAction) -> (Tags, Tags) {
+    let (mut arrive, mut wait) = (tags("BA"), tags("BW"));
+    if c.row.opcode == "bar" || c.quals.all(GroupKind::Ignored).any(|w| w == "aligned") {
+        let half = if action == BarrierAction::Wait { &mut wait } else { &mut arrive };
+        half.extend(&["ALIGNED"]);
+    }
+    (arrive, wait)
+}
+
 fn sync(e: &mut Emit<'_, '_>, c: &Call) {
     of_cta(e, c, BarrierAction::Sync);
 }
@@ -188,15 +200,8 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call) {
 fn of_cta(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) {
     let naming = if e.env.instance_barriers { instance(e, c) } else { counted(e, c, action) };
     let Some(naming) = naming else { return };
-    e.push(Op::Barrier(Barrier {
-        action,
-        domain: Scope::Cta,
-        lanes: None,
-        naming,
-        arrive: tags("BA"),
-        wait: tags("BW"),
-        scope: None,
-    }));
+    let (arrive, wait) = halves(c, action);
+    e.push(Op::Barrier(Barrier { action, domain: Scope::Cta, lanes: None, naming, arrive, wait, scope: None }));
 }
 
 fn instance(e: &mut Emit<'_, '_>, c: &Call) -> Option<BarrierNaming> {
@@ -260,8 +265,8 @@ fn warp(e: &mut Emit<'_, '_>, c: &Call) {
     }));
 }
 
-fn cluster(e: &mut Emit<'_, '_>, action: BarrierAction, order: &'static str) {
-    let (mut arrive, mut wait) = (tags("BA"), tags("BW"));
+fn cluster(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction, order: &'static str) {
+    let (mut arrive, mut wait) = halves(c, action);
     let half = if action == BarrierAction::Arrive { &mut arrive } else { &mut wait };
     half.extend(&[order, "A"]);
     e.push(Op::Barrier(Barrier {

@@ -11,10 +11,11 @@
 //! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come to, to the next label or branch.
 //!   Elsewhere, `activemask` has any set of those that come to it, of which each has the same one.
 //! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may be meant, and chooses.
-//! - What a shuffle reads of a lane that is known not to come is a value that is not worked out. What else the ISA leaves undefined, a lane
-//!   outside of its own mask and, if only values tell, the value of a lane that does not come, meets nobody.
+//! - What a shuffle reads of a lane that is known not to come is a value that is not worked out; if only values tell that, it meets nobody.
+//!   A lane outside of its own mask is undefined: an event `MISUSE`, and its thread ends there.
 
 use super::lower::{Arg, Call, Emit};
+use super::mbarrier::misused_unless;
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Scope, Seat, Ty};
 
@@ -291,6 +292,11 @@ impl Lanes {
         }
     }
 
+    /// Whether the thread that names them is among them; `None`: it is, as all of its group are.
+    pub(in crate::isa) fn names_itself(&self) -> Option<Expr> {
+        (self.mask != int(self.seat.all())).then(|| self.has(self.seat.rank))
+    }
+
     /// How a thread meets them with a value, and nobody if what it asks for is not defined.
     pub(in crate::isa) fn meet(&self, value: Expr, defined: Expr) -> Op {
         let lanes = match both(self.has(self.seat.rank), defined) {
@@ -526,8 +532,16 @@ fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Opti
     meet(e, c, lanes, value, ty)
 }
 
+/// A lane that is not among those that it names ends there, and the program is undefined.
+fn among_them(e: &mut Emit<'_, '_>, lanes: &Lanes) {
+    if let Some(itself) = lanes.names_itself() {
+        misused_unless(e, itself);
+    }
+}
+
 /// Meets lanes with a value; what each of them brings.
 fn meet(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, ty: Ty) -> Option<Brought> {
+    among_them(e, &lanes);
     e.push(lanes.meet(value, int(1)));
     take(e, c, lanes, ty)
 }
@@ -616,6 +630,7 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(lanes) = named(e, c, 4) else { return };
     let shuffled = Shuffled::new(mode, c.expr(2), sections, &lanes);
     let defined = shuffled.is_defined(&lanes);
+    among_them(e, &lanes);
     if defined == int(0) {
         // Whoever does not come has no value; the others, who may read this lane's, are met all the same.
         e.push(lanes.meet(value, int(1)));

@@ -1,0 +1,156 @@
+//! Barriers that all threads of a warp must execute together, `.aligned` ones: the base relation `divergence` of PTX.
+//!
+//! The threads of a warp that run the same code execute the same such instructions in the same order: the first of one thread is the
+//! first of each other, and so on. Whether a branch around them is taken by all or by none need not be asked: where they differ in
+//! that, the orders differ, and after they have joined, these are the same again.
+//!
+//! # Invariants
+//! - A thread that has ended is not waited for, nor missed, if it has gone on to nothing behind the instruction: compilers make a branch
+//!   to the end of an early return. One that goes on behind it, or waits elsewhere for ever, is missed.
+//! - Threads that run different code, as a test can give them, have no instruction in common, and nothing is asked of them.
+//! - An instruction that arrives and waits counts once, as its arrival; a mask of a warp's barrier must hold the thread itself.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *barrier*: for `.aligned`, all threads in the warp must execute the same instruction; "in conditionally executed code",
+//!   only if "it is known that all threads in the warp evaluate the condition identically, otherwise behavior is undefined"; it waits for
+//!   the threads of the warp that have not exited. *barrier.cluster* has the same words.
+//! - PTX ISA 9.4, *bar.warp.sync*: undefined, if the executing thread is not in the mask.
+
+use std::collections::BTreeMap;
+
+use super::Rules;
+use crate::skeleton::graph::Edges;
+use crate::skeleton::pool::Cond;
+use cat::rel::EventId;
+use diag::Span;
+use program::{BarrierAction, Program, Scope, ThreadId};
+
+/// An aligned instruction as a thread executes it.
+struct Turn {
+    event: EventId,
+    guard: Cond,
+    /// Which instruction it is.
+    what: Span,
+    /// By number: when it is the one of that number of its thread.
+    number: Vec<Cond>,
+}
+
+/// Whether two threads are in one warp and run the same code.
+fn in_step(program: &Program, a: ThreadId, b: ThreadId) -> bool {
+    let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
+    a != b && program.same_group(a, b, Scope::Warp) && code(a) == code(b)
+}
+
+impl Rules<'_> {
+    /// Pairs of aligned instructions that threads of a warp execute where all should execute the same one; to itself, one for which some
+    /// thread never comes, and a warp's barrier whose mask leaves out its own thread.
+    pub(super) fn unaligned(&mut self) -> Edges {
+        let mut found = Edges::new();
+        for a in self.out.arrivals.clone() {
+            let lane = self.program.lane(a.at.thread);
+            if a.at.group.lanes.is_some_and(|mask| mask >> lane.min(31) & 1 == 0) {
+                found.push((a.event, a.event, Cond::TRUE));
+            }
+        }
+        let turns = self.turns();
+        for (&t, mine) in &turns {
+            let mates: Vec<ThreadId> =
+                self.program.thread_ids().filter(|&u| in_step(self.program, t, u)).collect();
+            for u in mates {
+                let stuck = self.stuck(u);
+                let events = self.events_behind(t, u);
+                let theirs = turns.get(&u).map_or(&[][..], Vec::as_slice);
+                for a in mine {
+                    let mut absent = Cond::FALSE;
+                    for (k, &mine) in a.number.iter().enumerate().filter(|(_, mine)| **mine != Cond::FALSE) {
+                        let mut comes = Cond::FALSE;
+                        for b in theirs {
+                            let Some(&number) = b.number.get(k).filter(|n| **n != Cond::FALSE) else { continue };
+                            comes = self.pool().or(comes, number);
+                            if t < u && a.what != b.what {
+                                let both = self.pool().and(mine, number);
+                                found.push((a.event, b.event, both));
+                            }
+                        }
+                        let missing = self.pool().not(comes);
+                        let missing = self.pool().and(mine, missing);
+                        absent = self.pool().or(absent, missing);
+                    }
+                    if absent == Cond::FALSE {
+                        continue;
+                    }
+                    let at = self.out.events[a.event.index()].instr;
+                    let goes_on = events.iter().filter(|e| e.0 > at).map(|e| e.1);
+                    let goes_on: Vec<Cond> = goes_on.collect();
+                    let pool = self.pool();
+                    let astray = goes_on.into_iter().fold(stuck, |any, guard| pool.or(any, guard));
+                    let never = pool.and(absent, astray);
+                    found.push((a.event, a.event, self.pool().restrict(never, a.guard)));
+                }
+            }
+        }
+        found.retain(|edge| edge.2 != Cond::FALSE);
+        found
+    }
+
+    /// By thread: its aligned instructions, in their order.
+    fn turns(&mut self) -> BTreeMap<ThreadId, Vec<Turn>> {
+        let (program, out) = (self.program, &self.out);
+        let instr = |e: EventId| {
+            let event = &out.events[e.index()];
+            event
+                .tags
+                .has("ALIGNED")
+                .then(|| &program.thread(event.thread.expect("of a thread")).code[event.instr])
+        };
+        let arrivals = out.arrivals.iter().map(|a| (a.at.thread, a.event, a.guard));
+        let waits = out.waits.iter().filter(|w| !w.to_arrive()).map(|w| (w.at.thread, w.event, w.reached));
+        let is_turn = |e: EventId, waits: bool| {
+            let barrier = instr(e)?.op.barrier()?;
+            (waits == (barrier.action == BarrierAction::Wait)).then_some(instr(e)?.span)
+        };
+        let arrivals = arrivals.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, false)?)));
+        let waits = waits.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, true)?)));
+        let mut all: Vec<(ThreadId, EventId, Cond, Span)> = arrivals.chain(waits).collect();
+        all.sort_by_key(|turn| (turn.0, turn.1));
+        let mut turns: BTreeMap<ThreadId, Vec<Turn>> = BTreeMap::new();
+        let mut guards: Vec<Cond> = Vec::new();
+        for (t, event, guard, what) in all {
+            let mine = turns.entry(t).or_default();
+            if mine.is_empty() {
+                guards.clear();
+            }
+            let number = (0..=mine.len())
+                .map(|k| {
+                    let pool = self.pool();
+                    let earlier = pool.exactly(k, &guards);
+                    pool.and(earlier, guard)
+                })
+                .collect();
+            guards.push(guard);
+            mine.push(Turn { event, guard, what, number });
+        }
+        turns
+    }
+
+    /// The events of a thread, each with its instruction and when it executes, if its code has the instructions of another thread.
+    fn events_behind(&self, t: ThreadId, u: ThreadId) -> Vec<(usize, Cond)> {
+        if self.program.thread(t).code.len() != self.program.thread(u).code.len() {
+            return Vec::new();
+        }
+        let mine = self.out.events.iter().filter(|e| e.thread == Some(u));
+        mine.map(|e| (e.instr, e.guard)).collect()
+    }
+
+    /// When a thread waits for ever.
+    fn stuck(&mut self, thread: ThreadId) -> Cond {
+        let waits: Vec<(Cond, Cond)> =
+            self.out.waits.iter().filter(|w| w.at.thread == thread).map(|w| (w.reached, w.pass)).collect();
+        waits.into_iter().fold(Cond::FALSE, |stuck, (reached, pass)| {
+            let pool = self.pool();
+            let blocked = pool.not(pass);
+            let blocked = pool.and(reached, blocked);
+            pool.or(stuck, blocked)
+        })
+    }
+}
