@@ -310,9 +310,9 @@ impl Op {
     }
 
     /// Whether it is a mark that PTX alone has, and in one form: of groups of asynchronous operations and the waits for these, of launches, of
-    /// what a request was answered.
+    /// what a request was answered, of what lanes must execute together.
     pub fn is_ptx_mark(&self) -> bool {
-        ["CG", "GW", "GR", "WGF", "GDL", "GDW", "REFUSED"].iter().any(|tag| self.has(tag))
+        ["CG", "GW", "GR", "WGF", "GDL", "GDW", "REFUSED", "LANES"].iter().any(|tag| self.has(tag))
     }
 
     /// The mark that it leaves, if it is one of that kind.

@@ -24,6 +24,7 @@ pub const TAGS: &[(&str, &str)] = &[
     ("OBJECT", "CUDA: an operation of a barrier, latch, semaphore or vote of the library"),
     ("MISUSE", "CUDA, PTX: an operation on an object whose precondition does not hold; orders nothing"),
     ("ALIGNED", "PTX: an instruction that all threads of a warp must execute together"),
+    ("LANES", "PTX: an aligned instruction of the lanes of a warp that is no barrier"),
     ("MB", "PTX: either half of an operation on an mbarrier object"),
     ("MBA", "PTX: an arrival at an mbarrier object, the write half"),
     ("MBW", "PTX: a wait or test of an mbarrier object that found the phase complete, the write half"),

@@ -108,7 +108,8 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
         return Err(Stop::Unsupported("values that are not worked out"));
     }
     // Kernels whose warps do this have many threads, and more states than are worth looking at.
-    if test.program.instrs().any(|(_, _, instr)| matches!(instr.op, Op::Give { .. })) {
+    let meets_others = |t, op: &Op| matches!(op, Op::Give { among, .. } if test.program.seat(t, *among).of > 1);
+    if test.program.instrs().any(|(t, _, instr)| meets_others(t, &instr.op)) {
         return Err(Stop::Unsupported("values of other lanes"));
     }
     let (machine, start) = machine(test);

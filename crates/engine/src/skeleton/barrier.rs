@@ -97,7 +97,8 @@ pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet
 /// The edges and constraints of all barriers.
 pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, Reason> {
     let mut result = BarrierEdges::default();
-    if out.arrivals.is_empty() && out.waits.is_empty() && out.segments.is_empty() {
+    let of_lanes = out.events.iter().any(|event| event.tags.has("LANES"));
+    if out.arrivals.is_empty() && out.waits.is_empty() && out.segments.is_empty() && !of_lanes {
         return Ok(result);
     }
     let (arrivals, waits) = (out.arrivals.clone(), out.waits.clone());

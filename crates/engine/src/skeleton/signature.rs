@@ -213,7 +213,7 @@ pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
     let words =
         || model.nodes.iter().filter_map(|n| if let NodeOp::Base(id) = n.op { Some(row(id).name) } else { None });
     // These say something of launches, and nothing of accesses.
-    let of_access = |word: &&str| !["GDL", "GDW"].contains(word);
+    let of_access = |word: &&str| !["GDL", "GDW", "ALIGNED", "LANES"].contains(word);
     words().filter(of_access).any(|word| TAGS.iter().any(|t| t.0 == word)) && !words().any(|word| word == tag)
 }
 
@@ -333,7 +333,9 @@ fn may_diverge(program: &Program) -> bool {
         || program.instrs().any(|(t, _, instr)| {
             let in_warp = program.thread(t).place.warp.is_some();
             let lanes = matches!(instr.op, Op::Give { among: Scope::Warp, .. });
-            lanes && in_warp || instr.op.barrier().is_some_and(|b| b.lanes.is_some() || in_warp && b.is_aligned())
+            lanes && in_warp
+                || instr.op.has("LANES")
+                || instr.op.barrier().is_some_and(|b| b.lanes.is_some() || in_warp && b.is_aligned())
         })
 }
 

@@ -1,4 +1,4 @@
-//! Barriers that all threads of a warp must execute together, `.aligned` ones: the base relation `divergence` of PTX.
+//! Instructions that all threads of a warp must execute together, `.aligned` ones: the base relation `divergence` of PTX.
 //!
 //! The threads of a warp that run the same code execute the same such instructions in the same order: the first of one thread is the
 //! first of each other, and so on. Whether a branch around them is taken by all or by none need not be asked: where they differ in
@@ -111,7 +111,12 @@ impl Rules<'_> {
         };
         let arrivals = arrivals.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, false)?)));
         let waits = waits.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, true)?)));
-        let mut all: Vec<(ThreadId, EventId, Cond, Span)> = arrivals.chain(waits).collect();
+        let of_lanes = out.events.iter().enumerate().filter(|(_, event)| event.tags.has("LANES"));
+        let of_lanes = of_lanes.filter_map(|(i, event)| {
+            let e = EventId::new(i);
+            Some((event.thread?, e, event.guard, instr(e)?.span))
+        });
+        let mut all: Vec<(ThreadId, EventId, Cond, Span)> = arrivals.chain(waits).chain(of_lanes).collect();
         all.sort_by_key(|turn| (turn.0, turn.1));
         let mut turns: BTreeMap<ThreadId, Vec<Turn>> = BTreeMap::new();
         let mut guards: Vec<Cond> = Vec::new();

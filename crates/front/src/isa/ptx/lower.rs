@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::copies::mark;
 use super::known::{self, Values};
 use super::names::Name;
 use super::operands::plus;
@@ -110,6 +111,8 @@ pub(super) struct Emit<'a, 's> {
     current: (Span, SourceLine, String),
     /// All lanes of the warp come here together, since the start or a barrier: without a label or branch in between.
     pub(super) converged: bool,
+    /// An instruction in front says that all lanes execute it together, without a label or branch in between.
+    together: bool,
     /// What is known of registers in front of items that asked.
     known: &'a HashMap<usize, Known>,
     /// The items that ask for what is known of registers.
@@ -210,6 +213,7 @@ fn lower_with(
         through_register: false,
         current: (Span::default(), SourceLine::default(), String::new()),
         converged: true,
+        together: false,
         known,
         asking: Vec::new(),
         asks: false,
@@ -365,7 +369,7 @@ impl<'a> Emit<'a, '_> {
             match item {
                 Item::Reg { .. } | Item::Targets(_) => {}
                 Item::Label(range) => {
-                    self.converged = false;
+                    (self.converged, self.together) = (false, false);
                     let name = self.str(range);
                     if self.labels.insert(name, self.code.len()).is_some() {
                         self.error(
@@ -386,6 +390,7 @@ impl<'a> Emit<'a, '_> {
                         [one] if aligned && one.op.barrier().is_some_and(gathers) => true,
                         all => self.converged && !all.iter().any(|i| matches!(i.op, Op::Branch { .. })),
                     };
+                    self.together &= !self.code[first..].iter().any(|i| matches!(i.op, Op::Branch { .. }));
                     let failed = self.sink.errors() > errors;
                     if failed {
                         self.forget(m);
@@ -492,6 +497,15 @@ impl<'a> Emit<'a, '_> {
             _ => None,
         };
         let opcode = m.raw.opcode.start..m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
+        // All lanes execute it together, or the program is undefined; a barrier says so itself, and nobody need say so twice. In assembly of
+        // other languages, models have no words for it.
+        let aligned =
+            m.quals.all(GroupKind::Ignored).any(|w| w == "aligned") && !matches!(m.row.opcode, "bar" | "barrier");
+        let parts = around.is_some() || !self.converged && !self.together;
+        if aligned && parts && self.env.warp.of > 1 && !self.env.nameless {
+            self.push(mark(&["ALIGNED", "LANES"], None));
+            self.together = true;
+        }
         let call = Call { row: m.row, quals: m.quals.clone(), ty, loc, pred, args, found, opcode };
         (m.row.lower)(self, &call);
         if let Some(at) = around {

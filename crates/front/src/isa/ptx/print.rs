@@ -360,8 +360,8 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     if let Some((_, text)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Some(text.to_owned());
     }
-    // What it names is no part of it.
-    if tags.has("TMAP") {
+    // What it names is no part of it; what lanes execute together is told by the instruction.
+    if tags.has("TMAP") || tags.has("LANES") {
         return None;
     }
     if tags.has("CG") {
