@@ -129,6 +129,84 @@ fn evaluations_that_are_not_sequenced_cannot_be_written() {
 }
 
 #[test]
+fn reads_that_may_be_noticed_are_not_left_in_any_order() {
+    let kernel = |code: &str| {
+        let reads = "__device__ int at(const int *p, int i) { return p[i]; }";
+        let adds = "__device__ int add(int *p) { return atomicAdd(p, 1); }";
+        format!(
+            "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = {{ a = [1, 2] }}\n[kernel]\nblock = 2\n\
+             code = '''\n{reads}\n{adds}\n__global__ void k(int *a) {{ {code} }}\n'''\n"
+        )
+    };
+    let rule = "the order of two accesses in this expression is left open";
+    for code in [
+        "volatile int *p = a; int r = p[threadIdx.x] + p[0];",
+        "int r = ((volatile int *)a)[threadIdx.x] + a[0];",
+        "int r = a[threadIdx.x] + (a[0] = 3);",
+        "int r = a[threadIdx.x] + atomicAdd(a, 1);",
+        "int r = at(a, threadIdx.x) + add(a);",
+    ] {
+        Folder::new(&[("t.toml", &kernel(code))]).refused(&["t.toml"], &["t.toml:10:", rule]);
+    }
+    for code in ["int r = a[threadIdx.x] + a[0];", "int r = at(a, threadIdx.x) + a[0];"] {
+        let said = Folder::new(&[("t.toml", &kernel(code))]).run(&["check", "t.toml"]);
+        assert_eq!(said.code, Some(0), "{code}: {}", said.err);
+    }
+}
+
+#[test]
+fn lanes_of_a_thread_without_a_warp_and_of_the_host() {
+    let test = |dialect: &str, place: &str, code: &str| {
+        let text = format!(
+            "name = \"T\"\ndialect = \"{dialect}\"\ncondition = 'true'\nmemory = {{ x = 0 }}\n[[thread]]\n{place}\ncode = '{code}'\n"
+        );
+        Folder::new(&[("t.toml", &text)])
+    };
+    let strangers = "this mask can name other lanes, and the thread is alone in its warp";
+    for (dialect, code) in [
+        ("cuda", "__syncwarp(0x3);"),
+        ("cuda", "unsigned m = 3; if (x == 1) m = 1; __syncwarp(m);"),
+        ("cuda", "int r = __shfl_sync(0x3, 1, 0);"),
+        ("cuda", "int r = __reduce_add_sync(0x2, 1);"),
+        ("ptx", "bar.warp.sync 3;"),
+        ("ptx", "shfl.sync.idx.b32 r, 7, 0, 31, 3;"),
+        ("ptx", "ld.weak.u32 m, [x]; match.any.sync.b32 r, 7, m;"),
+    ] {
+        test(dialect, "", code).refused(&["t.toml"], &["t.toml:7:", strangers, "`warp = 0`"]);
+        let said = test(dialect, "warp = 0", code).run(&["check", "t.toml"]);
+        assert!(!said.err.contains(strangers), "{code}: {}", said.err);
+    }
+    for (dialect, code) in [
+        ("cuda", "int r = __shfl_sync(0x1, 5, 0);"),
+        ("cuda", "int r = __all_sync(0x3, 1);"),
+        ("cuda", "__syncwarp();"),
+        ("ptx", "shfl.sync.idx.b32 r, 7, 0, 31, -1;"),
+        ("ptx", "bar.sync 0;"),
+        ("opencl", "int r = sub_group_reduce_add(1);"),
+    ] {
+        let rules = ["t.toml:7:", "in code of the host", "a thread of the host is in no group of threads"];
+        test(dialect, "host = true", code).refused(&["t.toml"], &rules);
+    }
+}
+
+#[test]
+fn lanes_that_meet_nobody_are_worth_a_warning() {
+    let threads = |place: &str| {
+        let thread = format!("[[thread]]\n{place}\ncode = '__syncwarp();'\n");
+        let text = format!(
+            "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = {{ x = 0 }}\n{thread}{thread}"
+        );
+        Folder::new(&[("t.toml", &text)]).run(&["check", "t.toml"])
+    };
+    let alone = threads("block = 0");
+    for word in ["warning[lone-lane]: P0 is alone in its warp, and meets nobody here", "`warp = 0`"] {
+        assert!(alone.err.contains(word), "{}", alone.err);
+    }
+    assert_eq!(alone.code, Some(0));
+    assert!(!threads("block = 0\nwarp = 0").err.contains("lone-lane"));
+}
+
+#[test]
 fn constant_memory_is_neither_atomic_nor_written() {
     let memory = "c = { type = \"atomic_int\", space = \"const\" }\nd = { type = \"int\", space = \"const\" }";
     let cases = [

@@ -200,12 +200,10 @@ pub(super) fn refuse_host_groups(program: &Program, sink: &mut Sink) {
     for thread in program.threads.iter().filter(|t| t.place.host) {
         for instr in &thread.code {
             let (code, what) = match &instr.op {
-                Op::Barrier(_) => ("host-barrier", "a barrier of the device in code of the host"),
-                Op::Give { among: Scope::Warp, .. } => {
-                    ("host-lanes", "threads of a warp hand each other values, in code of the host")
-                }
-                Op::Give { .. } => {
-                    ("host-lanes", "threads of a block hand each other values, in code of the host")
+                Op::Barrier(_) => ("host-barrier", "a barrier of the device in code of the host".to_owned()),
+                Op::Give { among, .. } => {
+                    let group = program.dialect.row().noun(*among);
+                    ("host-lanes", format!("the threads of a {group} hand each other values, in code of the host"))
                 }
                 _ => continue,
             };
