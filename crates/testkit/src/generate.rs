@@ -442,7 +442,7 @@ fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
     if seed % 5 != 2 {
         return;
     }
-    let placed = seed % 3 == 0;
+    let placed = seed.is_multiple_of(3);
     let rng = &mut Pcg64Mcg::seed_from_u64(!seed);
     for (i, t) in threads.iter_mut().enumerate() {
         t.warp = placed.then_some(i as u32);

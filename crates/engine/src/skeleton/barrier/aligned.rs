@@ -22,15 +22,14 @@ use super::Rules;
 use crate::skeleton::graph::Edges;
 use crate::skeleton::pool::Cond;
 use cat::rel::EventId;
-use diag::Span;
 use program::{BarrierAction, Program, Scope, ThreadId};
 
 /// An aligned instruction as a thread executes it.
 struct Turn {
     event: EventId,
     guard: Cond,
-    /// Which instruction it is.
-    what: Span,
+    /// Which instruction it is: where it stands.
+    what: [u32; 2],
     /// By number: when it is the one of that number of its thread.
     number: Vec<Cond>,
 }
@@ -105,18 +104,19 @@ impl Rules<'_> {
         };
         let arrivals = out.arrivals.iter().map(|a| (a.at.thread, a.event, a.guard));
         let waits = out.waits.iter().filter(|w| !w.to_arrive()).map(|w| (w.at.thread, w.event, w.reached));
+        let stands = |e: EventId| instr(e).map(|instr| [instr.span.start, instr.span.end]);
         let is_turn = |e: EventId, waits: bool| {
             let barrier = instr(e)?.op.barrier()?;
-            (waits == (barrier.action == BarrierAction::Wait)).then_some(instr(e)?.span)
+            (waits == (barrier.action == BarrierAction::Wait)).then_some(stands(e)?)
         };
         let arrivals = arrivals.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, false)?)));
         let waits = waits.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, true)?)));
         let of_lanes = out.events.iter().enumerate().filter(|(_, event)| event.tags.has("LANES"));
         let of_lanes = of_lanes.filter_map(|(i, event)| {
             let e = EventId::new(i);
-            Some((event.thread?, e, event.guard, instr(e)?.span))
+            Some((event.thread?, e, event.guard, stands(e)?))
         });
-        let mut all: Vec<(ThreadId, EventId, Cond, Span)> = arrivals.chain(waits).chain(of_lanes).collect();
+        let mut all: Vec<(ThreadId, EventId, Cond, [u32; 2])> = arrivals.chain(waits).chain(of_lanes).collect();
         all.sort_by_key(|turn| (turn.0, turn.1));
         let mut turns: BTreeMap<ThreadId, Vec<Turn>> = BTreeMap::new();
         let mut guards: Vec<Cond> = Vec::new();
