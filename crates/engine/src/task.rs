@@ -48,6 +48,8 @@ pub struct Task<'a> {
     pub open: Vec<Cond>,
     /// When some access names no memory, or a thread meets others that do not come.
     pub fault: Cond,
+    /// When all that runs has been let run: see [`crate::liveness::parts`].
+    pub started: Cond,
     /// Whether a negative answer may have missed values out of thin air.
     pub open_values: bool,
     /// What outcomes show, in order.
@@ -357,6 +359,7 @@ impl<'a> Task<'a> {
             bases,
             open,
             fault,
+            started: Cond::TRUE,
             open_values,
             observed,
             observed_cells,

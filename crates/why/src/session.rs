@@ -9,9 +9,11 @@ use std::borrow::Cow;
 #[cfg(test)]
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use cat::model::ir::{Effect, Model};
 use engine::engines::{Prepared, Said};
+use engine::liveness::{self, Stretch};
 use engine::skeleton::{Cond, signature};
 use engine::{Engine, Limits};
 use front::mapping::Mapping;
@@ -38,6 +40,8 @@ pub struct Session<'a> {
     engine: Engine,
     limits: Limits,
     set: Vec<Setting>,
+    /// What threads have left for ever in all executions that are asked about, as what waits for it runs.
+    left: &'a [Stretch],
     explain: bool,
     /// Answers about outcomes come with an explanation.
     explanations: bool,
@@ -100,6 +104,7 @@ impl<'a> Session<'a> {
             engine,
             limits,
             set: set.to_vec(),
+            left: &[],
             explain: false,
             explanations: false,
             detail: false,
@@ -117,7 +122,7 @@ impl<'a> Session<'a> {
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
         let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);
-        Session { detail: self.detail, source: self.source, ..fresh }
+        Session { detail: self.detail, source: self.source, left: self.left, ..fresh }
     }
 
     /// The test is what a mapping makes of another one, and changes are those of that.
@@ -226,26 +231,68 @@ impl<'a> Session<'a> {
         Some(answer)
     }
 
-    /// Asks for executions that a flag marks. In a host program, a command runs only after others have ended, and the
-    /// events of one that never runs are none: what only executions show in which some thread does not end shows nothing.
+    /// Asks for executions that a flag marks. In a host program, a command runs only after others have ended: where only
+    /// executions show it in which some thread does not end, it is asked of what runs without what waits for that thread.
     fn marked(&mut self, question: Question) -> Answer {
         let program = &self.test.program;
         if program.host.is_none() {
             return self.answer(&question);
         }
         let ended = self.answer(&Question { complete: true, ..question.clone() });
-        if ended.verdict != question.negative {
+        if ended.verdict == question.positive
+            || ended.defect.is_some()
+            || ended.verdict == Verdict::Undecided(Reason::Time)
+        {
             return ended;
         }
-        let mut answer = self.answer(&question);
-        let stuck = program::host::Launches::of(program).is_ok_and(|l| l.stuck.is_some());
-        if answer.verdict == question.positive {
-            (answer.witness, answer.fault) = (None, None);
-            return answer.undecided(Reason::Unended);
-        } else if stuck && answer.verdict == question.negative {
-            return answer.undecided(Reason::Deadlock("in some order of calls, a wait never ends".into()));
+        let decided = ended.verdict == question.negative;
+        let answer = if decided { self.answer(&question) } else { ended.clone() };
+        if answer.verdict == question.negative {
+            let stuck = program::host::Launches::of(program).is_ok_and(|l| l.stuck.is_some());
+            let why = "in some order of calls, a wait never ends";
+            return if stuck { answer.undecided(Reason::Deadlock(why.into())) } else { answer };
         }
-        answer
+        self.shown = None;
+        match self.of_parts(&question) {
+            Some(answer) if decided || answer.verdict.reason().is_none() => answer,
+            None if answer.verdict == question.positive => {
+                Answer { witness: None, fault: None, ..answer }.undecided(Reason::Unended)
+            }
+            _ => answer,
+        }
+    }
+
+    /// The answer by what of the program can run without the rest; `None` if that is not known.
+    fn of_parts(&mut self, question: &Question) -> Option<Answer> {
+        let deadline = self.deadline();
+        let mut all: Option<Answer> = None;
+        for part in liveness::parts(&self.test.program)? {
+            let test = LitmusTest { program: part.program, ..self.test.clone() };
+            let left = deadline.left_ms().map(Duration::from_millis);
+            let mut session = Session {
+                explain: self.explain,
+                detail: self.detail,
+                left: &part.left,
+                ..Session::new(&test, self.model, self.engine, Limits { timeout: left, ..self.limits }, &self.set)
+            };
+            let answer = session.answer(question);
+            if answer.verdict == question.positive || answer.defect.is_some() {
+                return Some(answer);
+            }
+            all = Some(match all {
+                None => answer,
+                Some(all) if all.verdict.reason().is_some() => all,
+                Some(_) if answer.verdict.reason().is_some() => answer,
+                Some(mut all) => {
+                    all.bound = all.bound.max(answer.bound);
+                    all.events = all.events.max(answer.events);
+                    let named = |name: &String| all.axioms.contains(name) || answer.axioms.contains(name);
+                    all.axioms = self.model.axioms.iter().map(|a| a.name.clone()).filter(named).collect();
+                    all
+                }
+            });
+        }
+        all
     }
 
     /// The flags that mean that; `None` if there are none.

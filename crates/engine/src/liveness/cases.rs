@@ -32,10 +32,11 @@ const MAX_SETS: usize = 128;
 
 /// A part of a thread's code in which it may loop or wait for ever, without a call in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) thread: ThreadId,
+pub struct Stretch {
+    /// The thread.
+    pub thread: ThreadId,
     /// Its instructions.
-    pub(super) range: Range<usize>,
+    pub range: Range<usize>,
 }
 
 /// A point that may never be reached, although everything before it that calls order comes to pass.

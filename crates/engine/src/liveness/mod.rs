@@ -20,6 +20,7 @@ mod explain;
 mod fairness;
 mod held;
 mod host;
+mod started;
 mod sure;
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,9 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Instant;
 
+pub use cases::Stretch;
 pub use program::progress::ProgressModel;
+pub use started::{Part, parts};
 
 use super::engines::{Checked, Prepared};
 use super::limits::{Halt, Tried};

@@ -63,6 +63,10 @@ pub struct Skeleton {
     pub cut: Cond,
     /// The same by thread, with the first instruction of the loop.
     pub cuts: Vec<(Cond, ThreadId, usize)>,
+    /// Where threads can wait at barriers: when one comes there, and when it passes.
+    pub(crate) waits: Vec<(Cond, Cond, ThreadId, usize)>,
+    /// When a thread loops for ever without effect, with the instruction at which it does.
+    pub(crate) spins: Vec<(Cond, ThreadId, usize)>,
     /// The bound with which nothing would be cut, if nothing is.
     pub deepest: u32,
     /// Whether any thread has a loop.
@@ -160,7 +164,7 @@ impl Skeleton {
         // Every field is named, so that a new one is thought of.
         #[rustfmt::skip]
         let Skeleton {
-            events, done, complete, cut, cuts, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
+            events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
             unlike_count, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
             program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _,
             rmw: _, order: _, progress,
@@ -187,6 +191,7 @@ impl Skeleton {
         conds.extend(
             cuts.iter().map(|of| of.0).chain(unmet.iter().map(|of| of.0)).chain(constraints.iter().copied()),
         );
+        conds.extend(waits.iter().flat_map(|of| [of.0, of.1]).chain(spins.iter().map(|of| of.0)));
         conds.extend(edges.into_iter().flatten().map(|edge| edge.2));
         let mut terms: Vec<TermId> = events.iter().filter_map(|e| e.addr).collect();
         terms.extend(phases.iter().flat_map(|&(_, now, next)| [now, next]));

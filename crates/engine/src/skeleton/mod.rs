@@ -130,6 +130,8 @@ impl Skeleton {
             complete: Cond::TRUE,
             cut: Cond::FALSE,
             cuts: Vec::new(),
+            waits: Vec::new(),
+            spins: Vec::new(),
             deepest: out.deepest,
             has_loops: out.has_loops,
             final_regs: out.endings.iter().map(|e| e.regs.clone()).collect(),
@@ -162,11 +164,14 @@ impl Skeleton {
         for (t, ending) in out.endings.iter().enumerate() {
             let thread = ThreadId(t as u16);
             sk.cuts.extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
+            sk.spins.extend(ending.spins.iter().map(|&(cond, pc)| (cond, thread, pc)));
             if !purpose.is_progress() {
                 sk.complete = sk.pool.and(sk.complete, ending.done);
             }
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
+        let at = |sk: &Skeleton, wait: &unrolled::Wait| sk.event(wait.event).instr;
+        sk.waits = out.waits.iter().map(|w| (w.reached, w.pass, w.at.thread, at(&sk, w))).collect();
         sk.constraints.retain(|&c| c != Cond::TRUE);
         sk.value_dependencies(&barriers.decided, &barriers.absent)?;
         Ok(sk)

@@ -124,6 +124,7 @@ impl Unroller<'_> {
             cut: Cond::FALSE,
             cuts: Vec::new(),
             spinning: Cond::FALSE,
+            spins: Vec::new(),
             idle: Cond::FALSE,
             regs: Vec::new(),
             progress: Endings::default(),
@@ -281,6 +282,7 @@ impl Unroller<'_> {
                             continue;
                         }
                         run.ending.spinning = pool.or(run.ending.spinning, idle);
+                        run.ending.spins.push((idle, from.pc()));
                         if keeps && progress {
                             // One that is gone through for ever is found where two follow each other.
                             left_out = pool.or(left_out, idle);

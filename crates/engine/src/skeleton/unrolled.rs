@@ -110,6 +110,8 @@ pub(super) struct Ending {
     pub(super) cuts: Vec<(Cond, usize)>,
     /// In an iteration without effect.
     pub(super) spinning: Cond,
+    /// The same, by iteration, with the instruction at which it begins.
+    pub(super) spins: Vec<(Cond, usize)>,
     /// The same, with iterations that are only left out where several follow each other.
     pub(super) idle: Cond,
     /// Final value of each register where done; for questions about progress, wherever the thread ends.

@@ -23,6 +23,7 @@ impl<'a> Session<'a> {
 
     pub(super) fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, Reason> {
         let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
+        let left = self.left;
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.prepared.get(&bound), Some(Err(Reason::Time))) {
             self.prepared.remove(&bound);
@@ -33,6 +34,7 @@ impl<'a> Session<'a> {
                 let task = Task::build(Purpose::Outcomes, test, model, set, bound, thin_air, deadline.0);
                 task.map(|mut task| {
                     task.detail = detail;
+                    task.started = task.sk.leave(left);
                     Prepared::new(task)
                 })
             })
@@ -126,6 +128,7 @@ impl<'a> Session<'a> {
             props,
             flags: question.flags.clone(),
             no_fault: task.fault != Cond::FALSE,
+            require: task.started,
             ..Query::complete(task.model)
         }
     }
