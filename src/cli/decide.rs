@@ -246,10 +246,16 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
             }
         }
         (Ask::Race | Ask::Undefined, Some(fault)) if fault.race && fault.remedy.is_none() => {
-            let again = open(unit, settings, true).definedness(settings.limits.timeout);
-            if let (None, Some(Ok(Definedness::Undefined(again)))) = (stop::requested(), again) {
-                // Of whichever race it was found, the program so changed has none.
-                fault.remedy = again.remedy;
+            let mut session = open(unit, settings, true);
+            // Of whichever race it was found, the program so changed has none.
+            let remedy = match session.definedness(settings.limits.timeout) {
+                Some(Ok(Definedness::Undefined(again))) => again.remedy,
+                Some(_) => None,
+                // Where races are no undefined behaviour.
+                None => session.remedy(fault),
+            };
+            if stop::requested().is_none() {
+                fault.remedy = remedy;
             }
         }
         _ => {}

@@ -41,7 +41,7 @@ pub mod words;
 pub mod writing;
 
 pub use diag::SourceLine;
-pub use dialect::{Dialect, DialectRow};
+pub use dialect::{Dialect, DialectRow, Runtime};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use float::{FloatOp, Format, Fused, Number, Rounding};
 pub use ids::{LocId, RegId, ThreadId};

@@ -2,7 +2,8 @@
 //! scopes in the names of functions.
 //!
 //! # Sources
-//! - CUDA Programming Guide, *Memory Fence Functions*, *Synchronization Functions*, *Atomic Functions*; libcu++, *Extended
+//! - CUDA Programming Guide, *Memory Fence Functions*, *Synchronization Functions*, *Atomic Functions*, *Programmatic
+//!   Dependent Launch*; CUDA runtime API, pipeline primitives; PTX ISA, `bar`, `cp.async.wait_all`, `griddepcontrol`; libcu++, *Extended
 //!   API*; OpenCL C, *Synchronization Functions*, *Atomic Functions*; C11, 7.17.
 
 use crate::Scope;
@@ -18,6 +19,8 @@ pub struct Writing {
     pub fences: &'static [(&'static str, Scope)],
     /// Barriers of the threads of a group.
     pub barriers: &'static [(&'static str, Scope)],
+    /// Statements that wait for what is on its way, each with parts of names in code that has any.
+    pub waits: &'static [(&'static str, &'static [&'static str])],
     /// A name of memory is the object itself, and no pointer to it.
     pub objects: bool,
     /// An atomic access.
@@ -63,8 +66,24 @@ pub static C: Writing = Writing {
     suffixes: &[],
     fences: &[],
     barriers: &[],
+    waits: &[],
     objects: false,
     access: |access| by_pointer(access, false),
+};
+
+/// PTX, whose other changes are printed.
+pub static PTX: Writing = Writing {
+    suffixed: &[],
+    suffixes: &[],
+    fences: &[],
+    barriers: &[("bar.sync 0", Scope::Cta)],
+    waits: &[
+        ("griddepcontrol.wait", &["griddepcontrol"]),
+        ("cp.async.wait_all", &["async"]),
+        ("cp.async.bulk.wait_group 0", &["bulk"]),
+    ],
+    objects: false,
+    access: |access| access.place.to_owned(),
 };
 
 /// OpenCL C.
@@ -77,6 +96,7 @@ pub static OPENCL: Writing = Writing {
         ("barrier(CLK_GLOBAL_MEM_FENCE)", Scope::Cta),
         ("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)", Scope::Cta),
     ],
+    waits: &[],
     objects: false,
     access: |access| by_pointer(access, true),
 };
@@ -91,6 +111,11 @@ pub static CUDA: Writing = Writing {
         ("__threadfence_system()", Scope::Sys),
     ],
     barriers: &[("__syncwarp()", Scope::Warp), ("__syncthreads()", Scope::Cta)],
+    waits: &[
+        ("cudaGridDependencySynchronize()", &["cudaGridDependency", "cudaTriggerProgrammatic"]),
+        ("__pipeline_wait_prior(0)", &["__pipeline_"]),
+        ("cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<0>{})", &["cp_async_bulk"]),
+    ],
     objects: true,
     access: |access| {
         let Access { function, ty, place, expected, value, order, scope } = access;

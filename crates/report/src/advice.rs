@@ -184,6 +184,10 @@ pub(super) fn human(out: &mut dyn Write, advice: &Advice, all: bool, columns: Op
         let of = if advice.tests.len() > 1 { format!("{test}: ") } else { String::new() };
         say(format!("  keeps: {of}{goal} under {model}"))?;
     }
+    // What the change consists of, where there is no menu of it.
+    for change in advice.changes.iter().filter(|_| advice.menu.is_empty()) {
+        say(format!("  it is so if {}", change.text))?;
+    }
     let needed = advice.menu.iter().filter(|item| item.needed == Some(true));
     let needed: Vec<String> = needed.map(|item| item.part.says()).collect();
     if !needed.is_empty() {

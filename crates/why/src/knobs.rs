@@ -76,6 +76,8 @@ pub(crate) enum Written {
     Flags,
     /// A barrier that is not there.
     Barrier,
+    /// A call of a host thread that is not there, or names another stream.
+    Call,
     /// What else is not there, or is plain.
     More,
 }
@@ -182,9 +184,9 @@ impl Knob {
             .map(|all| Knob { sites, ..all })
     }
 
-    /// Whether it helps alone or not at all: of barriers, more are not stronger.
+    /// Whether it helps alone or not at all: of barriers, more are not stronger, nor are more calls that wait.
     pub(crate) fn is_alone(&self) -> bool {
-        self.kind == Written::Barrier
+        matches!(self.kind, Written::Barrier | Written::Call)
     }
 
     /// Whether it is the place of a thread.

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use engine::skeleton::signature::{self, Role};
+use program::Op;
 use program::edits::Change;
 use program::litmus::{LitmusTest, Prop};
 use verdict::{Need, Needs, Reason, Verdict};
@@ -47,17 +48,25 @@ fn forbids(
     }
 }
 
-/// Whether some execution of a program ends, if it has other barriers than that of the session: one at which threads wait
-/// for ever forbids everything. Nor may what was put in be undefined where it stands.
+/// Whether some execution of a program ends, if it waits in other places than that of the session: one in which threads wait
+/// for ever forbids everything. Nor may what was put in be undefined where it stands, or have a fair execution that hangs, unless
+/// there was one before.
 pub(crate) fn ends(session: &Session<'_>, test: &LitmusTest, judged: &LitmusTest, left: Option<Duration>) -> bool {
-    let barriers = |test: &LitmusTest| test.program.instrs().filter(|i| i.2.op.barrier().is_some()).count();
-    if barriers(test) <= barriers(session.written()) {
+    let waits = |test: &LitmusTest| {
+        let waits = |op: &Op| op.barrier().is_some() || matches!(op, Op::Call(_));
+        test.program.instrs().filter(|i| waits(&i.2.op)).count()
+    };
+    let lanes = |test: &LitmusTest| -> Option<Vec<_>> {
+        test.program.host.as_ref().map(|host| host.commands.iter().map(|c| c.lane).collect())
+    };
+    if waits(test) <= waits(session.written()) && lanes(test) == lanes(session.written()) {
         return true;
     }
     let all = LitmusTest { condition: Some(Prop::And(Vec::new())), ..judged.clone() };
-    let mut session = session.of(&all, left);
-    session.reachability(None, false).verdict == Verdict::Allowed
-        && session.undefined().is_none_or(|answer| answer.verdict == Verdict::Defined)
+    let mut changed = session.of(&all, left);
+    changed.reachability(None, false).verdict == Verdict::Allowed
+        && changed.undefined().is_none_or(|answer| answer.verdict == Verdict::Defined)
+        && (!session.hangs(judged, left) || session.hangs(session.test(), left))
 }
 
 /// What of its program a forbidden outcome rests on: everything that orders it (fences, barriers, orders, dependencies,
@@ -142,7 +151,7 @@ pub(crate) fn forbidding(
             let wide = around.wide();
             let places = knobs::places(&around).into_iter().filter_map(Knob::up).collect();
             let words = [source.scopes(wide), source.flags(), source.orders()];
-            let more = [source.fences(wide), source.accesses(wide), source.barriers(), places];
+            let more = [source.fences(wide), source.accesses(wide), source.barriers().0, places];
             words.into_iter().chain(more).flatten().collect()
         }
     };

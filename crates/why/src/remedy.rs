@@ -1,18 +1,24 @@
-//! What would make a racy program race-free: wider scopes, stronger orders, fence flags, atomic accesses; and how to say
-//! it. Only where no order and no scope helps is plain memory made atomic.
+//! What would make a racy program race-free, and how to say it.
+//!
+//! What orders the accesses comes first: wider scopes, stronger orders, fences and their flags, barriers, waits for copies and
+//! earlier kernels, calls of the host. Only where none of that helps is plain memory made atomic, and it is said that the order
+//! of values is then as open as before.
+//!
+//! # Invariants
+//! - Nothing becomes weaker, and the program that is advised is defined and hangs no more than the one that is there.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Instant;
 
 use engine::task::Task;
-use program::edits::{Site, enough};
+use program::edits::{Change, Site, enough};
 use program::litmus::LitmusTest;
-use program::strength;
+use program::strength::{self, Order};
 use program::{LocId, Program, Scope, SourceLine};
-use verdict::{Answer, Change, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
+use verdict::{Answer, Change as Advised, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
 
-use crate::knobs::{self, Around, Knob, Spot, Version, Written};
+use crate::knobs::{self, Around, Changes, Kind, Knob, Spot, Version, Written};
 use crate::needs::ends;
 use crate::search::{GivenUp, Search, of_test};
 use crate::session::Session;
@@ -21,6 +27,17 @@ use crate::written::Source;
 /// At most so many programs are decided before, and as many after memory is made atomic.
 const DECISIONS: usize = 300;
 
+/// What would make a program race-free.
+pub(crate) struct Repair {
+    pub(crate) remedy: Remedy,
+    /// The test that is so.
+    pub(crate) version: Option<Version>,
+    /// How it is changed.
+    pub(crate) changes: Changes,
+    /// How many programs were decided.
+    pub(crate) decided: usize,
+}
+
 /// Looks for what removes the races of a test, and the test that has it; `first` is one of them, found in the program as
 /// it is.
 pub(crate) fn remedy(
@@ -28,16 +45,36 @@ pub(crate) fn remedy(
     task: &Task<'_>,
     first: &Fault,
     deadline: Option<Instant>,
-) -> Option<(Remedy, Option<Version>)> {
+) -> Option<Repair> {
     let written = session.written();
     let program = &written.program;
     let around = Around::unbounded(program);
-    // Scopes and regions first: one that is too small is the likelier mistake. Then what is written where nothing is, a fence.
-    let source = Source::new(written)?;
-    let buffers = knobs::buffers(&around).into_iter().filter_map(Knob::up).collect();
-    let words = [source.scopes(Scope::Sys), source.flags(), source.orders(), buffers];
-    let kinds = words.into_iter().chain([source.fences(enough(program)), source.barriers()]);
-    let knobs: Vec<Knob> = kinds.flatten().collect();
+    // What is plain is known of the program that is judged.
+    let source_of_mapping = !std::ptr::eq(written, session.test());
+    let (mut knobs, source, weak): (Vec<Knob>, Source<'_>, Vec<Knob>) = match Source::new(written) {
+        // Scopes and regions first: one that is too small is the likelier mistake. Then what is written where nothing is, a fence.
+        Some(source) => {
+            let buffers = knobs::buffers(&around).into_iter().filter_map(Knob::up).collect();
+            let words = [source.scopes(Scope::Sys), source.flags(), source.orders(), buffers];
+            let kinds = words.into_iter().chain([source.fences(enough(program)), source.waits()]);
+            (kinds.flatten().collect(), source, Vec::new())
+        }
+        None => {
+            let source = Source::assembly(written)?;
+            let around = Around::new(program);
+            let up =
+                |kind: Kind| kind(&around).into_iter().filter_map(Knob::up).filter_map(|k| k.writable(written));
+            let is_weak = |knob: &Knob| knob.instr(program).is_some_and(|instr| strength::is_plain(&instr.op));
+            let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).partition(is_weak);
+            let kinds = [up(knobs::scopes).collect(), strong, up(knobs::fences).collect()];
+            let kinds = kinds.into_iter().chain([up(knobs::fences_before).collect()]);
+            let knobs: Vec<Knob> = kinds.flatten().collect();
+            (knobs.into_iter().chain(source.waits()).collect(), source, weak)
+        }
+    };
+    let (barriers, straight) = source.barriers();
+    let straight = knobs.len()..knobs.len() + straight;
+    knobs.extend(barriers.into_iter().chain(source.calls()));
     let (ordered, orders) = (knobs.len(), program.instrs().any(|(_, _, i)| strength::order(&i.op).is_some()));
     // The last race that was found, and whether some program that was tried is left to implementations.
     let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
@@ -61,9 +98,24 @@ pub(crate) fn remedy(
     let decides = of_test(written, race_free);
     let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     let mut found = search.one_two_or_all();
+    if let (Ok(None), true) = (&found, straight.len() > 1) {
+        // Of several barriers that are missing, none helps alone.
+        let all = (0..search.knobs.len()).map(|i| if straight.contains(&i) { search.knobs[i].top() } else { 0 });
+        let all = all.collect();
+        found = search.first_of([all]);
+    }
     // The memory that the accesses race for becomes atomic, and then, as long as there are races for other memory, more
     // of it.
-    let (mut plain, mut object) = (plain_accesses(task), first.object.clone());
+    let (mut plain, mut object) = match source_of_mapping {
+        true => (HashMap::new(), None),
+        false => (plain_accesses(task), first.object.clone()),
+    };
+    if let (Ok(None), false) = (&found, weak.is_empty()) {
+        search.add(weak);
+        let top = search.top();
+        let alone = (0..top.len()).map(|i| if i < ordered { 0 } else { top[i] }).collect();
+        (found, object) = (search.first_of([alone, top]), None);
+    }
     while let Ok(None) = found {
         let Some((loc, accesses)) = object.and_then(|name| plain.remove(&name)) else { break };
         let Some(knob) = source.atomicity(loc, &accesses) else { break };
@@ -79,11 +131,15 @@ pub(crate) fn remedy(
         let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
         found.map(|setting| search.lowered(setting, order)).transpose()
     });
-    let version = lowered.as_ref().ok().and_then(|found| search.version(found.as_ref()?));
+    let version = lowered.as_ref().ok().and_then(|found| {
+        let setting = found.as_ref()?;
+        Some((search.version(setting)?, search.changes(setting)))
+    });
+    let decided = search.decided();
     let remedy = match lowered {
         Ok(Some(setting)) => {
             let turned = search.turned(&setting);
-            let mut changes: Vec<Change> = turned.flat_map(|(knob, level)| said(written, knob, level, first)).collect();
+            let mut changes: Vec<Advised> = turned.flat_map(|(knob, level)| said(written, knob, level, first)).collect();
             changes.sort_by_key(|c| c.line.number);
             Remedy::Changes(changes)
         }
@@ -93,11 +149,13 @@ pub(crate) fn remedy(
              buffer is left to implementations"
                 .into(),
         ),
-        Ok(None) if !orders => Remedy::None("the program has no atomic operation and no fence that could order them".into()),
+        Ok(None) if !orders => Remedy::None("the program has no atomic operation and no fence that could order them, and no barrier or call that was tried does".into()),
         Ok(None) => Remedy::None("they race even with every order and every scope as strong as can be written there".into()),
         Err(GivenUp(reason)) => Remedy::Undecided(reason),
     };
-    Some((remedy, version))
+    let (version, changes) =
+        version.map_or((None, Changes::default()), |(version, changes)| (Some(version), changes));
+    Some(Repair { remedy, version, changes, decided })
 }
 
 /// The plain accesses of a program, by the name of the location that they may be to.
@@ -122,7 +180,7 @@ fn plain_accesses(task: &Task<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
 }
 
 /// The changes of a knob in words; `first` is the race that is shown with them.
-fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Change> {
+fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Advised> {
     let program = &test.program;
     let location = knob.sites.iter().find_map(|site| match *site {
         Site::Location(loc) => Some(&program.location(loc).name),
@@ -131,19 +189,33 @@ fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Chan
     if let (Some(object), Some(_)) = (location, knob.change(level)) {
         let text = format!("`{object}` is fine-grained shared virtual memory with atomics");
         let reason = format!("`{object}` is a buffer: operations on it reach no other device");
-        return vec![Change { line: 0.into(), text, reason, edit: None }];
+        return vec![Advised { line: 0.into(), text, reason, edit: None }];
     }
     let mut reason = reason(program, knob, location, first);
+    let silences = silences(program, knob, level);
     let change = |need: Need| {
         let Need { line, thread, what, instead, text, place } = &need;
         let whose = if thread.is_empty() { String::new() } else { format!("{thread}'s ") };
         let text = match place {
             Where::Instead => format!("{whose}line {line} has `{instead}`, not `{what}`"),
+            Where::Before => format!("{whose}line {line} has `{instead}` before `{text}`"),
+            _ if text.is_empty() => format!("{whose}line {line} has `{instead}` in front"),
             _ => format!("{whose}line {line} has `{instead}` after `{text}`"),
         };
-        Change { line: line.clone(), text, reason: std::mem::take(&mut reason), edit: Some(need) }
+        let text = if silences { format!("{text} (values stay unordered)") } else { text };
+        Advised { line: line.clone(), text, reason: std::mem::take(&mut reason), edit: Some(need) }
     };
     knob.needs(test, 0, level).into_iter().map(change).collect()
+}
+
+/// Whether a change makes accesses atomic and orders nothing: the race is gone, and values come in any order as before.
+fn silences(program: &Program, knob: &Knob, level: usize) -> bool {
+    if let Some(Change::Atomic(order, _)) = knob.change(level) {
+        return order == Order::Relaxed;
+    }
+    let relaxed = program.dialect.row().order_word(Order::Relaxed);
+    let of_location = knob.sites.iter().any(|site| matches!(site, Site::Location(_)));
+    of_location && knob.splices(level).iter().any(|splice| splice.text.contains(relaxed))
 }
 
 /// Why what is there does not do; empty if the fault says so.
@@ -183,7 +255,7 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
                 if op.barrier().is_some() { "the barriers".to_owned() } else { format!("{name} at line {line}") };
             format!("the flags of {what} leave out memory that has to be ordered")
         }
-        Written::Barrier | Written::More => String::new(),
+        Written::Barrier | Written::Call | Written::More => String::new(),
     }
 }
 

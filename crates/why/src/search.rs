@@ -90,6 +90,11 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         self.known = HashMap::from([(self.setting(Knob::written), self.written)]);
     }
 
+    /// How many versions were decided since knobs were added.
+    pub(crate) fn decided(&self) -> usize {
+        self.known.len()
+    }
+
     /// Everything at its strongest, but what is tried alone.
     pub(crate) fn top(&self) -> Setting {
         self.setting(|knob| if knob.is_alone() { 0 } else { knob.top() })

@@ -15,7 +15,7 @@ use front::litmus::{Splice, respelled};
 use program::litmus::LitmusTest;
 use program::strength::{self, ALL_FLAGS, Order};
 use program::writing::{Access, Writing};
-use program::{DialectRow, Instr, LocId, Op, Scope, ThreadId, Ty};
+use program::{Dialect, DialectRow, Instr, LocId, Op, Scope, ThreadId, Ty};
 
 use crate::knobs::{Knob, Level, Spot, Written, instr, said, spots};
 
@@ -24,6 +24,9 @@ const LONG: &[&str] = &[
     "<<=", ">>=", "::", "->", "++", "--", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "&=", "|=", "^=", "<<",
     ">>",
 ];
+
+/// At most so many ways to put a barrier into threads that have code of their own.
+const APART: usize = 64;
 
 /// The code of a test as text.
 pub(crate) struct Source<'t> {
@@ -40,6 +43,19 @@ struct Effect {
     changed: Vec<Spot>,
     /// Instructions that were put in, by their place in the changed program.
     added: Vec<Spot>,
+}
+
+/// A part of the code between braces.
+struct Block {
+    range: Range<usize>,
+    is_loop: bool,
+    is_branch: bool,
+}
+
+impl Block {
+    fn holds(&self, gap: &Range<usize>) -> bool {
+        self.range.start <= gap.start && gap.end <= self.range.end
+    }
 }
 
 /// An access to memory as an expression.
@@ -65,6 +81,36 @@ impl<'t> Source<'t> {
             .flat_map(|region| std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region)))
             .collect();
         Some(source)
+    }
+
+    /// The code of a test in PTX, of which only statements are put in here: other changes are printed.
+    pub(crate) fn assembly(test: &'t LitmusTest) -> Option<Source<'t>> {
+        let row = test.program.dialect.row();
+        let mut source = Source { test, row, writing: &program::writing::PTX, tokens: Vec::new() };
+        source.tokens = (regions(test).into_iter())
+            .flat_map(|region| std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region)))
+            .collect();
+        (test.program.dialect == Dialect::Ptx).then_some(source)
+    }
+
+    fn is_assembly(&self) -> bool {
+        self.row.writing.is_none()
+    }
+
+    /// A statement as it is put in: in kernels of assembly, behind an instruction or in front of the first one.
+    fn statement_at(&self, gap: &Range<usize>, statement: &str) -> String {
+        match self.kernels().find(|span| [span.start, span.end].contains(&gap.start)) {
+            Some(span) if self.is_assembly() && span.end == gap.start => format!("; {statement}"),
+            Some(_) if self.is_assembly() => format!("{statement}; "),
+            _ => format!(" {statement};"),
+        }
+    }
+
+    /// Where instructions of kernels stand.
+    fn kernels(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
+        let program = &self.test.program;
+        let code = program.instrs().filter(|(t, _, _)| !program.thread(*t).place.host);
+        code.map(|(_, _, instr)| instr.span.range()).filter(|span| !span.is_empty())
     }
 
     fn text(&self) -> &'t str {
@@ -181,30 +227,102 @@ impl<'t> Source<'t> {
         fences.into_iter().chain(Knob::joined(barriers)).collect()
     }
 
-    /// Where statements can be put in: behind others, between accesses to memory.
+    /// Where statements can be put in: behind others, between accesses to memory. What stands in a loop comes before all of it, and
+    /// behind, as a round follows another one.
     fn gaps(&self) -> Vec<Range<usize>> {
+        let blocks = self.blocks();
+        let visible = |spots: &[Spot]| spots.iter().any(|s| instr(&self.test.program, *s).op.is_visible());
+        let all: Vec<Spot> = spots(&self.test.program).collect();
+        // Between the first and the last access of some thread.
+        let beside = |gap: &Range<usize>, behind: bool| {
+            let loops: Vec<&Block> = blocks.iter().filter(|b| b.is_loop && b.holds(gap)).collect();
+            let side = all.iter().filter(|s| {
+                let span = instr(&self.test.program, **s).span.range();
+                let around = loops.iter().any(|b| b.range.contains(&span.start));
+                around || if behind { span.start >= gap.start } else { span.end <= gap.start }
+            });
+            visible(&side.copied().collect::<Vec<_>>())
+        };
+        let mut gaps = self.ends();
+        gaps.retain(|gap| beside(gap, false) && beside(gap, true));
+        gaps
+    }
+
+    /// Where statements end, and blocks and the code begin.
+    fn ends(&self) -> Vec<Range<usize>> {
         let mut depth = 0;
-        let mut gaps = Vec::new();
-        let visible = |spots: Vec<Spot>| spots.into_iter().any(|s| instr(&self.test.program, s).op.is_visible());
+        let mut ends = Vec::new();
         for (at, range) in self.tokens.iter().enumerate() {
             match self.token(at) {
                 "(" => depth += 1,
                 ")" => depth -= 1,
-                ";" | "{" | "}" if depth == 0 => gaps.push(range.end..range.end),
+                "" => {
+                    depth = 0;
+                    ends.push(range.end..range.end);
+                }
+                ";" | "{" | "}" if depth == 0 => ends.push(range.end..range.end),
                 _ => {}
             }
         }
-        // Between the first and the last access of some thread.
-        let all: Vec<Spot> = spots(&self.test.program).collect();
-        let beside = |gap: &Range<usize>, behind: bool| {
-            let side = all.iter().filter(|s| {
-                let span = instr(&self.test.program, **s).span.range();
-                if behind { span.start >= gap.start } else { span.end <= gap.start }
-            });
-            visible(side.copied().collect())
-        };
-        gaps.retain(|gap| beside(gap, false) && beside(gap, true));
-        gaps
+        if self.is_assembly() {
+            let kernels: Vec<Range<usize>> = self.kernels().collect();
+            let program = &self.test.program;
+            let first =
+                |t: ThreadId| program.thread(t).code.iter().map(|i| i.span.range()).find(|s| !s.is_empty());
+            let device = program.thread_ids().filter(|t| !program.thread(*t).place.host);
+            let firsts: Vec<Range<usize>> = device.filter_map(first).collect();
+            // What its host calls is C.
+            let bounds = kernels.iter().map(|k| k.start).min().zip(kernels.iter().map(|k| k.end).max());
+            ends.retain(|end| bounds.is_none_or(|(start, last)| end.start < start || last + 1 < end.start));
+            ends.extend(kernels.iter().map(|span| span.end..span.end));
+            ends.extend(firsts.iter().map(|span| span.start..span.start));
+            ends.sort_unstable_by_key(|end: &Range<usize>| end.start);
+            ends.dedup();
+        }
+        ends
+    }
+
+    /// The blocks of the code that are bodies of something.
+    fn blocks(&self) -> Vec<Block> {
+        let mut open = Vec::new();
+        let mut blocks = Vec::new();
+        if self.is_assembly() {
+            let program = &self.test.program;
+            for (t, at, branch) in program.instrs() {
+                let code = &program.thread(t).code;
+                let Some(to) = branch.op.target() else { continue };
+                let span = |i: usize| code.get(i).map(|i| i.span.range());
+                let (here, there) = (branch.span.range(), span(to));
+                let block = match to <= at {
+                    true => there.map(|there| (there.start..here.end, true)),
+                    false => Some((here.end..there.map_or(usize::MAX, |there| there.start), false)),
+                };
+                let is_new = |b: &Block, range: &Range<usize>| b.range == *range;
+                if let Some((range, is_loop)) = block.filter(|b| !blocks.iter().any(|old| is_new(old, &b.0))) {
+                    // Code behind a branch forward, up to where it leads.
+                    blocks.push(Block { range, is_loop, is_branch: !is_loop });
+                }
+            }
+            return blocks;
+        }
+        for at in 0..self.tokens.len() {
+            match self.token(at) {
+                "{" => open.push(at),
+                "}" => {
+                    let Some(first) = open.pop() else { continue };
+                    let head = match self.before(first, 1) {
+                        ")" => self.opening(first - 1).map_or("", |paren| self.before(paren, 1)),
+                        word => word,
+                    };
+                    let is_loop = matches!(head, "for" | "while" | "do");
+                    let is_branch = matches!(head, "if" | "else" | "switch");
+                    let range = self.tokens[first].end..self.tokens[at].start;
+                    blocks.push(Block { range, is_loop, is_branch });
+                }
+                _ => {}
+            }
+        }
+        blocks
     }
 
     /// Fences between statements, up to a scope.
@@ -275,23 +393,113 @@ impl<'t> Source<'t> {
         fences.into_iter().map(|fence| format!(" {fence};")).collect()
     }
 
-    /// Barriers between statements, in code that all threads of a group have.
-    pub(crate) fn barriers(&self) -> Vec<Knob> {
-        let program = &self.test.program;
-        let together = |scope: Scope| {
-            let mut places = program.threads.iter().map(|thread| &thread.place);
-            let first = places.next();
-            first.is_some_and(|first| !first.host && places.all(|place| place.same(first, scope)))
+    /// Barriers between statements, in code that all threads of a group have: those that stand on no branch first, and how many
+    /// they are. Of barriers, the code names those that it goes on with; where it names none, that of the whole group.
+    pub(crate) fn barriers(&self) -> (Vec<Knob>, usize) {
+        let is_named = |call: &str| {
+            let name = call.split('(').next().unwrap_or(call);
+            (0..self.tokens.len()).any(|at| self.token(at) == name)
         };
-        let barriers = self.writing.barriers.iter().filter(|b| together(b.1));
-        let barriers: Vec<String> = barriers.map(|b| format!(" {};", b.0)).collect();
-        let everywhere = |knob: &Knob| {
+        let any = self.writing.barriers.iter().any(|b| is_named(b.0));
+        let words = self.writing.barriers.iter().filter(|b| if any { is_named(b.0) } else { b.1 == Scope::Cta });
+        let words: Vec<&(&str, Scope)> = words.collect();
+        let knob = |gap: &Range<usize>| {
+            let meets = |knob: &Knob, scope: Scope| self.is_of_groups(knob, scope);
+            let narrow = words.iter().map(|b| b.1).min()?;
+            let barrier = |b: &&&(&str, Scope)| {
+                let one = self.knob(Written::Barrier, gap, [self.statement_at(gap, b.0)]);
+                one.is_some_and(|one| meets(&one, b.1))
+            };
+            let texts: Vec<String> = words.iter().filter(barrier).map(|b| self.statement_at(gap, b.0)).collect();
+            self.knob(Written::Barrier, gap, texts).filter(|knob| meets(knob, narrow))
+        };
+        let blocks = self.blocks();
+        let is_head = |gap: &Range<usize>| blocks.iter().any(|b| b.is_loop && b.range.start == gap.start);
+        let on_branch = |gap: &Range<usize>| blocks.iter().any(|b| b.is_branch && b.holds(gap));
+        // At the end of a round, rather than where the next one begins.
+        let mut gaps = self.gaps();
+        gaps.sort_by_key(|gap| (on_branch(gap), is_head(gap), gap.start));
+        let straight = gaps.iter().filter(|gap| !on_branch(gap)).filter_map(knob).collect::<Vec<_>>();
+        let branches = gaps.iter().filter(|gap| on_branch(gap)).filter_map(knob);
+        let first = straight.len();
+        let mut knobs: Vec<Knob> = straight.into_iter().chain(branches).collect();
+        if knobs.is_empty() {
+            knobs = self.apart(&gaps, &words);
+        }
+        (knobs, first)
+    }
+
+    /// Barriers of threads that have code of their own: one in each thread of a group.
+    fn apart(&self, gaps: &[Range<usize>], words: &[&(&str, Scope)]) -> Vec<Knob> {
+        let program = &self.test.program;
+        let mut found = Vec::new();
+        let Some(&&(word, scope)) = words.last() else { return found };
+        let of_one = |gap: &Range<usize>| {
+            let knob = self.knob(Written::Barrier, gap, [self.statement_at(gap, word)])?;
             let mut threads: Vec<ThreadId> = knob.spots().map(|spot| spot.0).collect();
             threads.dedup();
-            threads.len() == program.threads.len()
+            (threads.len() == 1).then(|| (threads[0], knob))
         };
-        let knob = |gap| self.knob(Written::Barrier, &gap, barriers.iter().cloned()).filter(everywhere);
-        self.gaps().into_iter().filter_map(knob).collect()
+        let all: Vec<(ThreadId, Knob)> = gaps.iter().filter_map(of_one).collect();
+        let mut seen: Vec<ThreadId> = Vec::new();
+        for t in program.thread_ids() {
+            let mates = || {
+                program
+                    .thread_ids()
+                    .filter(move |u| program.thread(*u).place.same(&program.thread(t).place, scope))
+            };
+            if seen.contains(&t) || mates().count() < 2 {
+                continue;
+            }
+            seen.extend(mates());
+            let of = |u: ThreadId| all.iter().filter(move |knob| knob.0 == u).map(|knob| knob.1.clone());
+            if mates().map(|u| of(u).count()).try_fold(1_usize, usize::checked_mul).is_none_or(|n| n > APART) {
+                continue;
+            }
+            let ways = mates().fold(vec![Vec::new()], |ways: Vec<Vec<Knob>>, u| {
+                let with =
+                    |way: &Vec<Knob>| of(u).map(|knob| [way.clone(), vec![knob]].concat()).collect::<Vec<_>>();
+                ways.iter().flat_map(with).collect()
+            });
+            found.extend(ways.into_iter().filter_map(Knob::joined).filter(|knob| self.is_of_groups(knob, scope)));
+        }
+        found
+    }
+
+    /// Whether what a knob puts in is put into all threads of some groups, and some of these have several.
+    fn is_of_groups(&self, knob: &Knob, scope: Scope) -> bool {
+        let program = &self.test.program;
+        let mut threads: Vec<ThreadId> = knob.spots().map(|spot| spot.0).collect();
+        threads.dedup();
+        let command = |t: ThreadId| program.host.as_ref().and_then(|host| host.command_of(t));
+        let mates = |t: ThreadId| {
+            let place = &program.thread(t).place;
+            program
+                .thread_ids()
+                .filter(move |u| command(*u) == command(t) && program.thread(*u).place.same(place, scope))
+        };
+        let on_device = threads.iter().all(|t| !program.thread(*t).place.host);
+        on_device
+            && threads.iter().all(|t| mates(*t).all(|u| threads.contains(&u)))
+            && threads.iter().any(|t| mates(*t).count() > 1)
+    }
+
+    /// Statements of kernels that wait for what is on its way: earlier kernels, and copies.
+    pub(crate) fn waits(&self) -> Vec<Knob> {
+        let named = |part: &str| (0..self.tokens.len()).any(|at| self.token(at).contains(part));
+        let commands = self.test.program.host.iter().flat_map(|host| &host.commands);
+        let depends = commands.clone().any(|command| command.programmatic);
+        let is_wait =
+            |parts: &[&str]| parts.iter().any(|p| named(p) || depends && p.to_lowercase().contains("griddep"));
+        let waits: Vec<&str> = self.writing.waits.iter().filter(|w| is_wait(w.1)).map(|w| w.0).collect();
+        if waits.is_empty() {
+            return Vec::new();
+        }
+        // In assembly the rest is no text, and each of these helps alone or not.
+        let kind = if self.is_assembly() { Written::Barrier } else { Written::More };
+        let gaps = self.ends();
+        let knob = |(wait, gap): (&&str, &Range<usize>)| self.knob(kind, gap, [self.statement_at(gap, wait)]);
+        waits.iter().flat_map(|wait| gaps.iter().map(move |gap| (wait, gap))).filter_map(knob).collect()
     }
 
     /// Plain accesses to memory in the code.
@@ -494,6 +702,15 @@ impl<'t> Source<'t> {
     }
 }
 
+/// A statement of assembly in front of what stands somewhere: on a line of its own, if nothing is before that.
+pub(crate) fn put_before(text: &str, at: usize, statement: &str) -> String {
+    let indent = text[..at].rsplit('\n').next().unwrap_or("");
+    match indent.trim().is_empty() {
+        true => format!("{statement}\n{indent}"),
+        false => format!("{}; ", statement.trim_end_matches(';')),
+    }
+}
+
 fn level(token: &str) -> i32 {
     match token {
         "(" | "[" => 1,
@@ -628,5 +845,6 @@ fn tokens(text: &str, region: Range<usize>) -> Vec<Range<usize>> {
     all
 }
 
+mod calls;
 #[cfg(test)]
 mod tests;

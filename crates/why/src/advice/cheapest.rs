@@ -55,6 +55,14 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         self.choices.iter().map(|choice| u64::MAX >> (64 - choice.texts.len())).collect()
     }
 
+    /// What is no weaker than what is written, as bits.
+    pub(super) fn no_weaker(&self) -> Vec<u64> {
+        let of = |(below, choice): (&Vec<u64>, &Choice)| {
+            (0..below.len()).filter(|o| below[*o] >> choice.written & 1 == 1).map(|o| 1 << o).sum()
+        };
+        self.below.iter().zip(self.choices).map(of).collect()
+    }
+
     /// What the options of a setting cost.
     pub(super) fn cost(&self, setting: &Setting) -> u64 {
         self.choices.iter().zip(setting).map(|(choice, option)| choice.costs[*option]).sum()

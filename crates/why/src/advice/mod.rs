@@ -10,6 +10,7 @@
 //! - Whatever is proposed was decided: it keeps every [`Goal`], and with any choice one step weaker, some goal fails.
 //! - That nothing cheaper keeps them rests on stronger orders, wider scopes and more fences never losing one. Where that is
 //!   not so of a model ([`Advice::least`]), nothing is claimed but the first.
+//! - Of a program that is wrong, nothing is made weaker. A race is mended as [`Session`] mends it where it is shown.
 //! - What is not decided counts as failing, and is counted.
 
 mod cheapest;
@@ -22,13 +23,14 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use cat::model::ir::Model;
+use engine::query::Deadline;
 use engine::{Engine, Limits};
 use front::litmus::Splice;
 use front::mapping::Mapping;
 use program::SourceLine;
 use program::litmus::LitmusTest;
 use program::options::Setting as ModelOption;
-use verdict::{Reason, Verdict};
+use verdict::{Reason, Remedy, Verdict};
 
 use crate::knobs::{Changes, Knob};
 use crate::search::{GivenUp, Search, Setting};
@@ -340,17 +342,70 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         }
         Ok(true)
     };
+    // What is wrong is made right by what orders it, as questions about races show it; and nothing is made weaker meanwhile.
+    let wrong = written == Ok(false);
+    if wrong && let Some((mended, decided)) = mended(&by_test, how, left(), cost) {
+        (advice.found, advice.decided) = (Some(mended), decided + 1);
+        return advice;
+    }
     let knobs: Vec<Knob> = choices.iter().map(|choice| choice.knob.clone()).collect();
     let search = Search::new(first, knobs, (written == Ok(true), DECISIONS, deadline), decides);
     let mut space = Space::new(&choices, search);
-    match space.cheapest(space.everything()) {
-        Ok(found) => advice.found = found.map(|setting| solution(&tests, &choices, &mut space, &setting, cost)),
+    let allowed = if wrong { space.no_weaker() } else { space.everything() };
+    match space.cheapest(allowed.clone()) {
+        Ok(found) => {
+            advice.found = found.map(|setting| solution(&tests, &choices, &mut space, (&setting, &allowed), cost));
+        }
         Err(GivenUp(reason)) => advice.given_up = Some(reason),
     }
     drop(space);
     advice.decided = decided.get();
     advice.undecided = undecided.get();
     advice
+}
+
+/// The program that questions about one of its races show as repaired, if it keeps everything.
+fn mended(
+    by_test: &[&[Asked<'_>]],
+    how: &How<'_>,
+    left: Option<Duration>,
+    cost: u64,
+) -> Option<(Solution, usize)> {
+    let of_races = |one: &&Asked<'_>| one.goals.iter().any(|goal| matches!(goal, Goal::RaceFree | Goal::Defined));
+    by_test.iter().copied().flatten().filter(of_races).find_map(|one| {
+        let judged = How::judged(one.test, one).ok()?;
+        let session = how.session(&judged, one, left);
+        let mut session = match one.mapping {
+            Some(mapping) => session.via(one.test, mapping),
+            None => session,
+        };
+        let fault = session.race()?.fault?;
+        let deadline = Deadline(left.map(|left| Instant::now() + left));
+        let repair = session.repaired(&fault, deadline)?;
+        let (Remedy::Changes(changes), Some(version)) = (repair.remedy, repair.version) else { return None };
+        let splices = repair.changes.in_text(one.test)?;
+        let keeps = |of_test: &&[Asked<'_>]| {
+            let mut shown: Vec<VecDeque<Shown>> = of_test.iter().map(|_| VecDeque::new()).collect();
+            matches!(how.keeps_all(of_test, &splices, left, &mut shown), Ok(Some(true)))
+        };
+        if !by_test.iter().all(|of_test| keeps(of_test)) {
+            return None;
+        }
+        let part = |change: verdict::Change| {
+            let threads = change.edit.as_ref().map_or(String::new(), |edit| edit.thread.clone());
+            Part { text: change.text, line: change.line, threads }
+        };
+        let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
+        let more = costs(&version.test).saturating_sub(costs(one.test));
+        let solution = Solution {
+            cost: cost + more,
+            text: text(one.test, &splices),
+            changes: changes.into_iter().map(part).collect(),
+            menu: Vec::new(),
+            weaker: Vec::new(),
+        };
+        Some((solution, repair.decided))
+    })
 }
 
 /// Whether it is known that a wider scope forbids no less under a model. Not so where scopes have to be equal
@@ -364,7 +419,7 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     tests: &[&LitmusTest],
     choices: &[Choice],
     space: &mut Space<'_, D>,
-    setting: &Setting,
+    (setting, among): (&Setting, &[u64]),
     written_cost: u64,
 ) -> Solution {
     let written = space.written();
@@ -379,10 +434,10 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     let mut menu = Vec::new();
     for k in 0..setting.len() {
         let weaker = space.not_above(k, setting[k]);
-        if weaker == 0 || space.weaker(k, setting[k]).is_empty() {
+        if weaker & among[k] == 0 || space.weaker(k, setting[k]).is_empty() {
             continue;
         }
-        let mut allowed = space.everything();
+        let mut allowed = among.to_vec();
         allowed[k] &= weaker;
         let without = match space.cheapest(allowed) {
             Ok(None) => Without::Needed,
@@ -392,7 +447,7 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
         menu.push((part(k, setting[k]), without));
     }
     let weaker = (0..setting.len()).flat_map(|k| {
-        let steps = space.weaker(k, setting[k]).into_iter();
+        let steps = space.weaker(k, setting[k]).into_iter().filter(move |option| among[k] >> option & 1 == 1);
         steps.map(move |option| (k, option))
     });
     let weaker = weaker.map(|(k, option)| {

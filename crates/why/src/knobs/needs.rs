@@ -22,7 +22,8 @@ impl Knob {
     /// A change of the text.
     fn spelled(&self, test: &LitmusTest, splice: &Splice) -> Need {
         let (file, span) = (&test.file, splice.span);
-        let instead = splice.text.trim().to_owned();
+        // In assembly, a semicolon parts instructions.
+        let instead = splice.text.trim().trim_start_matches("; ").to_owned();
         let place = if span.range().is_empty() { Where::After } else { Where::Instead };
         let what = file.text[span.range()].to_owned();
         let here = |instr: &&Instr| instr.span.start <= span.start && span.end <= instr.span.end;

@@ -3,10 +3,11 @@
 //! # Invariants
 //! - What was changed says so in its text, where its dialect is printed.
 
-use super::{Spot, instr};
+use super::{Spot, instr, rewritten};
+use crate::written::put_before;
 use diag::Span;
 use front::litmus::{Splice, printed, respelled};
-use program::edits::{Change, Edit, Site, edited};
+use program::edits::{Change, Edit, Site, edited, fence_text};
 use program::litmus::LitmusTest;
 use program::{Op, Program, Thread};
 
@@ -66,6 +67,35 @@ impl Added {
 }
 
 impl Changes {
+    /// All of them as changes of the file; `None` if some are none of its text.
+    pub(crate) fn in_text(&self, test: &LitmusTest) -> Option<Vec<Splice>> {
+        let mut splices = self.splices.clone();
+        let mut spots = Vec::new();
+        for (site, _) in &self.edits {
+            let Site::Instr(t, i) = *site else { return None };
+            spots.push((t, i));
+        }
+        spots.sort_unstable();
+        spots.dedup();
+        for spot in spots {
+            let here = self.edits.iter().filter(|edit| edit.0 == Site::Instr(spot.0, spot.1)).map(|edit| edit.1);
+            let (fences, changes): (Vec<Change>, Vec<Change>) =
+                here.partition(|change| matches!(change, Change::FenceBefore(_)));
+            if !changes.is_empty() {
+                splices.push(rewritten(test, spot, &changes)?);
+            }
+            let at = instr(&test.program, spot).span.start;
+            for fence in fences {
+                let Change::FenceBefore(fence) = fence else { continue };
+                let text = put_before(&test.file.text, at as usize, &fence_text(test.program.dialect, fence));
+                splices.push(Splice { span: Span { start: at, end: at }, text });
+            }
+        }
+        splices.sort_unstable();
+        splices.dedup();
+        Some(splices)
+    }
+
     /// The test with all of them; `None` if the front end refuses it.
     pub(crate) fn of(&self, test: &LitmusTest) -> Option<Version> {
         let mut splices = self.splices.clone();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::{Question, Session};
 use crate::knobs::Version;
-use crate::remedy::remedy;
+use crate::remedy::{Repair, remedy};
 use cat::model::ir::Effect;
 use engine::query::Deadline;
-use engine::{Engine, Limits};
+use engine::{Engine, Limits, Liveness, ProgressModel, liveness};
 use program::litmus::{LitmusTest, Prop};
 use verdict::{Definedness, Fault, Reason, Remedy, Verdict};
 
@@ -60,10 +60,31 @@ impl<'a> Session<'a> {
         Session::new(test, self.model, engine, Limits { timeout, ..self.limits }, &self.set)
     }
 
-    /// What would make the program race-free, and the test that has it; nothing is known about how to change PTX.
+    /// Whether a test hangs though every thread is run, as far as that is decided.
+    pub(crate) fn hangs(&self, test: &LitmusTest, timeout: Option<Duration>) -> bool {
+        let setting = liveness::Setting::new(test, self.model);
+        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
+        let limits = Limits { timeout, ..self.limits };
+        let answer = Liveness::new(&setting, engine, limits, &self.set).ask(ProgressModel::Fair);
+        answer.verdict == Verdict::Hangs
+    }
+
+    /// What would make the program race-free, and the test that has it; of PTX, nobody asked.
     pub(crate) fn remedied(&mut self, fault: &Fault, deadline: Deadline) -> Option<(Remedy, Option<Version>)> {
         let repairable = self.test.program.dialect.row().repairable;
+        let Repair { remedy, version, .. } = repairable.then(|| self.repaired(fault, deadline)).flatten()?;
+        Some((remedy, version))
+    }
+
+    /// What would make the program race-free, the test that has it, and how it is changed.
+    pub(crate) fn repaired(&mut self, fault: &Fault, deadline: Deadline) -> Option<Repair> {
         let task = self.prepare(self.limits.bounds(self.test)[0], deadline).ok()?.task.clone();
-        repairable.then(|| remedy(self, &task, fault, deadline.0)).flatten()
+        remedy(self, &task, fault, deadline.0)
+    }
+
+    /// What would make the program race-free; `fault` is one of its races.
+    pub fn remedy(&mut self, fault: &Fault) -> Option<Remedy> {
+        let deadline = self.deadline();
+        self.repaired(fault, deadline).map(|repair| repair.remedy)
     }
 }
