@@ -249,10 +249,10 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
             let mut session = open(unit, settings, true);
             // Of whichever race it was found, the program so changed has none.
             let remedy = match session.definedness(settings.limits.timeout) {
-                Some(Ok(Definedness::Undefined(again))) => again.remedy,
-                Some(_) => None,
+                Some(Ok(Definedness::Undefined(again))) if again.race => again.remedy,
+                Some(Ok(Definedness::Undecided(_)) | Err(_)) => None,
                 // Where races are no undefined behaviour.
-                None => session.remedy(fault),
+                _ => session.remedy(fault),
             };
             if stop::requested().is_none() {
                 fault.remedy = remedy;

@@ -158,6 +158,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         {
             self.failed(top)?;
         }
+        let among = allowed.clone();
         let first = self.pick(&allowed);
         let mut parts = BinaryHeap::from([Reverse((self.cost(&first), allowed))]);
         let mut looked = 0;
@@ -185,7 +186,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
             }
             // Whatever a weaker setting lets expect.
             if self.search.helps(&pick)? {
-                return self.lowered(pick).map(Some);
+                return self.lowered(pick, &among).map(Some);
             }
             self.failed(pick)?;
             parts.push(Reverse((cost, allowed)));
@@ -193,8 +194,9 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         Ok(None)
     }
 
-    /// Weakens single choices as long as the setting holds: each step was decided, whatever is known of stronger ones.
-    fn lowered(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
+    /// Weakens single choices among some options as long as the setting holds: each step was decided, whatever is known of
+    /// stronger ones.
+    fn lowered(&mut self, mut setting: Setting, among: &[u64]) -> Result<Setting, GivenUp> {
         let mut k = 0;
         while k < setting.len() {
             let lower = |option| {
@@ -202,7 +204,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
                 lower[k] = option;
                 lower
             };
-            let weaker: Vec<Setting> = self.weaker(k, setting[k]).into_iter().map(lower).collect();
+            let weaker: Vec<Setting> =
+                self.weaker(k, setting[k]).into_iter().filter(|o| among[k] >> o & 1 == 1).map(lower).collect();
             match self.search.first_of(weaker)? {
                 Some(lower) => (setting, k) = (lower, 0),
                 None => k += 1,

@@ -330,3 +330,143 @@ fn of_all_settings_none_is_cheaper() {
         assert_eq!(found.cost, written + cheapest - costs_now, "{text}");
     }
 }
+
+/// A program of one block in CUDA C++ that is expected to be race-free.
+fn block(code: &str) -> String {
+    let memory = "out = { init = 0, size = 2 }\ns = { kind = \"shared\", init = [0, 0] }";
+    let code = format!("code = \"\"\"\n{code}\"\"\"");
+    let expect = "[expect]\ncuda = { race = \"race-free\" }";
+    format!("name = \"T\"\ndialect = \"cuda\"\n[memory]\n{memory}\n[kernel]\nblock = 2\n{code}\n{expect}\n")
+}
+
+/// A program of a host that launches `w` and `r`, which race for `x`.
+fn hosted(dialect: &str, (lanes, x): (&str, &str), kernels: [&str; 2], host: &str) -> String {
+    let kernel = |name: &str, code: &str| format!("[[kernel]]\nname = \"{name}\"\ncode = '''\n{code}\n'''\n");
+    let kernels = kernel("w", kernels[0]) + &kernel("r", kernels[1]);
+    let host = format!("[[host]]\ncode = '''\n{host}\n'''");
+    let expect = format!("[expect]\n{dialect} = {{ race = \"race-free\" }}");
+    format!("name = \"T\"\ndialect = \"{dialect}\"\n{lanes}\n[memory]\nx = {x}\n{kernels}{host}\n{expect}\n")
+}
+
+/// A program of threads in these blocks, which race.
+fn threads(dialect: &str, memory: &str, threads: &[(u32, &str)]) -> String {
+    let key = if dialect == "ptx" { "cta" } else { "block" };
+    let thread = |(at, code): &(u32, &str)| format!("[[thread]]\n{key} = {at}\ncode = '''\n{code}\n'''\n");
+    let threads: String = threads.iter().map(thread).collect();
+    let expect = format!("[expect]\n{dialect} = {{ race = \"race-free\" }}");
+    format!("name = \"T\"\ndialect = \"{dialect}\"\n[memory]\n{memory}\n{threads}{expect}\n")
+}
+
+/// What mends the race of a program: the file, and what is said of it, by advice and of the race alike. What is advised is
+/// decided by all engines.
+fn mends(text: &str) -> (String, Vec<String>) {
+    let test = &parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{text}\n{e:?}"))[0];
+    let (name, _) = test.expect.iter().next().expect("it expects something");
+    let model = load_shipped(name, &signature()).expect("shipped").expect("valid");
+    let asked = Asked { test, model: &model, name, mapping: None, goals: vec![Goal::RaceFree] };
+    let costs = Costs::shipped();
+    let how = How { engine: Engine::Auto, limits: LIMITS, set: &[], costs: &costs };
+    let advice = advise(vec![asked], &how);
+    assert_eq!((advice.held, &advice.given_up), (Some(false), &None), "{text}");
+    let found = advice.found.unwrap_or_else(|| panic!("nothing helps\n{text}"));
+    let read = parse("t.toml", found.text.as_bytes());
+    let new = &read.unwrap_or_else(|e| panic!("{}\n{e:?}", found.text))[0];
+    let mut session = Session::new(new, &model, Engine::Both, LIMITS, &[]);
+    assert_eq!(session.race().map(|answer| answer.verdict), Some(Verdict::RaceFree), "{}", found.text);
+    assert!(session.undefined().is_none_or(|answer| answer.verdict == Verdict::Defined), "{}", found.text);
+    let mut session = Session::new(test, &model, Engine::Auto, LIMITS, &[]);
+    let fault = session.race().and_then(|answer| answer.fault).expect("it races");
+    let Some(Remedy::Changes(changes)) = session.remedy(&fault) else { panic!("no remedy\n{text}") };
+    let said: Vec<String> = changes.into_iter().map(|change| change.text).collect();
+    let advised: Vec<String> = found.changes.into_iter().map(|part| part.text).collect();
+    assert_eq!(said, advised, "{text}");
+    (found.text, said)
+}
+
+#[test]
+fn a_barrier_is_put_where_it_is_missing() {
+    let sum = "if (threadIdx.x == 0) { out[r] = s[0] + s[1]; }";
+    // At the end of a round.
+    let head = "for (int r = 0; r < 2; r++) {\ns[threadIdx.x] = r;\n";
+    let (text, said) = mends(&block(&format!("{head}__syncthreads();\n{sum}\n}}\n")));
+    assert!(text.contains(&format!("{sum} __syncthreads();\n}}")) && said.len() == 1, "{text}");
+    // Both are missing.
+    assert_eq!(mends(&block(&format!("{head}{sum}\n}}\n"))).1.len(), 2);
+    // Not on a branch, where threads would part.
+    let (text, _) =
+        mends(&block("if (threadIdx.x == 0) { s[0] = 1; }\nif (threadIdx.x == 1) { out[0] = s[0]; }\n"));
+    assert!(text.contains("s[0] = 1; } __syncthreads();"), "{text}");
+    // A flag that ends a loop in which threads meet: read by an atomic operation, it would have them part.
+    let ends = "if (threadIdx.x == 0) { s[0] = 0; }\n__syncthreads();\nint it = 0;\nwhile (it < 2 && s[0] == 0) {\n\
+                __syncthreads();\nif (threadIdx.x == 0) { s[0] = 1; }\nit++;\n}\n__syncthreads();\n\
+                out[threadIdx.x] = it;\n";
+    let (text, said) = mends(&block(ends));
+    assert!(!text.contains("atomic") && said.len() == 1, "{text}");
+}
+
+#[test]
+fn threads_with_code_of_their_own_meet() {
+    let shared = "s = { space = \"shared\", type = \"u32\" }";
+    let (text, said) =
+        mends(&threads("ptx", shared, &[(0, "st.shared.u32 [s], 1"), (0, "ld.shared.u32 %r, [s]")]));
+    assert!(text.contains("st.shared.u32 [s], 1; bar.sync 0\n") && said.len() == 2, "{text}");
+    // In two blocks, only atomic accesses take the race away, and it is said that they order nothing.
+    let (text, said) = mends(&threads("ptx", "s = 0", &[(0, "st.weak s, 1"), (1, "ld.weak r, s")]));
+    let is_marked = |text: &String| text.ends_with("(values stay unordered)");
+    assert!(text.contains(".relaxed.") && said.iter().all(is_marked), "{said:?}");
+}
+
+#[test]
+fn the_host_orders_what_it_launches() {
+    let streams = "streams = { a = \"non-blocking\", b = \"non-blocking\" }";
+    let cuda = ["x = 1;", "int v = x;"];
+    let two = "w<<<1, 1, 0, a>>>();\nr<<<1, 1, 0, b>>>();";
+    let event = "cudaEventRecord(ordered, a); cudaStreamWaitEvent(b, ordered);";
+    let (text, _) = mends(&hosted("cuda", (streams, "0"), cuda, two));
+    assert!(text.contains(event), "{text}");
+    let reads = "w<<<1, 1, 0, a>>>();\nint v = x;\nr<<<1, 1, 0, a>>>();";
+    let (text, _) = mends(&hosted("cuda", (streams, "0"), cuda, reads));
+    assert!(text.contains("w<<<1, 1, 0, a>>>(); cudaStreamSynchronize(a);"), "{text}");
+    let ptx = ["st.global.u32 [x], 1;", "ld.global.u32 %r, [x];"];
+    let (text, _) = mends(&hosted("ptx", (streams, "0"), ptx, two));
+    assert!(text.contains(event), "{text}");
+    let queues = "queues = { p = \"in-order\", q = \"in-order\" }";
+    let two = "clEnqueueNDRangeKernel(p, w, NULL, 1, 1);\nclFlush(p);\n\
+               clEnqueueNDRangeKernel(q, r, NULL, 1, 1);\nclFinish(q);";
+    let opencl = ["*x = 1;", "int v = *x;"];
+    let (text, _) = mends(&hosted("opencl", (queues, "{ type = \"int\" }"), opencl, two));
+    assert!(
+        text.contains("w, NULL, 1, 1, NULL, &ordered)") && text.contains("r, NULL, 1, 1, {ordered})"),
+        "{text}"
+    );
+}
+
+#[test]
+fn copies_and_earlier_kernels_are_waited_for() {
+    let memory = "s = { space = \"shared\", type = \"u32\" }\ng = { type = \"u32\" }";
+    let copy = "cp.async.ca.shared.global [s], [g], 4;\ncp.async.commit_group;\nld.shared.u32 %r, [s];";
+    let (text, _) = mends(&threads("ptx", memory, &[(0, copy)]));
+    assert!(text.contains("cp.async.wait_all"), "{text}");
+    let kernels = [
+        "griddepcontrol.launch_dependents;\nst.global.u32 [x], 1;",
+        "ld.global.u32 %r, [x];\ngriddepcontrol.wait;\nst.global.u32 [x], %r;",
+    ];
+    let late = hosted(
+        "ptx",
+        ("streams = { n = \"non-blocking\" }", "0"),
+        kernels,
+        "w<<<1, 1, 0, n>>>();\nr<<<1, 1, 0, n>>>();",
+    );
+    let (text, _) = mends(&late.replace("name = \"r\"", "name = \"r\"\nprogrammatic = true"));
+    assert!(text.contains("griddepcontrol.wait; ld.global.u32 %r, [x];"), "{text}");
+}
+
+/// The release is missing: the acquire stays, whatever it costs.
+#[test]
+fn nothing_is_made_weaker_where_something_is_missing() {
+    let f = "cuda::atomic_ref<int, cuda::thread_scope_device>(f)";
+    let reads = format!("if ({f}.load(cuda::memory_order_acquire) == 1) {{ int v = x; }}");
+    let writes = format!("x = 1;\n{f}.store(1, cuda::memory_order_relaxed);");
+    let (text, said) = mends(&threads("cuda", "x = 0\nf = 0", &[(0, &writes), (1, &reads)]));
+    assert!(text.contains("memory_order_release") && text.contains(&reads) && said.len() == 1, "{text}");
+}
