@@ -75,7 +75,7 @@ pub(crate) fn remedy(
     let (barriers, straight) = source.barriers();
     let straight = knobs.len()..knobs.len() + straight;
     knobs.extend(barriers.into_iter().chain(source.calls()));
-    let (ordered, orders) = (knobs.len(), program.instrs().any(|(_, _, i)| strength::order(&i.op).is_some()));
+    let (mut ordered, orders) = (knobs.len(), program.instrs().any(|(_, _, i)| strength::order(&i.op).is_some()));
     // The last race that was found, and whether some program that was tried is left to implementations.
     let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
     let race_free = |test: &LitmusTest, left| {
@@ -103,6 +103,19 @@ pub(crate) fn remedy(
         let all = (0..search.knobs.len()).map(|i| if straight.contains(&i) { search.knobs[i].top() } else { 0 });
         let all = all.collect();
         found = search.first_of([all]);
+    }
+    // Threads that have code of their own meet at a barrier.
+    if let Ok(None) = found {
+        let meetings = source.meetings();
+        let none = vec![0; ordered];
+        let alone = |at: usize| {
+            let only = (0..meetings.len()).map(|i| usize::from(i == at));
+            none.iter().copied().chain(only).collect()
+        };
+        let alone: Vec<Vec<usize>> = (0..meetings.len()).map(alone).collect();
+        search.add(meetings);
+        ordered = search.knobs.len();
+        found = search.first_of(alone);
     }
     // The memory that the accesses race for becomes atomic, and then, as long as there are races for other memory, more
     // of it.

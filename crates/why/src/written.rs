@@ -422,18 +422,15 @@ impl<'t> Source<'t> {
         let straight = gaps.iter().filter(|gap| !on_branch(gap)).filter_map(knob).collect::<Vec<_>>();
         let branches = gaps.iter().filter(|gap| on_branch(gap)).filter_map(knob);
         let first = straight.len();
-        let mut knobs: Vec<Knob> = straight.into_iter().chain(branches).collect();
-        if knobs.is_empty() {
-            knobs = self.apart(&gaps, &words);
-        }
-        (knobs, first)
+        (straight.into_iter().chain(branches).collect(), first)
     }
 
     /// Barriers of threads that have code of their own: one in each thread of a group.
-    fn apart(&self, gaps: &[Range<usize>], words: &[&(&str, Scope)]) -> Vec<Knob> {
+    pub(crate) fn meetings(&self) -> Vec<Knob> {
         let program = &self.test.program;
+        let gaps = self.gaps();
         let mut found = Vec::new();
-        let Some(&&(word, scope)) = words.last() else { return found };
+        let Some(&(word, scope)) = self.writing.barriers.last() else { return found };
         let of_one = |gap: &Range<usize>| {
             let knob = self.knob(Written::Barrier, gap, [self.statement_at(gap, word)])?;
             let mut threads: Vec<ThreadId> = knob.spots().map(|spot| spot.0).collect();
