@@ -38,7 +38,7 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
         }
         match fs::metadata(argument) {
             Ok(data) if data.is_dir() => {
-                search(argument, &mut Vec::new(), &mut Vec::new(), &mut found, diagnostics)
+                search(argument, &mut Vec::new(), &mut HashSet::new(), &mut found, diagnostics)
             }
             Ok(_) => {
                 let below = argument.file_name().unwrap_or(argument.as_os_str()).to_string_lossy().into_owned();
@@ -47,10 +47,17 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
             Err(error) => diagnostics.push(unreadable(argument, &error)),
         }
     }
+    // To resolve a path takes a look at each of its folders, so only those are that could be one file.
+    let mut alike: HashMap<String, usize> = HashMap::new();
+    found.iter().for_each(|f| *alike.entry(f.below.clone()).or_default() += 1);
     let mut seen = HashSet::new();
     let mut files: HashMap<String, usize> = HashMap::new();
     found.retain(|f| {
-        let file = f.file.as_ref().map(|file| fs::canonicalize(file).unwrap_or_else(|_| file.clone()));
+        let resolved = |file: &PathBuf| match alike[&f.below] {
+            1 => file.clone(),
+            _ => fs::canonicalize(file).unwrap_or_else(|_| file.clone()),
+        };
+        let file = f.file.as_ref().map(resolved);
         let new = seen.insert((file, f.below.clone()));
         *files.entry(f.path.clone()).or_default() += usize::from(new);
         new
@@ -94,26 +101,44 @@ fn neighbour(path: &Path) -> Option<PathBuf> {
     nearest(wanted, names.iter().map(String::as_str)).map(|name| folder.join(name))
 }
 
-/// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it, resolved, so that a
-/// symbolic link back to one of them is not followed for ever.
+/// Which folder one is, whatever path leads to it.
+#[cfg(unix)]
+fn identity(folder: &Path) -> io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let data = fs::metadata(folder)?;
+    Ok((data.dev(), data.ino()))
+}
+
+/// Which folder one is, whatever path leads to it.
+#[cfg(not(unix))]
+fn identity(folder: &Path) -> io::Result<Identity> {
+    fs::canonicalize(folder)
+}
+
+#[cfg(unix)]
+type Identity = (u64, u64);
+#[cfg(not(unix))]
+type Identity = PathBuf;
+
+/// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it, so that a symbolic link back to one of
+/// them is not followed for ever.
 fn search(
     folder: &Path,
     parts: &mut Vec<String>,
-    above: &mut Vec<PathBuf>,
+    above: &mut HashSet<Identity>,
     found: &mut Vec<Found>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let read = || -> io::Result<(PathBuf, Vec<fs::DirEntry>)> {
-        Ok((fs::canonicalize(folder)?, fs::read_dir(folder)?.collect::<io::Result<_>>()?))
+    let read = || -> io::Result<(Identity, Vec<fs::DirEntry>)> {
+        Ok((identity(folder)?, fs::read_dir(folder)?.collect::<io::Result<_>>()?))
     };
-    let (resolved, mut entries) = match read() {
+    let (identity, mut entries) = match read() {
         Ok(read) => read,
         Err(error) => return diagnostics.push(unreadable(folder, &error)),
     };
-    if above.contains(&resolved) {
+    if !above.insert(identity.clone()) {
         return;
     }
-    above.push(resolved);
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -141,7 +166,7 @@ fn search(
             Err(_) => {}
         }
     }
-    above.pop();
+    above.remove(&identity);
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub use location::{Class, Copied, Init, Location, LocationKind, OpenClMemory, Sp
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{Item, NdRange, RangeError, SubGroups};
 pub use parts::Parts;
-pub use place::{Place, Scope, Seat};
+pub use place::{GroupKey, Place, Scope, Seat};
 pub use program::{Program, Register, Thread};
 pub use proxy::Proxy;
 pub use tags::Tags;

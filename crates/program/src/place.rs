@@ -3,6 +3,8 @@
 //! # Invariants
 //! - A scope that comes before another in [`Scope`] reaches no further; the groups of a place are nested in that order.
 
+use std::collections::HashMap;
+
 /// How far an operation or a barrier reaches, from the narrowest to the widest.
 ///
 /// PTX words first; OpenCL's work-group is [`Scope::Cta`], its device [`Scope::Gpu`], its sub-group [`Scope::Warp`].
@@ -115,6 +117,25 @@ impl Place {
     }
 }
 
+/// A group of threads, as a key: two different threads are in one group of a scope if they have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GroupKey([u32; 4], Option<u32>, Option<u32>);
+
+impl Place {
+    /// The warp, CTA or cluster of a place; `None` where the thread is alone in it, or its CTA is a cluster of its own. [`Place::same`] is the
+    /// same question about two places, of any scope: there, a CTA is also in one cluster with itself.
+    pub fn group_key(&self, scope: Scope) -> Option<GroupKey> {
+        let gpu = [self.gpu, self.domain, self.kernel, self.queue_family];
+        match scope {
+            _ if self.host => None,
+            Scope::Warp => self.warp.map(|warp| GroupKey(gpu, Some(self.cta), Some(warp))),
+            Scope::Cta => Some(GroupKey(gpu, Some(self.cta), None)),
+            Scope::Cluster => self.cluster.map(|cluster| GroupKey(gpu, None, Some(cluster))),
+            _ => unreachable!("keys are for groups inside a GPU, not for {scope:?}"),
+        }
+    }
+}
+
 /// A thread's seat in a group of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
@@ -137,6 +158,22 @@ impl Seat {
         let count = |n: usize| places.clone().take(n).enumerate().filter(|p| is_mate(*p)).count() as u32;
         let unsaid = group == Scope::Warp && mine.is_some_and(|mine| !mine.host && mine.warp.is_none());
         Seat { rank: count(at), of: count(usize::MAX), unsaid }
+    }
+
+    /// The seats of all threads in their warps or CTAs, in one pass.
+    pub fn all_among(places: &[Place], group: Scope) -> Vec<Seat> {
+        let mut counts: HashMap<GroupKey, u32> = HashMap::new();
+        let keys: Vec<Option<GroupKey>> = places.iter().map(|place| place.group_key(group)).collect();
+        let ranks: Vec<u32> = (keys.iter())
+            .map(|key| {
+                let Some(key) = key else { return 0 };
+                let count = counts.entry(*key).or_default();
+                *count += 1;
+                *count - 1
+            })
+            .collect();
+        let of = |key: &Option<GroupKey>| key.map_or(1, |key| counts[&key]);
+        ranks.into_iter().zip(&keys).map(|(rank, key)| Seat { rank, of: of(key) }).collect()
     }
 
     /// The threads of the group as a set of bits, as far as there are bits for them.

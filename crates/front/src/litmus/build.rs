@@ -1,5 +1,7 @@
 //! The last step of all readers: parsed threads and declared memory to a [`Program`].
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 use super::program_scope;
@@ -9,7 +11,9 @@ use crate::isa::ptx::{
     Env, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits, warn_of_lost_bytes,
 };
 use diag::{Sink, Span};
-use program::{Dialect, Expr, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread};
+use program::{
+    Dialect, Expr, GroupKey, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread,
+};
 
 /// A thread whose code is parsed.
 pub(super) struct ThreadDraft {
@@ -22,19 +26,54 @@ pub(super) struct ThreadDraft {
     pub(super) specials: Vec<(String, i64)>,
 }
 
-/// The CTAs of a place's cluster, in the order of their numbers: how many copies of shared memory each one's lies behind that of
-/// the place.
-fn cluster_of(places: &[Place], of: &Place) -> Vec<i64> {
-    let mut ctas: Vec<&Place> = Vec::new();
-    for place in places {
-        if !ctas.iter().any(|other| other.same(place, Scope::Cta)) {
-            ctas.push(place);
+/// The CTAs of a program: where their copies of shared memory lie.
+struct Clusters<'a> {
+    /// The first thread of each CTA; a thread of the host is alone.
+    ctas: Vec<&'a Place>,
+    /// By CTA: its number in that list.
+    numbers: HashMap<GroupKey, usize>,
+    /// By cluster: the numbers of its CTAs.
+    members: HashMap<GroupKey, Vec<usize>>,
+}
+
+impl<'a> Clusters<'a> {
+    fn of(places: &'a [Place]) -> Clusters<'a> {
+        let (mut ctas, mut numbers) = (Vec::new(), HashMap::default());
+        let mut members: HashMap<GroupKey, Vec<usize>> = HashMap::default();
+        for place in places {
+            let number = ctas.len();
+            let Some(cta) = place.group_key(Scope::Cta) else {
+                ctas.push(place);
+                continue;
+            };
+            if let Entry::Vacant(new) = numbers.entry(cta) {
+                new.insert(number);
+                ctas.push(place);
+                if let Some(cluster) = place.group_key(Scope::Cluster) {
+                    members.entry(cluster).or_default().push(number);
+                }
+            }
         }
+        for members in members.values_mut() {
+            members.sort_by_key(|&number| ctas[number].cta);
+        }
+        Clusters { ctas, numbers, members }
     }
-    let copy = |place: &Place| ctas.iter().position(|other| other.same(place, Scope::Cta)).unwrap_or(0) as i64;
-    let mut cluster: Vec<&Place> = ctas.iter().copied().filter(|p| p.same(of, Scope::Cluster)).collect();
-    cluster.sort_by_key(|p| p.cta);
-    cluster.into_iter().map(|p| copy(p) - copy(of)).collect()
+
+    /// The CTAs of a place's cluster, in the order of their numbers: how many copies of shared memory each one's lies behind that of
+    /// the place.
+    fn around(&self, place: &Place) -> Vec<i64> {
+        let Some(own) = place.group_key(Scope::Cta).and_then(|cta| self.numbers.get(&cta).copied()) else {
+            return Vec::new();
+        };
+        let cluster = place.group_key(Scope::Cluster).and_then(|cluster| self.members.get(&cluster));
+        let mut all = cluster.cloned().unwrap_or_default();
+        if !all.contains(&own) {
+            all.push(own);
+            all.sort_by_key(|&number| self.ctas[number].cta);
+        }
+        all.into_iter().map(|number| number as i64 - own as i64).collect()
+    }
 }
 
 /// Lowers all threads.
@@ -76,9 +115,11 @@ pub(super) fn lower_ptx(
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<usize>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
+    let clusters = Clusters::of(&places);
+    let [warps, blocks] = [Scope::Warp, Scope::Cta].map(|group| Seat::all_among(&places, group));
     let lower = |(t, thread): (usize, ThreadDraft)| {
-        let [warp, block] = [Scope::Warp, Scope::Cta].map(|group| Seat::among(places.iter(), t, group));
-        let cluster = cluster_of(&places, &thread.place);
+        let (warp, block) = (warps[t], blocks[t]);
+        let cluster = clusters.around(&thread.place);
         let env = Env { regs: thread.regs, specials: thread.specials, warp, block, cluster, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, symbols, sink);
         let untyped = lowered.untyped().to_vec();
@@ -153,11 +194,12 @@ pub(super) fn lower_clike(
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<clike::host::Request>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
+    let clusters = Clusters::of(&places);
+    let [warps, blocks] = [Scope::Warp, Scope::Cta].map(|group| Seat::all_among(&places, group));
     let mut read_only: Vec<(usize, usize)> = Vec::new();
     let lower = |(t, mut thread): (usize, CThreadDraft)| {
-        thread.env.warp = Seat::among(places.iter(), t, Scope::Warp);
-        thread.env.block = Seat::among(places.iter(), t, Scope::Cta);
-        thread.env.cluster = cluster_of(&places, &thread.place);
+        (thread.env.warp, thread.env.block) = (warps[t], blocks[t]);
+        thread.env.cluster = clusters.around(&thread.place);
         let lowered = thread.unit.lower(&thread.env, symbols, sink);
         read_only.extend(lowered.read_only.iter().map(|at| (t, *at)));
         // A kernel's code means something else in every thread.

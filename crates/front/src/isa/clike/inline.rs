@@ -275,9 +275,15 @@ impl Lowering<'_, '_> {
             // What the first dimension says of its size means nothing (C11, 6.7.6.3).
             [_, ..] => {
                 let specifiers = self.base(&param.specifiers)?;
-                self.array_type(specifiers, &param.declarator.pointers, &param.declarator.arrays[1..], None)?
-                    .pointer()
-                    .into()
+                self.array_type(
+                    specifiers,
+                    &param.declarator.name,
+                    &param.declarator.pointers,
+                    &param.declarator.arrays[1..],
+                    None,
+                )?
+                .pointer()
+                .into()
             }
         };
         if of.space.is_some_and(|space| space != Space::Local) {

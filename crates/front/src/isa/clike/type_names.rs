@@ -16,6 +16,7 @@ use super::lower::Lowering;
 use super::scope::Binding;
 use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
 use super::words::{has_type, type_named};
+use diag::MAX_NESTING;
 use program::{Class, Ty};
 
 /// At most so many elements of an array that code declares.
@@ -91,17 +92,26 @@ impl<'a> Lowering<'a, '_> {
         declarator: &Declarator,
         elements: Option<usize>,
     ) -> Option<Qualified> {
-        self.array_type(base, &declarator.pointers, &declarator.arrays, elements)
+        self.array_type(base, &declarator.name, &declarator.pointers, &declarator.arrays, elements)
     }
 
-    /// The type that pointers and dimensions make of another.
+    /// The type that pointers and dimensions make of another; `name` is what it is declared for.
     pub(super) fn array_type(
         &mut self,
         base: Qualified,
+        name: &Range<usize>,
         pointers: &[Qualifiers],
         arrays: &[(Option<Tree>, Range<usize>)],
         elements: Option<usize>,
     ) -> Option<Qualified> {
+        if base.ty.depth() + pointers.len() + arrays.len() > MAX_NESTING {
+            self.error("too-deep", name, "this type is nested too deeply", |d| {
+                d.label(format!(
+                    "expected at most {MAX_NESTING} pointers, dimensions and structures inside each other"
+                ))
+            });
+            return None;
+        }
         let mut of = base;
         for pointer in pointers {
             let Qualifiers { constant, volatile, atomic, space, .. } = *pointer;

@@ -58,6 +58,8 @@ struct Members {
     all: Vec<Member>,
     size: u64,
     align: u64,
+    /// How deep the types of the members are.
+    depth: usize,
 }
 
 /// A member of a structure.
@@ -107,6 +109,7 @@ impl Structure {
     pub(super) fn define(&self, members: Vec<(String, Qualified)>) {
         let (mut size, mut align) = (0, 1);
         let mut all = Vec::new();
+        let depth = members.iter().map(|(_, of)| of.ty.depth()).max().unwrap_or(0);
         for (name, of) in members {
             let offset = u64::next_multiple_of(size, of.ty.align());
             size = offset + of.ty.size();
@@ -114,7 +117,7 @@ impl Structure {
             all.push(Member { name, of, offset });
         }
         // One that is defined stays what it is; a second definition was reported.
-        let _ = self.members.set(Members { all, size: size.next_multiple_of(align), align });
+        let _ = self.members.set(Members { all, size: size.next_multiple_of(align), align, depth });
     }
 
     /// A vector type, if a name is that of one: a structure with up to four members, aligned as a whole if they are two or four
@@ -306,6 +309,17 @@ impl Type {
             Type::Array(of, n) => of.ty.cells().saturating_mul(u64::from(*n)),
             Type::Struct(of) => of.members().iter().fold(0, |n: u64, m| n.saturating_add(m.of.ty.cells())),
             _ => 1,
+        }
+    }
+
+    /// How many pointers, dimensions and structures there are inside each other. What a structure points to counts as far as it was
+    /// defined before: a pointer to the structure itself leads nowhere deeper. Whatever walks over a type may recurse, since declared
+    /// types are not deeper than [`diag::MAX_NESTING`].
+    pub(super) fn depth(&self) -> usize {
+        match self {
+            Type::Pointer(of) | Type::Array(of, _) => 1 + of.ty.depth(),
+            Type::Struct(of) => 1 + of.members.get().map_or(0, |m| m.depth),
+            _ => 0,
         }
     }
 
