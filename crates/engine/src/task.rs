@@ -294,6 +294,9 @@ impl<'a> Task<'a> {
                     open.extend(r.open.iter().map(|cell| cell.2));
                 }
                 bases.insert(id, (first, b));
+                if stop::late(deadline) {
+                    return Err(Reason::Time);
+                }
             }
         }
         let absent = signature::absent(model, &sk.program);
@@ -303,6 +306,9 @@ impl<'a> Task<'a> {
         );
         let mut fault = Cond::FALSE;
         for i in 0..sk.len() {
+            if i.is_multiple_of(256) && stop::late(deadline) {
+                return Err(Reason::Time);
+            }
             if domains.may_fault[i] {
                 let f = base::faults(&mut sk, &domains, i);
                 let here = sk.pool.and(f, sk.events[i].guard);
@@ -323,6 +329,9 @@ impl<'a> Task<'a> {
         }
         let mut at_cell = Vec::new();
         for &cell in &observed_cells {
+            if stop::late(deadline) {
+                return Err(Reason::Time);
+            }
             let mut writers = Vec::new();
             for i in 0..sk.len() {
                 if !sk.events[i].is_write() {

@@ -5,10 +5,12 @@
 //! - Every address of the program is a number; the map from numbers to memory is [`program::memory::Memory`], so that
 //!   values mean the same as in the checkers. Nothing else of the skeleton is used.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::agents::{Agent, Await, Group};
 use super::groups::Groups;
+use program::host::{CommandId, Origin};
 use program::litmus::Observable;
 use program::memory::{Cell, CellId, Memory};
 use program::{
@@ -254,10 +256,50 @@ pub(super) struct Code {
     pub(super) counts: bool,
     /// Who carries out asynchronous operations: the last threads, in this order.
     pub(super) agents: Vec<Agent>,
+    /// By command of a host program: its threads, and what these enqueue.
+    pub(super) commands: Vec<CommandCode>,
     /// A `fence.proxy.async` is about accesses of its CTA alone.
     pub(super) local_fences: bool,
     /// No read of several cells takes one of a write without the others of it.
     pub(super) untorn: bool,
+}
+
+/// A command of a host program.
+#[derive(Clone, Debug)]
+pub(super) struct CommandCode {
+    /// By work-group: its threads, and the agents that these begin.
+    pub(super) groups: Vec<Vec<usize>>,
+    /// The commands that its threads enqueue.
+    pub(super) children: Vec<CommandId>,
+}
+
+impl CommandCode {
+    /// All commands of a program, in order.
+    pub(super) fn of(program: &Program, agents: &[Agent]) -> Vec<CommandCode> {
+        let Some(host) = program.host.as_deref() else { return Vec::new() };
+        let mut begun: HashMap<usize, Vec<usize>> = HashMap::new();
+        let own = program.threads.len() - agents.len();
+        for (thread, agent) in (own..).zip(agents) {
+            begun.entry(agent.owner).or_default().push(thread);
+        }
+        let one = |id: CommandId| {
+            let command = host.command(id);
+            let mut groups = vec![Vec::new(); command.group_count() as usize];
+            for (thread, group) in command.threads.iter().zip(&command.groups) {
+                let thread = usize::from(thread.0);
+                groups[*group as usize].push(thread);
+                groups[*group as usize].extend(begun.get(&thread).into_iter().flatten());
+            }
+            CommandCode { groups, children: Vec::new() }
+        };
+        let mut all: Vec<CommandCode> = host.command_ids().map(one).collect();
+        for id in host.command_ids() {
+            if let Origin::Device { parent, .. } = host.command(id).origin {
+                all[usize::from(parent.0)].children.push(id);
+            }
+        }
+        all
+    }
 }
 
 impl Code {

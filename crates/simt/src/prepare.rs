@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::agents::{Agent, Await, group_of};
-use super::code::{Access, Act, Code, Failure, Fence, Location, OnObject, Part, Regions, ThreadCode};
+use super::code::{Access, Act, Code, CommandCode, Failure, Fence, Location, OnObject, Part, Regions, ThreadCode};
 use super::groups::Groups;
 use program::dialect::Convergence;
 use program::litmus::{LitmusTest, Observable};
@@ -75,6 +75,7 @@ impl Code {
             counts: false,
             local_fences: is_on(("async-fence", "cta")),
             untorn: is_on(("tearing", "none")),
+            commands: CommandCode::of(&program, &agents),
             agents,
             memory,
             program: program.clone(),

@@ -6,6 +6,8 @@
 //! # Sources
 //! - See [`program::host`].
 
+use std::time::Instant;
+
 use super::answers::Answers;
 use super::graph::Edges;
 use super::pool::Cond;
@@ -34,7 +36,11 @@ pub(super) struct LaunchEdges {
 type Table = Vec<Vec<Cond>>;
 
 /// The pairs of events that launches order.
-pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges, Reason> {
+pub(super) fn edges(
+    program: &Program,
+    out: &mut Unrolled,
+    deadline: Option<Instant>,
+) -> Result<LaunchEdges, Reason> {
     let mut result = LaunchEdges::default();
     if program.host.is_none() {
         return Ok(result);
@@ -58,13 +64,14 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges
     let fixed = |table: Vec<Vec<bool>>| -> Table {
         table.into_iter().map(|row| row.into_iter().map(Cond::constant).collect()).collect()
     };
-    let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| -> Vec<Table> {
-        launches.ways.iter().map(|way| fixed(of(way))).collect()
+    let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| -> Result<Vec<Table>, Reason> {
+        let table = |way: &LaunchGraph| if stop::late(deadline) { Err(Reason::Time) } else { Ok(fixed(of(way))) };
+        launches.ways.iter().map(table).collect()
     };
-    let mut launch = tables(&|way| way.ordered(&operations, false));
-    let mut fine = tables(&|way| way.ordered(&operations, true));
-    let mut calls = tables(&|way| way.called_before(&operations));
-    let dependents = tables(&|way| way.dependents(program, &operations));
+    let mut launch = tables(&|way| way.ordered(&operations, false))?;
+    let mut fine = tables(&|way| way.ordered(&operations, true))?;
+    let mut calls = tables(&|way| way.called_before(&operations))?;
+    let dependents = tables(&|way| way.dependents(program, &operations))?;
     if !out.answers.is_empty() {
         for (w, way) in launches.ways.iter().enumerate() {
             let mut answers = Answers::new(program, out, way, (&of_threads, &operations));
@@ -78,6 +85,9 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges
     let lists = [&mut result.launch, &mut result.fine, &mut result.calls, &mut result.dependents];
     for (list, tables) in lists.into_iter().zip([launch, fine, calls, dependents]) {
         for (a, &i) in of_threads.iter().enumerate() {
+            if a.is_multiple_of(64) && stop::late(deadline) {
+                return Err(Reason::Time);
+            }
             for (b, &j) in of_threads.iter().enumerate() {
                 let mut conds = tables.iter().map(|table| table[a][b]);
                 let mut cond = Cond::FALSE;

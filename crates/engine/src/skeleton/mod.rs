@@ -55,6 +55,11 @@ use returns::LongLoops;
 use unroll::Unroller;
 use unrolled::{Ending, Unrolled};
 
+/// That there is time left, between one step and the next.
+fn in_time(deadline: Option<Instant>) -> Result<(), Reason> {
+    if stop::late(deadline) { Err(Reason::Time) } else { Ok(()) }
+}
+
 impl Skeleton {
     /// Unrolls a test's program for questions about its outcomes, however long it takes.
     ///
@@ -109,7 +114,8 @@ impl Skeleton {
         };
         let mut barriers = barrier::edges(&program, &mut out, purpose)?;
         barriers.constraints.append(&mut out.constraints);
-        let mut launches = launch::edges(&program, &mut out)?;
+        in_time(deadline)?;
+        let mut launches = launch::edges(&program, &mut out, deadline)?;
         barriers.constraints.append(&mut launches.constraints);
         let partners = std::mem::take(&mut barriers.partners);
         let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&program, &mut out, partners)));
@@ -173,6 +179,7 @@ impl Skeleton {
         let at = |sk: &Skeleton, wait: &unrolled::Wait| sk.event(wait.event).instr;
         sk.waits = out.waits.iter().map(|w| (w.reached, w.pass, w.at.thread, at(&sk, w))).collect();
         sk.constraints.retain(|&c| c != Cond::TRUE);
+        in_time(deadline)?;
         sk.value_dependencies(&barriers.decided, &barriers.absent)?;
         Ok(sk)
     }

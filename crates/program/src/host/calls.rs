@@ -80,7 +80,9 @@ impl HostProgram {
 
     /// The command that a thread belongs to; `None` for a host thread.
     pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
-        let at = self.commands.iter().position(|c| c.threads.contains(&thread))?;
+        // A command has many threads, and they ascend: most others are told apart by its first and last one.
+        let spans = |c: &Command| c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last();
+        let at = self.commands.iter().position(|c| spans(c) && c.threads.contains(&thread))?;
         Some(CommandId(at as u16))
     }
 

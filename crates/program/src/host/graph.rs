@@ -244,36 +244,51 @@ impl LaunchGraph {
 
     /// The nodes that can be reached from a node by edges that hold for memory: all of it, or fine-grained memory too.
     pub(super) fn reached(&self, from: Node, fine: bool) -> HashSet<Node> {
+        let mut found = HashSet::new();
+        self.for_each_reached(from, fine, |node| {
+            found.insert(self.graph[node]);
+        });
+        found
+    }
+
+    fn for_each_reached(&self, from: Node, fine: bool, mut visit: impl FnMut(NodeIndex)) {
         let holds = |mask: Mask| mask == Mask::All || (fine && mask == Mask::Fine);
         let edges = EdgeFiltered::from_fn(&self.graph, |e| holds(e.weight().mask));
-        let Some(&start) = self.index.get(&from) else { return HashSet::new() };
+        let Some(&start) = self.index.get(&from) else { return };
         let mut dfs = Dfs::new(&edges, start);
-        let mut found = HashSet::new();
-        while let Some(n) = dfs.next(&edges) {
-            found.insert(self.graph[n]);
+        while let Some(node) = dfs.next(&edges) {
+            visit(node);
         }
-        found
     }
 
     /// For each pair of operations, whether the second is of a kernel that depends on that of the first: a table as that of
     /// [`LaunchGraph::ordered`].
     pub fn dependents(&self, program: &Program, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
         let command = |o: &(ThreadId, usize)| program.host.as_deref()?.command_of(o.0);
-        let before = |o: &(ThreadId, usize)| self.depends.get(&command(o)?).copied();
-        let row = |a| operations.iter().map(|b| command(a).is_some() && command(a) == before(b)).collect();
-        operations.iter().map(row).collect()
+        let commands: Vec<Option<CommandId>> = operations.iter().map(command).collect();
+        let before = |command: &Option<CommandId>| self.depends.get(&(*command)?).copied();
+        let before: Vec<Option<CommandId>> = commands.iter().map(before).collect();
+        let row = |a: &Option<CommandId>| before.iter().map(|b| a.is_some() && a == b).collect();
+        commands.iter().map(row).collect()
     }
 
     /// For each pair of operations of different threads, whether the first comes before the second: a table by the
     /// indices of `operations`, which are (thread, instruction). `fine`: as accesses to fine-grained memory.
     pub fn ordered(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
-        let mut after: HashMap<Node, HashSet<Node>> = HashMap::new();
         let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
+        // Nodes by number: there may be thousands, each of which is looked up for each operation.
+        let enters: Vec<Option<usize>> =
+            around.iter().map(|(enters, _)| self.index.get(enters).map(|node| node.index())).collect();
+        let mut after: HashMap<Node, Vec<bool>> = HashMap::new();
         let mut table = Vec::with_capacity(operations.len());
         for (a, (_, leaves)) in operations.iter().zip(&around) {
-            let reached = after.entry(*leaves).or_insert_with(|| self.reached(*leaves, fine));
-            let row =
-                operations.iter().zip(&around).map(|(b, (enters, _))| a.0 != b.0 && reached.contains(enters));
+            let reached = after.entry(*leaves).or_insert_with(|| {
+                let mut reached = vec![false; self.graph.node_count()];
+                self.for_each_reached(*leaves, fine, |node| reached[node.index()] = true);
+                reached
+            });
+            let row = (operations.iter().zip(&enters))
+                .map(|(b, enters)| a.0 != b.0 && enters.is_some_and(|enters| reached[enters]));
             table.push(row.collect());
         }
         table

@@ -415,11 +415,7 @@ fn host(code: &Code) -> &HostProgram {
 
 /// The threads of a work-group of a command, and the agents that these begin.
 fn members(code: &Code, command: CommandId, group: u32) -> impl Iterator<Item = usize> + '_ {
-    let command = host(code).command(command);
-    let all = command.threads.iter().zip(&command.groups);
-    let own = all.filter(move |(_, g)| **g == group).map(|(t, _)| usize::from(t.0));
-    let begun = |t: usize| code.all_agents().filter(move |(_, a)| a.owner == t).map(|(u, _)| u);
-    own.flat_map(move |t| std::iter::once(t).chain(begun(t)))
+    code.commands[usize::from(command.0)].groups.get(group as usize).into_iter().flatten().copied()
 }
 
 /// The line of a call, and who makes it.

@@ -254,9 +254,8 @@ impl<B: Backend> Machine<'_, B> {
                 }
             }
             Stage::Ended => {
-                let mine = |c: &CommandId| matches!(host.command(*c).origin, Origin::Device { parent, .. } if parent == id);
-                let children: Vec<CommandId> =
-                    host.command_ids().filter(mine).filter(|c| state.host.stage(*c) != Stage::Absent).collect();
+                let all = self.code.commands[usize::from(id.0)].children.iter().copied();
+                let children: Vec<CommandId> = all.filter(|c| state.host.stage(*c) != Stage::Absent).collect();
                 if children.iter().all(|c| state.host.stage(*c) == Stage::Complete) {
                     self.pour(state, log, Point::End(id), Point::Done(id));
                     children.iter().for_each(|c| self.pour(state, log, Point::Done(*c), Point::Done(id)));

@@ -26,6 +26,9 @@ const MAX_DRAWS: usize = 8;
 /// A run looks at the clock after so many steps; short ones never do, so that they repeat.
 const STEPS_PER_LOOK: usize = 16_384;
 
+/// From so many threads on, it looks after fewer steps.
+const LARGE: usize = 512;
+
 /// Runs whose events are looked through for races, at most.
 const MAX_JUDGED: u64 = 1_000;
 
@@ -104,7 +107,7 @@ pub(super) fn sample<B: Backend>(
             End::Fault(halt) => seeing.fault(machine, &halt, recorded),
         }
         if clock.is_past() && run + 1 < runs {
-            seeing.reason = Some("out of time".into());
+            seeing.reason = Some(super::over().into());
             break;
         }
     }
@@ -143,7 +146,9 @@ impl<B: Backend> Run<'_, '_, B> {
                 return Ok(End::Limit(format!("did not end within {limit} steps"), true));
             }
             let n = self.recorded.steps.len();
-            if n > 0 && n.is_multiple_of(STEPS_PER_LOOK) && clock.is_past() {
+            // A step of a large launch copies the state of all of its threads.
+            let look = if self.state.threads.len() < LARGE { STEPS_PER_LOOK } else { STEPS_PER_LOOK / 1024 };
+            if n > 0 && n.is_multiple_of(look) && clock.is_past() {
                 return Ok(End::Limit("did not end within the time".into(), false));
             }
             let pick = if tries < MAX_TRIES.max(self.state.threads.len() / 4) { self.pick(last) } else { None };
