@@ -11,6 +11,9 @@ impl Timeout {
     pub const NONE: Timeout = Timeout(None);
 }
 
+/// So that it can be added to the time that it is, on every system.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// Reads a duration; the error says what is accepted.
 pub fn parse(text: &str) -> Result<Timeout, String> {
     if text == "none" {
@@ -27,8 +30,8 @@ pub fn parse(text: &str) -> Result<Timeout, String> {
         "h" => 3600.0,
         _ => return Err(format!("`{unit}` is not a unit of time; {help}")),
     };
-    let duration =
-        Duration::try_from_secs_f64(number * scale).map_err(|_| "too long a time; `none` sets no limit")?;
+    let duration = Duration::try_from_secs_f64(number * scale).ok().filter(|d| *d <= LONGEST);
+    let duration = duration.ok_or("too long a time: at most 100 years; `none` sets no limit")?;
     if duration.is_zero() {
         return Err("a limit of no time at all decides nothing; `none` sets no limit".into());
     }
@@ -49,9 +52,23 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for text in
-            ["", "10", "s", "10x", "-1s", "1e9s", "0s", "0.0000000000001s", "1..2s", "99999999999999999999h"]
-        {
+        for text in [
+            "",
+            "10",
+            "s",
+            "10x",
+            "-1s",
+            "1e9s",
+            "0s",
+            "0.0000000000001s",
+            "1..2s",
+            "99999999999999999999h",
+            "9223372036854775807s",
+            "876001h",
+            "NaNs",
+            "infs",
+            "-1s",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }
