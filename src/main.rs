@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
+use streams::Counted;
 
 /// A third of the work is memory that lives for one question.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Counted = Counted;
 
 fn main() -> ExitCode {
     streams::keep_freed_memory();

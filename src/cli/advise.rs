@@ -22,6 +22,7 @@ use diag::{SourceFile, file};
 use engine::Engine;
 use program::litmus::LitmusTest;
 use report::{Advice, AdviceItem, AdvicePart, Advised, Line, Subject, unified};
+use stop::Spent;
 use verdict::{Property, Reason};
 use why::advice::{self, Asked, Costs, Goal, How, Part, Without};
 
@@ -178,6 +179,10 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
         advice::advise(asked.collect(), &how)
     });
     let found = match found {
+        _ if stop::spent() == Some(Spent::Stack) => {
+            (told.verdict, told.reason) = (Advised::Undecided, Some(Reason::Stack.to_string()));
+            return Decided::new(vec![told], Vec::new());
+        }
         Ok(found) => found,
         Err(message) => {
             let (unit, _) = with_goals[0];
@@ -195,7 +200,11 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
     told.least = found.least;
     (told.cost, told.choices, told.programs) = (found.cost, found.choices, found.decided);
     told.undecided = found.undecided;
-    told.reason = found.given_up.as_ref().map(ToString::to_string);
+    let given_up = found.given_up.as_ref().map(|reason| match (reason, stop::spent()) {
+        (Reason::Time, Some(Spent::Memory)) => &Reason::Memory,
+        _ => reason,
+    });
+    told.reason = given_up.map(ToString::to_string);
     let Some(solution) = found.found else {
         told.verdict = match (&found.given_up, found.undecided) {
             (None, 0) if found.held == Some(false) => Advised::BeyondRepair,

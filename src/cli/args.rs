@@ -19,7 +19,7 @@ pub(super) use values::{
     Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg,
     SchedulingArg,
 };
-use values::{count, device, early, option_value, schedule};
+use values::{count, device, early, memory, option_value, schedule};
 
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
@@ -170,6 +170,11 @@ pub(super) struct QuestionArgs {
     /// Time limit per question, as in 500ms, 10s, 2m, or `none` [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub(super) timeout: Option<Timeout>,
+    /// Memory limit per question, as in 500M, 2G, or `none` [default: of half the machine's memory, what `--jobs` leaves
+    /// each]. `run` also takes the memory of its machine: `weak` is that of the model, or of the test's dialect, and `sc` a
+    /// single store [default: weak; with `--scheduling lockstep`: sc]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub(super) memory: Vec<MemoryArg>,
     /// Form of the result on standard output
     #[arg(long, value_enum, default_value = "human")]
     pub(super) format: FormatArg,
@@ -438,7 +443,7 @@ pub(super) struct RunArgs {
     #[arg(value_name = "PATH", default_value = ".")]
     pub(super) paths: Vec<PathBuf>,
     /// Run it on a device instead: opencl, cuda, or opencl:DEVICE, cuda:DEVICE (its number, or a part of its name)
-    #[arg(long, value_name = "DEVICE", value_parser = device, conflicts_with_all = ["memory", "schedule", "runs", "record", "trace", "early"])]
+    #[arg(long, value_name = "DEVICE", value_parser = device, conflicts_with_all = ["schedule", "runs", "record", "trace", "early"])]
     pub(super) on: Option<DeviceArg>,
     /// With `--on`: how often each test is executed, as in 1e6, or a little more often
     #[arg(long, value_name = "N", value_parser = count, default_value = "100000", requires = "on")]
@@ -449,10 +454,6 @@ pub(super) struct RunArgs {
     /// With `--on` and `--partition`: pass over the tests that FILE, the jsonl of a run that was cut short, has results of
     #[arg(long, value_name = "FILE", requires_all = ["on", "partition"])]
     pub(super) resume: Option<PathBuf>,
-    /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX [default:
-    /// weak; with `--scheduling lockstep`: sc]
-    #[arg(long, value_enum)]
-    pub(super) memory: Option<MemoryArg>,
     /// Which thread steps next: any; warps in lockstep; OpenCL's work-groups or sub-groups one after the other
     #[arg(long, value_enum, default_value = "independent")]
     pub(super) scheduling: SchedulingArg,

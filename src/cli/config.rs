@@ -15,8 +15,9 @@ use clap::{ArgMatches, ValueEnum};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::args::{self, Command, EngineArg, FormatArg, QuestionArgs};
+use super::args::{self, Command, EngineArg, FormatArg, MemoryArg, QuestionArgs};
 use super::duration::{self, Timeout};
+use super::memory::{self, Size};
 use super::terminal::Terminal;
 use diag::{Diagnostic, Sink, SourceFile, Span, file};
 
@@ -33,6 +34,7 @@ struct Values {
     engine: Option<EngineArg>,
     bound: Option<u32>,
     timeout: Option<Timeout>,
+    memory: Option<Size>,
     jobs: Option<u16>,
     mapping: Option<String>,
     format: Option<FormatArg>,
@@ -50,7 +52,7 @@ struct Values {
 type Read = fn(&mut Values, &Place<'_>, &DeValue<'_>) -> Result<(), String>;
 
 /// Every key.
-const KEYS: [(&str, Read); 14] = [
+const KEYS: [(&str, Read); 15] = [
     ("models", |v, place, value| {
         let file = |model: String| {
             let is_file = model.ends_with(".cat");
@@ -69,6 +71,10 @@ const KEYS: [(&str, Read); 14] = [
     }),
     ("timeout", |v, _, value| {
         v.timeout = Some(duration::parse(&text(value)?)?);
+        Ok(())
+    }),
+    ("memory", |v, _, value| {
+        v.memory = Some(memory::parse(&text(value)?)?);
         Ok(())
     }),
     ("jobs", |v, _, value| {
@@ -201,6 +207,9 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
         set(&mut question.engine, values.engine, given("engine"));
         set(&mut question.bound, values.bound.map(Some), given("bound"));
         set(&mut question.timeout, values.timeout.map(Some), given("timeout"));
+        // The name of a memory is no limit.
+        let limited = question.memory.iter().any(|memory| matches!(memory, MemoryArg::Size(_)));
+        question.memory.extend(values.memory.filter(|_| !limited).map(MemoryArg::Size));
         set(&mut question.jobs, values.jobs.map(Some), given("jobs"));
     }
     // A mapping has to fit the models that are told apart.
@@ -358,7 +367,7 @@ error[unknown-key]: there is no option `buond`
 2 | buond = 8
   | ^^^^^
   |
-  = note: options: models, engine, bound, timeout, jobs, mapping, format, reports, filter, paths, all-properties, \
+  = note: options: models, engine, bound, timeout, memory, jobs, mapping, format, reports, filter, paths, all-properties, \
 fail-fast, cache, cache-dir, profile
   = help: did you mean `bound`?
 ";

@@ -14,6 +14,7 @@ use engine::liveness::{Liveness, Setting};
 use program::litmus::Expectation;
 use program::options::Setting as Value;
 use report::{self, Known, Line, Reading, Table};
+use stop::Spent;
 use verdict::{Answer, Definedness, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop};
 use why::Session;
 
@@ -170,6 +171,7 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
     };
     for question in &unit.questions {
         let start = Instant::now();
+        let _share = settings.share();
         let asked = panics::catch(|| {
             if stop::requested().is_some() {
                 return None;
@@ -196,25 +198,48 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
         let mut answer = match asked {
             // What was at work then may have been cut short anywhere.
             Ok(_) if stop::requested().is_some() => Some(undecided(settings, Reason::Interrupted)),
-            Ok(answer) => answer,
+            // What functions give that may not call themselves any more means nothing, whatever came of it.
+            _ if stop::spent() == Some(Spent::Stack) => Some(undecided(settings, Reason::Stack)),
+            Ok(answer) => answer.map(|answer| spent(answer, settings)),
             Err(message) => {
                 abandon(&mut session);
                 abandon(&mut liveness);
                 Some(broken(settings, message))
             }
         };
-        if let Some(answer) = &mut answer {
+        let in_share = stop::spent().is_none();
+        if !in_share {
+            // The next question begins anew, with all of its share.
+            abandon(&mut session);
+            abandon(&mut liveness);
+        }
+        if let Some(answer) = &mut answer
+            && in_share
+        {
             explain_unmet(unit, question, answer, settings);
         }
         // Close to the limit, some step may have been left out for want of time.
         let in_time = settings.limits.timeout.is_none_or(|limit| start.elapsed() < limit.mul_f64(0.9));
-        lasting &= in_time && stop::requested().is_none() && answer.as_ref().is_none_or(is_settled);
+        lasting &= in_time
+            && in_share
+            && stop::spent().is_none()
+            && stop::requested().is_none()
+            && answer.as_ref().is_none_or(is_settled);
         answers.push(answer);
         times.push(milliseconds(start));
     }
     abandon(&mut session);
     abandon(&mut liveness);
     (answers, times, lasting)
+}
+
+/// An answer whose question may have used up its memory: engines give up as if time were up.
+fn spent(answer: Answer, settings: &Settings) -> Answer {
+    match (stop::spent(), &answer.verdict) {
+        (Some(Spent::Stack), _) => undecided(settings, Reason::Stack),
+        (Some(Spent::Memory), Verdict::Undecided(Reason::Time)) => answer.undecided(Reason::Memory),
+        _ => answer,
+    }
 }
 
 /// Whether everything about an answer was decided.
@@ -240,8 +265,7 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
     let asked = panics::catch(|| match (&question.ask, &mut answer.fault) {
         (Ask::Reachability { prop, negate }, _) if answer.explanation.is_none() => {
             let again = open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate);
-            // What was cut short explains nothing.
-            if stop::requested().is_none() {
+            if !is_cut_short() {
                 (answer.axioms, answer.explanation) = (again.axioms, again.explanation);
             }
         }
@@ -254,15 +278,22 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
                 // Where races are no undefined behaviour.
                 _ => session.remedy(fault),
             };
-            if stop::requested().is_none() {
+            if !is_cut_short() {
                 fault.remedy = remedy;
             }
         }
         _ => {}
     });
-    if let Err(message) = asked {
+    if let Err(message) = asked
+        && !is_cut_short()
+    {
         answer.defect = Some(message);
     }
+}
+
+/// Whether what is being worked on may have ended anywhere: then it explains nothing.
+fn is_cut_short() -> bool {
+    stop::requested().is_some() || stop::spent() == Some(Spent::Stack)
 }
 
 /// What to find out about outcomes besides which there are.
@@ -312,7 +343,14 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         }
         outcomes
     });
-    let outcomes = listed.unwrap_or_else(|message| none(Reason::Broken, Some(message)));
+    let outcomes = match (listed, stop::spent()) {
+        (_, Some(Spent::Stack)) => none(Reason::Stack, None),
+        (Ok(outcomes), Some(Spent::Memory)) if outcomes.reason == Some(Reason::Time) => {
+            Outcomes { reason: Some(Reason::Memory), ..outcomes }
+        }
+        (Ok(outcomes), _) => outcomes,
+        (Err(message), _) => none(Reason::Broken, Some(message)),
+    };
     let ms = settings.timings.then(|| milliseconds(start));
     let defects = (outcomes.defect.iter())
         .map(|text| defect::record(&unit.test, &unit.model, "outcomes", text, settings))

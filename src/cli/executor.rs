@@ -77,12 +77,14 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         ScheduleArg::Random => How::Random { runs: args.runs, seed: args.seed },
         ScheduleArg::Replay(file) => How::Replay(recording::read(file).map_err(|d| invalid(&d))?),
     };
-    let weak = match (args.memory, &how) {
-        (Some(memory), _) => memory == MemoryArg::Weak,
+    let machine = |memory: &&MemoryArg| matches!(memory, MemoryArg::Sc | MemoryArg::Weak);
+    let weak = match (args.question.memory.iter().rfind(machine), &how) {
+        (Some(memory), _) => *memory == MemoryArg::Weak,
         (None, How::Replay(recording)) => recording.memory() != Some(MachineMemory::Sc),
         (None, _) => scheduling != Scheduling::Lockstep,
     };
     let mut question = args.question.clone();
+    question.memory.retain(|memory| !machine(&memory));
     if question.models.is_empty() && !weak {
         // The model that the memory claims to be inside of.
         question.models = vec![MachineMemory::Sc.model().to_owned()];

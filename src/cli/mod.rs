@@ -41,6 +41,7 @@ mod import;
 mod interrupt;
 mod load;
 mod man;
+mod memory;
 mod merge;
 mod model_text;
 mod models;

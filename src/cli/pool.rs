@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use super::interrupt;
 
-/// Evaluation recurses over models and programs: give it room.
-pub(super) const STACK_BYTES: usize = 16 << 20;
+/// Evaluation recurses over models and programs: give it room. The system gives memory to what of it is used.
+pub(super) const STACK_BYTES: usize = 128 << 20;
 
 /// How often to look up whether a stop was requested.
 const LOOK_UP: Duration = Duration::from_millis(20);

@@ -208,6 +208,7 @@ impl<'a> Run<'a> {
         pool.in_order(
             units,
             |unit| {
+                let _share = settings.share();
                 let decided = work(unit, &settings);
                 progress.done_one(decided.failed, decided.undecided);
                 decided

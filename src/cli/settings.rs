@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{EngineArg, QuestionArgs};
+use super::args::{EngineArg, MemoryArg, QuestionArgs};
+use super::memory::{self, Size};
+use super::pool::{Pool, STACK_BYTES};
 use super::seams;
 use diag::Diagnostic;
 use engine::{Engine, Limits, z3_version};
@@ -55,6 +57,8 @@ pub(super) struct Settings {
     pub engine: Engine,
     /// When to give up.
     pub limits: Limits,
+    /// How much memory each question may use; `None`: as much as there is.
+    pub memory: Option<usize>,
     /// Options of the model.
     pub set: Vec<Setting>,
     /// The mapping that was asked for.
@@ -120,6 +124,19 @@ impl Settings {
                     .help("use `--engine sat` or `--engine enumerate`, or build with the feature `z3`"),
             );
         }
+        let mut memory = Size(Some(memory::default(Pool::new(args.jobs).jobs())));
+        for given in &args.memory {
+            match given {
+                MemoryArg::Size(size) => memory = *size,
+                MemoryArg::Sc | MemoryArg::Weak => diagnostics.push(
+                    Diagnostic::plain(
+                        "wrong-memory",
+                        "only the machine of `run` without `--on` has a memory by name",
+                    )
+                    .help("give a limit, as in `--memory 500M`"),
+                ),
+            }
+        }
         let asks_z3 = Engine::from(args.engine).asks_z3();
         let version = if asks_z3 { z3_version::check() } else { Ok(()) };
         if let Err(error) = version {
@@ -133,6 +150,7 @@ impl Settings {
         Ok(Settings {
             engine: args.engine.into(),
             limits: Limits { bound: args.bound, timeout },
+            memory: memory.0,
             set,
             mapping,
             name_axioms: false,
@@ -143,6 +161,11 @@ impl Settings {
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })
+    }
+
+    /// Begins a question, or something that is asked in several: what it may use of memory and of the stack.
+    pub(super) fn share(&self) -> stop::Share {
+        stop::share(self.memory, STACK_BYTES / 4 * 3)
     }
 
     /// What a result line names as the engine if no engine came far enough to say so.

@@ -545,6 +545,26 @@ mod tests {
     }
 
     #[test]
+    fn a_question_without_stack_is_given_up() {
+        let text = store_buffering(2, "fence.sc.gpu;");
+        let test = front::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
+        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let query =
+            Query { props: vec![(test.condition.as_ref().expect("has one"), true)], ..Query::complete(&model) };
+        for &engine in Engine::ALONE.iter().filter(|&&engine| engine != Engine::Enumerate) {
+            let asked = |stack: usize| {
+                let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+                let mut prepared = Prepared::new(task);
+                let _share = stop::share(None, stack);
+                let (said, _) = prepared.ask(engine, &query, Deadline(None));
+                (matches!(said, Said::Unknown(Reason::Time)), stop::spent())
+            };
+            assert_eq!(asked(2_000), (true, Some(stop::Spent::Stack)), "{engine:?}");
+            assert_eq!(asked(10_000_000), (false, None), "{engine:?}");
+        }
+    }
+
+    #[test]
     fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {
         // Large enough that the circuit itself runs out of time, and not only the hand-over to the solver.
         let mut text =

@@ -213,6 +213,7 @@ fn help(line: &Line, status: Status) -> Option<String> {
         (_, Some(Known { passes: true, .. }), _) => Some("take `known` out of the test".to_owned()),
         (Status::Known, Some(known), _) => Some(format!("known: {}", known.reason)),
         (Status::Undecided(_), _, Some(Reason::Time)) => Some("`--timeout` gives it more time".to_owned()),
+        (Status::Undecided(_), _, Some(Reason::Memory)) => Some("`--memory` gives it more memory".to_owned()),
         (Status::Unmet, ..) => {
             let explained = answer.explanation.as_deref().and_then(explanation::remedy);
             let race_free = || line.fault().and_then(remedy);

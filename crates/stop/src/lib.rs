@@ -1,15 +1,20 @@
 //! A request to stop, from outside: what a signal handler sets, and everything that may run for long asks for.
 //!
 //! # Invariants
-//! - Wherever a deadline is asked for, a request to stop is as good as one that has passed: [`late`] is the one place.
+//! - Wherever a deadline is asked for, a request to stop is as good as one that has passed: [`late`] is the one place. So is a
+//!   question that has spent its share of memory or of the stack ([`share`]).
 //! - A request is never taken back.
 //! - Without [`listen`] nothing is ever requested, and asking costs one load.
 //!
 //! This is state of the process, because signals are. It is a leaf: it knows nothing of who asks or who is stopped.
 
+mod share;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
+
+pub use share::{Share, Spent, deep, memory_for_all, share, spent};
 
 /// Holds the number of the signal that was received; 0: none yet.
 static REQUEST: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
@@ -34,9 +39,9 @@ pub fn requested() -> Option<usize> {
     REQUEST.get().map(|request| request.load(Ordering::Relaxed)).filter(|&number| number != 0)
 }
 
-/// Whether work has to end: the deadline has passed, or a stop was requested.
+/// Whether work has to end: the deadline has passed, a stop was requested, or this thread's question has spent its share.
 pub fn late(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|d| Instant::now() >= d) || requested().is_some()
+    deadline.is_some_and(|d| Instant::now() >= d) || requested().is_some() || share::is_spent()
 }
 
 /// Registers what ends work that cannot ask [`late`], for as long as the process lives. It may be called more than once,

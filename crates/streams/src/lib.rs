@@ -1,4 +1,5 @@
-//! What takes unsafe code when the program begins: whether standard output was open, and that freed memory is kept.
+//! What takes unsafe code when the program begins: whether standard output was open, that freed memory is kept, and how much memory each
+//! thread holds.
 //!
 //! Before `main`, the standard library opens `/dev/null` in the place of a standard stream that is closed, so that no other
 //! file takes its number. Every write then goes well, and is lost: who asks for a result with `>&-` would be told that all
@@ -6,16 +7,64 @@
 //!
 //! # Invariants
 //! - The initializer makes one system call and stores one flag, and the allocator is told one number.
+//! - [`Counted`] hands every request on as it came, and only adds up sizes.
 //!
 //! # Sources
 //! - *System V Application Binary Interface*, Dynamic Linking, Initialization and Termination Functions: `.init_array`;
 //!   Apple, *Mach-O Runtime Architecture*, `__mod_init_func`.
 
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-// What is linked for the function below.
-use mimalloc as _;
+use mimalloc::MiMalloc;
+
+thread_local! {
+    /// Bytes that this thread has allocated, less those that it has freed. It has no destructor, so that an allocator may use it at any time.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many bytes this thread has allocated, less those that it has freed. Only differences mean something: memory that one thread
+/// allocates and another one frees makes the number of the second one wrap.
+pub fn held() -> usize {
+    HELD.get()
+}
+
+/// The allocator of the program: mimalloc, and a count of bytes for each thread.
+pub struct Counted;
+
+// SAFETY: every request goes to mimalloc with the same arguments, and its answer comes back unchanged. The counter is a `Cell` of this
+// thread without destructor: to change it allocates nothing, and cannot panic.
+unsafe impl GlobalAlloc for Counted {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.set(HELD.get().wrapping_add(layout.size()));
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        unsafe { MiMalloc.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        HELD.set(HELD.get().wrapping_add(layout.size()));
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        unsafe { MiMalloc.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.set(HELD.get().wrapping_sub(layout.size()));
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, and `at` is mimalloc's.
+        unsafe { MiMalloc.dealloc(at, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        HELD.set(HELD.get().wrapping_add(size).wrapping_sub(layout.size()));
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, and `at` is mimalloc's.
+        unsafe { MiMalloc.realloc(at, layout, size) }
+    }
+}
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 

@@ -39,4 +39,4 @@ pub mod suite;
 
 /// Tests allocate as the program does.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: streams::Counted = streams::Counted;

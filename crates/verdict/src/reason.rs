@@ -11,6 +11,12 @@ pub enum Reason {
     /// Time was up.
     #[error("out of time")]
     Time,
+    /// The question needs more memory than it may use.
+    #[error("out of memory")]
+    Memory,
+    /// Functions of the checker call themselves too often for this question.
+    #[error("out of stack")]
+    Stack,
     /// The program was told to end.
     #[error("interrupted")]
     Interrupted,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use crate::cli::memory::{self, Size};
 use diag::nearest;
 use engine::Engine;
 use program::dialect::Runtime;
@@ -54,13 +55,15 @@ pub(in crate::cli) struct DeviceArg {
     pub(in crate::cli) device: Option<String>,
 }
 
-/// Names of memories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Memory: how much a question may use, or which one the executor's machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum MemoryArg {
     /// One store, threads in turns.
     Sc,
     /// What the model allows in order.
     Weak,
+    /// A limit.
+    Size(Size),
 }
 
 /// A schedule as written.
@@ -103,6 +106,14 @@ pub(in crate::cli) fn count(text: &str) -> Result<u64, String> {
         None => text.parse().ok(),
     };
     parsed.filter(|n| *n > 0).ok_or_else(|| "expected a number, as in 5000 or 1e6".to_owned())
+}
+
+pub(in crate::cli) fn memory(text: &str) -> Result<MemoryArg, String> {
+    match text {
+        "sc" => Ok(MemoryArg::Sc),
+        "weak" => Ok(MemoryArg::Weak),
+        _ => memory::parse(text).map(MemoryArg::Size),
+    }
 }
 
 pub(in crate::cli) fn schedule(text: &str) -> Result<ScheduleArg, String> {

@@ -104,6 +104,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         if let Some(&l) = self.members[id.index()].get(&(i as u32)) {
             return l;
         }
+        if gates.deep() {
+            return Lit::FALSE;
+        }
         self.solve_group_of(gates, id);
         let lit = match self.model.node(id).op {
             NodeOp::Base(_) | NodeOp::Empty | NodeOp::Universe => unreachable!("sets of the skeleton are known"),
@@ -168,6 +171,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         let key = (i as u32, j as u32);
         if let Some(&l) = self.cells[id.index()].get(&key) {
             return l;
+        }
+        if gates.deep() {
+            return Lit::FALSE;
         }
         self.solve_group_of(gates, id);
         let model = self.model;

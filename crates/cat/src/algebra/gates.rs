@@ -84,7 +84,7 @@ impl Default for Budget {
 pub enum Exhausted {
     /// It became too large.
     Size,
-    /// It took too long.
+    /// It took too long, or more memory or stack than its question may use.
     Time,
 }
 
@@ -117,6 +117,14 @@ impl Gates {
     /// Sets a new deadline; a circuit that was given up stays so.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.budget.deadline = deadline;
+    }
+
+    /// Whether functions that call themselves have to end: the circuit was given up, or is now, for want of stack.
+    pub fn deep(&mut self) -> bool {
+        if stop::deep() {
+            self.exhausted.get_or_insert(Exhausted::Time);
+        }
+        self.exhausted.is_some()
     }
 
     /// Why the circuit was given up, if it was. Long loops ask, and end early.

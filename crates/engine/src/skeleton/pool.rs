@@ -143,9 +143,12 @@ impl Pool {
     /// Counts a piece of work, one that operations go down to or one outside; whether to give up.
     pub(super) fn tick(&mut self) -> bool {
         let size = self.size();
-        let Some(watch) = &mut self.watch else { return false };
+        let deep = stop::deep();
+        let Some(watch) = &mut self.watch else { return deep };
         watch.ticks = watch.ticks.wrapping_add(1);
-        if watch.given_up.is_none() && watch.ticks.is_multiple_of(1024) {
+        if deep {
+            watch.given_up.get_or_insert(Reason::Time);
+        } else if watch.given_up.is_none() && watch.ticks.is_multiple_of(1024) {
             if size > MAX_POOL {
                 watch.given_up = Some(Reason::TooManyParts(MAX_POOL));
             } else if stop::late(watch.deadline) {

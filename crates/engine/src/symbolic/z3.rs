@@ -22,6 +22,9 @@ const FEW: (usize, u32) = (10_000, 1_000);
 /// So many variables are kept for later solvers.
 const KEPT: usize = 1 << 16;
 
+/// What Z3 says where it has used up its memory.
+const OUT_OF_MEMORY: [&str; 3] = ["max. memory", "memout", "out of memory"];
+
 thread_local! {
     /// The variables of all solvers of this thread, each with its negation: they are numbered alike.
     static TERMS: RefCell<Vec<[Bool; 2]>> = const { RefCell::new(Vec::new()) };
@@ -107,6 +110,10 @@ impl Z3 {
     fn check(&self, terms: &[Bool], deadline: Option<Instant>) -> SatResult {
         if !self.brief {
             let mut params = params(u32::MAX);
+            // Z3 counts what all of its solvers hold together.
+            if let Some(most) = stop::memory_for_all() {
+                params.set_u32("max_memory", u32::try_from(most >> 20).unwrap_or(u32::MAX).max(1));
+            }
             if let Some(deadline) = deadline {
                 let left = deadline.saturating_duration_since(Instant::now()).as_millis().max(1);
                 params.set_u32("timeout", u32::try_from(left).unwrap_or(u32::MAX));
@@ -163,6 +170,7 @@ impl Solver for Z3 {
                 let reason = self.solver.get_reason_unknown().unwrap_or_default();
                 Outcome::Unknown(match reason.as_str() {
                     "timeout" | "canceled" | "" => Reason::Time,
+                    memory if OUT_OF_MEMORY.iter().any(|said| memory.contains(said)) => Reason::Memory,
                     other => Reason::Engine(format!("the solver gave up: {other}")),
                 })
             }

@@ -104,7 +104,7 @@ pub(super) fn explore<B: Backend>(
             break;
         }
         if clock.is_over() {
-            seeing.reason = Some("out of time".into());
+            seeing.reason = Some(super::over().into());
             break;
         }
         let Some(frame) = stack.last_mut() else { break };
