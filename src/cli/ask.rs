@@ -9,7 +9,7 @@ use super::terminal::Terminal;
 use super::{decide, seams};
 use diag::Diagnostic;
 use program::litmus::LitmusTest;
-use report::Subject;
+use report::{Format, Subject};
 use verdict::Property;
 
 /// Runs it; returns the exit code.
@@ -19,7 +19,11 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
-    run.settings.explain = true;
+    // What no output shows is not looked for. Other formats name axioms, and say of what is not as expected how to mend it.
+    let shown = run.formats(|format, quiet| format.explains() && !(quiet && format == Format::Human));
+    run.settings.explain = shown;
+    run.settings.explain_unmet = !shown;
+    run.settings.name_axioms = run.formats(|format, _| format != Format::Human);
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |test, model| question(test, model, args.outcome.as_deref()));
     run.open(&units, true)?;

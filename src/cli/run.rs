@@ -22,7 +22,7 @@ use super::terminal::Terminal;
 use super::{files, interrupt};
 use diag::{Diagnostic, Severity};
 use program::litmus::LitmusTest;
-use report::{HumanOptions, Subject, Summary};
+use report::{Format, HumanOptions, Subject, Summary};
 use verdict::Property;
 
 /// Columns are no wider: one long name must not push all others off the screen.
@@ -145,6 +145,12 @@ impl<'a> Run<'a> {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
         })
+    }
+
+    /// Whether one of the outputs has a format of that kind; whether it is the quiet one is told beside.
+    pub(super) fn formats(&self, mut is: impl FnMut(Format, bool) -> bool) -> bool {
+        is(self.args.format.into(), self.terminal.quiet)
+            || self.args.reports.iter().any(|(format, _)| is((*format).into(), false))
     }
 
     /// Opens the outputs; on failure, says why and gives the exit code.

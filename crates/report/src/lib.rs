@@ -107,6 +107,11 @@ impl Format {
     pub fn tells(self, subject: Subject) -> bool {
         FORMATS.iter().any(|row| row.0 == self && subject <= row.2)
     }
+
+    /// Whether it shows why an answer is what it is, whatever was expected.
+    pub fn explains(self) -> bool {
+        matches!(self, Format::Human | Format::Json | Format::Jsonl | Format::Html)
+    }
 }
 
 /// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last. What a format has no words
