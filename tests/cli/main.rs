@@ -10,6 +10,7 @@ mod compilers;
 mod distinguish;
 mod explain;
 mod kernels;
+mod limits;
 mod mappings;
 mod modules;
 mod pipelines;

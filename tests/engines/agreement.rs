@@ -17,7 +17,7 @@ use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Outcomes;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use testkit::generate::{Shape, Source, ThreadSource, program};
+use testkit::generate::{Shape, Source, ThreadSource, fenced, program};
 use testkit::mbarriers;
 use testkit::suite::{number, programs};
 
@@ -41,11 +41,22 @@ fn name(source: &Source) -> LitmusTest {
 
 #[test]
 fn engines_agree() {
+    outcomes_agree(60, |seed| program(seed, SHAPE));
+}
+
+/// Several fences of different scopes in one thread: orders of fences that hold for some of them alone.
+#[test]
+fn engines_agree_on_scoped_fences() {
+    outcomes_agree(200, |seed| fenced(seed, SMALL));
+}
+
+/// All engines have the same outcomes, of random programs under every model of PTX.
+fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
     let models: Vec<Model> = ["ptx", "ptx-v6.0", "ptx-v7.5", "sc"].into_iter().map(model).collect();
-    let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
+    let (count, first) = (programs(all), number("FENCEPOST_SEED", 1));
     let mut incomplete: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first..first + count {
-        let source = program(seed, SHAPE);
+        let source = program(seed);
         if std::env::var_os("FENCEPOST_TRACE").is_some() {
             // The last seed printed is the one that does not end.
             eprintln!("seed {seed}");

@@ -21,7 +21,7 @@ use fencepost::simt::schedule::How;
 use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, identity, observe, replay, trace};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
-use testkit::generate::{Shape, Source, program};
+use testkit::generate::{Shape, Source, fenced, program};
 use testkit::mbarriers;
 use testkit::rings::ring;
 use testkit::suite::{files, is_long, number, programs, sample, step};
@@ -314,9 +314,13 @@ fn chance_waits_for_groups() {
     }
 }
 
-/// Rings and mixed programs in turn.
+/// Rings, mixed programs, and such with several fences in a thread, in turn.
 fn either(seed: u64) -> Source {
-    if seed.is_multiple_of(2) { ring(seed) } else { program(seed, SHAPE) }
+    match seed % 3 {
+        0 => ring(seed),
+        1 => program(seed, SHAPE),
+        _ => fenced(seed, SHAPE),
+    }
 }
 
 /// Counts over programs on which both sides are complete.

@@ -456,6 +456,35 @@ fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
     }
 }
 
+/// A program of accesses with fences between them: of all orders and scopes, so that of two fences of a thread one can be morally strong
+/// with a fence of another thread, and the other is not. Most accesses are strong and reach the other threads, which lie in CTAs of their
+/// own: there are many ways from one thread to another, and back.
+pub fn fenced(seed: u64, shape: Shape) -> Source {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let rng = &mut rng;
+    let names = ["x".to_string(), "y".to_string()];
+    let count = if rng.random_bool(0.8) { 2 } else { shape.threads.max(2) };
+    let apart = rng.random_bool(0.8);
+    let thread = |t: usize| {
+        let plain = |op| Line { guard: None, op };
+        let mut body = Body { rng, names: &names, counts: None, labels: 0, arrived: [false; 2] };
+        let mut code = vec![plain(body.strong())];
+        // Two of the first thread are often morally strong with each other, and the first one with no other thread's.
+        let nested = t == 0 && body.rng.random_bool(0.6);
+        for i in 0..body.rng.random_range(1 + usize::from(t == 0)..=2) {
+            let orders: &[_] =
+                if nested { &["sc"] } else { &["sc", "sc", "acq_rel", "acq_rel", "acquire", "release"] };
+            let scopes = if nested { &SCOPES[2 * i..2 * i + 2] } else { SCOPES };
+            code.push(plain(Ins::Fence { order: any(body.rng, orders), scope: any(body.rng, scopes) }));
+            code.push(plain(body.strong()));
+        }
+        let (gpu, cluster, cta) = (0, None, if apart { t as u32 } else { 0 });
+        ThreadSource { name: format!("T{t}"), gpu, cluster, cta, warp: None, code }
+    };
+    let threads = (0..count).map(thread).collect();
+    Source { locations: names.iter().map(|name| (name.clone(), None)).collect(), threads }
+}
+
 struct Body<'a> {
     rng: &'a mut Pcg64Mcg,
     names: &'a [String],
@@ -568,6 +597,22 @@ impl Body<'_> {
                 let add = vec![Val::Reg(c.clone()), Val::Int(1)];
                 code.push(plain(Ins::Arith { op: "add", dst: c.clone(), args: add }));
                 code.push(plain(Ins::Branch { op: "blt", a: Val::Reg(c), b: Val::Int(2), label: head }));
+            }
+        }
+    }
+
+    /// An access that is strong, and reaches other CTAs, more often than not.
+    fn strong(&mut self) -> Ins {
+        let wide = self.rng.random_bool(0.9);
+        let scope = any(self.rng, if wide { &SCOPES[2..] } else { SCOPES });
+        let (loc, weak) = (self.loc(), usize::from(self.rng.random_bool(0.9)));
+        match self.rng.random_range(0..4) {
+            0 => Ins::Load { dst: self.reg(), loc, order: any(self.rng, &LOAD_ORDERS[weak..]), scope },
+            1 => Ins::Store { loc, value: self.val(), order: any(self.rng, &STORE_ORDERS[weak..]), scope },
+            _ => {
+                let order = any(self.rng, &["relaxed", "acquire", "release", "acq_rel"]);
+                let op = any(self.rng, &["exch", "add"]);
+                Ins::Rmw { dst: Some(self.reg()), loc, op, args: vec![self.val()], order, scope }
             }
         }
     }

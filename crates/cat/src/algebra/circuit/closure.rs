@@ -18,6 +18,8 @@ pub(super) struct Closure {
     hubs: Vec<usize>,
     may: Vec<Rel>,
     memo: FxHashMap<(u32, u32, u32), Lit>,
+    /// Ways to events among which it is an order, from others.
+    to_last: FxHashMap<(u32, u32), Lit>,
     /// By event from which only certain edges lead, to events that surely execute: the nearest of these.
     after: Vec<Option<Vec<usize>>>,
     /// The same of edges that lead to it.
@@ -147,6 +149,11 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 
     /// Whether `j` is reachable from `i`: not through events among which the closure is an order, or through the first and the last of them.
+    ///
+    /// A cell's gate must not rest on itself. [`Circuit::closed`] goes on to nearer pairs, and these can lead out of the events of the order:
+    /// a way from `i` to the last of them, asked for as a cell, can come back to a way from `i` to `j`. So ways to such an event are
+    /// built here, by their own split at the first of these events. That asks for [`Circuit::reach`] and the order alone, neither
+    /// of which asks for a cell of the closure: what is closed stands before it in the model's table.
     fn through(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, j: usize) -> Lit {
         let level = self.closures[&plus].hubs.len();
         let Some(Agreed { order, among, .. }) = self.agreed(plus).cloned() else {
@@ -171,7 +178,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                     (Lit::FALSE, _) => Lit::FALSE,
                     (_, true) if k == i => Lit::TRUE,
                     (_, true) => self.leaves.free(gates, order, i, k),
-                    (_, false) => self.cell(gates, plus, i, k),
+                    (_, false) => self.to_last(gates, plus, a, i, k),
                 };
                 (before, outside)
             };
@@ -179,6 +186,21 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             any.push(gates.all([x, there, y]));
         }
         gates.any(any)
+    }
+
+    /// Whether `k`, among which and others the closure is an order, is reachable from `i`, which is not one of them.
+    fn to_last(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, k: usize) -> Lit {
+        let bound = self.value(plus);
+        if bound.rel().must.has(i, k) || !bound.rel().may.has(i, k) {
+            return Lit::constant(bound.rel().must.has(i, k));
+        }
+        let key = (i as u32, k as u32);
+        if let Some(&known) = self.closures[&plus].to_last.get(&key) {
+            return known;
+        }
+        let lit = self.through(gates, plus, a, i, k);
+        self.closures.get_mut(&plus).expect("made by the caller").to_last.insert(key, lit);
+        lit
     }
 
     fn prepare(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId) {
@@ -264,7 +286,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
         let after = self.nearest(&inner.must, &inner.may, &outer.must);
         let before = self.nearest(&inner.must.inverse(), &inner.may.inverse(), &outer.must.inverse());
-        Closure { hubs, may, memo: FxHashMap::default(), after, before }
+        Closure { hubs, may, memo: FxHashMap::default(), to_last: FxHashMap::default(), after, before }
     }
 
     /// For each event whose edges are all certain, and lead to events that surely execute: those of them to which it comes through no other.
@@ -294,7 +316,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         if self.value(plus).rel().must.has(i, j) {
             return Lit::TRUE;
         }
-        if gates.exhausted().is_some() {
+        if gates.deep() {
             return Lit::FALSE;
         }
         let closure = &self.closures[&plus];

@@ -1,0 +1,117 @@
+//! Limits of one question: memory, and durations that no clock can hold. What one question lacks, no other one loses.
+
+use std::fs;
+
+use crate::fencepost;
+
+/// Message passing, which every engine decides at once.
+const SMALL: &str = "name = \"Small\"\ncondition = 'P1:r0 == 1 && P1:r1 == 0'\nmemory = { x = 0, f = 0 }\n\
+    [[thread]]\ncta = 0\ncode = \"st.weak x, 1; st.release.gpu f, 1\"\n\
+    [[thread]]\ncta = 1\ncode = \"ld.acquire.gpu r0, f; ld.weak r1, x\"\n\
+    [expect]\nptx = { reachability = \"forbidden\" }\n";
+
+/// A launch of so many threads that each relation of its events takes megabytes.
+fn big() -> String {
+    "name = \"Big\"\ndialect = \"opencl\"\ncondition = 'x == 1'\nmemory = { x = { init = 0, svm = \"coarse\" } }\n\
+     queues = { q = \"in-order\" }\n[[kernel]]\nname = \"K\"\ncode = \"*x = 1;\"\n\
+     [[host]]\ncode = \"clEnqueueNDRangeKernel(q, K, NULL, 1000, 1); clFinish(q);\"\n\
+     [expect]\nopencl = { reachability = \"allowed\" }\n"
+        .to_owned()
+}
+
+#[test]
+fn a_question_without_memory_takes_nothing_from_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.toml"), big()).unwrap();
+    fs::write(folder.path().join("b.toml"), SMALL).unwrap();
+    for jobs in ["1", "2"] {
+        let report = format!("junit=report-{jobs}.xml");
+        let limits = ["check", "--memory", "50M", "--no-cache", "--jobs", jobs, "--report", &report];
+        let said = fencepost(folder.path(), &[&limits[..], &["--format", "tap"]].concat());
+        assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
+        assert!(
+            said.out.contains("out of memory") && said.out.contains("`--memory` gives it more"),
+            "{}",
+            said.out
+        );
+        assert!(said.out.contains("ok 2 - b.toml: Small under ptx"), "{}", said.out);
+        let written = fs::read_to_string(folder.path().join(format!("report-{jobs}.xml"))).unwrap();
+        assert!(written.contains("out of memory") && written.contains("Small"), "{written}");
+    }
+    let said = fencepost(folder.path(), &["check", "b.toml", "--memory", "50M", "--no-cache"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn limits_that_mean_nothing_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("b.toml"), SMALL).unwrap();
+    for (option, expected) in [
+        ("--timeout=9223372036854775807s", "too long a time"),
+        ("--timeout=5124095576030h", "too long a time"),
+        ("--timeout=18446744073709551615ms", "too long a time"),
+        ("--timeout=-1s", "a number and a unit"),
+        ("--timeout=NaNs", "a number and a unit"),
+        ("--timeout=1e30s", "is not a unit"),
+        ("--memory=-1M", "a number and a unit"),
+        ("--memory=50", "a number and a unit"),
+        ("--memory=99999999999999999999T", "more memory than there can be"),
+        ("--memory=0M", "with less than 1M"),
+        ("--memory=sc", "only the machine of `run`"),
+        ("--jobs=-1", "invalid value"),
+        ("--jobs=99999999999999999999", "invalid value"),
+        ("--bound=4294967296", "invalid value"),
+    ] {
+        let said = fencepost(folder.path(), &["check", "b.toml", option]);
+        assert!(said.code == Some(2) && said.err.contains(expected), "{option}: {}", said.err);
+    }
+    for option in
+        ["--timeout=876000h", "--timeout=3153600000s", "--memory=none", "--memory=8388607T", "--jobs=65535"]
+    {
+        let said = fencepost(folder.path(), &["check", "b.toml", option, "--no-cache"]);
+        assert_eq!(said.code, Some(0), "{option}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_no_output_shows_is_not_looked_for() {
+    let race = "name = \"Race\"\ndialect = \"cuda\"\ncondition = 'x == 1'\nmemory = { x = 0 }\n\
+        [[thread]]\nblock = 0\ncode = \"x = 1;\"\n[[thread]]\nblock = 1\ncode = \"x = 2;\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("r.toml"), race).unwrap();
+    let said = |more: &[&str]| fencepost(folder.path(), &[&["ask", "r.toml"], more].concat());
+    assert!(said(&[]).out.contains("race-free"), "{}", said(&[]).out);
+    assert!(said(&["-q", "--format", "jsonl"]).out.contains("\"remedy\":["));
+    let quiet = said(&["-q"]);
+    assert_eq!((quiet.code, quiet.out.contains("race-free")), (Some(0), false), "{}", quiet.out);
+}
+
+#[test]
+fn types_have_a_depth() {
+    let test = |code: &str| {
+        let head = "name = \"t\"\ndialect = \"cuda\"\ncondition = 'x == 1'\nmemory = { x = 0 }\n[[thread]]\ncode = \"\"\"\n";
+        format!("{head}{code}\nx = 1;\n\"\"\"\n")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let typedefs = |n: usize| {
+        let steps = (1..n).map(|i| format!("typedef T{} T{i}[1];\n", i - 1)).collect::<String>();
+        format!("typedef int T0;\n{steps}T{} a;", n - 1)
+    };
+    let structures = |n: usize| {
+        let steps = (1..n).map(|i| format!("struct S{i} {{ S{} m; }};\n", i - 1)).collect::<String>();
+        format!("struct S0 {{ int m; }};\n{steps}S{} a;", n - 1)
+    };
+    for (few, many) in [
+        (format!("int a{};", "[1]".repeat(90)), format!("int a{};", "[1]".repeat(50_000))),
+        (format!("int {}p = nullptr;", "*".repeat(90)), format!("int {}p = nullptr;", "*".repeat(50_000))),
+        (typedefs(90), typedefs(2_000)),
+        (structures(90), structures(2_000)),
+    ] {
+        fs::write(folder.path().join("t.toml"), test(&few)).unwrap();
+        let said = fencepost(folder.path(), &["check", "t.toml", "--no-cache"]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        fs::write(folder.path().join("t.toml"), test(&many)).unwrap();
+        let said = fencepost(folder.path(), &["check", "t.toml", "--no-cache"]);
+        assert!(said.code == Some(2) && said.err.contains("nested too deeply"), "{}", said.err);
+    }
+}
