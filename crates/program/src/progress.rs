@@ -5,16 +5,22 @@
 //! thread has *started* if it executed anything; a group, if a member did. The root is *served*. A served group serves the
 //! children that its progress model names, and if it is live at least one live child. A served thread is never stopped.
 //!
+//! The blocks of a cooperative launch are resident together: once one of its threads has started, all have, and each is
+//! served like under `fair`; `hsa` alone, which asks who comes first, is as elsewhere.
+//!
 //! Progress models speak of the threads of kernels. Threads of the host are in no group, and are always served. Threads of
 //! commands that never start, and host threads in calls that never return, are not live: they hold up no one's turn.
 //!
 //! # Sources
 //! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: OBE, HSA, HSA+OBE, LOBE.
+//! - CUDA Programming Guide, Large Scale Groups: the blocks of a cooperative launch are launched as one; Execution Model: once a
+//!   thread of a cooperative grid has made a step, all of its threads make progress.
 //! - ISO C++ [intro.progress], parallel and weakly parallel forward progress; CUDA C++ Programming Guide, Execution Model.
 //! - ISO C++ [intro.progress]: general-purpose implementations give concurrent forward progress to the threads of the host.
 
 use std::fmt;
 
+use super::host::CommandId;
 use super::{Place, Program, Scope, ThreadId};
 
 /// A progress model: which children a served group serves.
@@ -74,6 +80,19 @@ pub enum Node {
     Group(Vec<Node>),
     /// What is apart from each other: each is served, whatever the progress model.
     Apart(Vec<Node>),
+    /// The groups of a cooperative launch, which are resident together: all have started once one has.
+    Together(Vec<Node>),
+}
+
+impl Node {
+    /// By which progress model those below are served.
+    pub fn below(&self, model: ProgressModel) -> ProgressModel {
+        match self {
+            // That a lower one goes first is no matter of having started.
+            Node::Together(_) if model != ProgressModel::Hsa => ProgressModel::Fair,
+            _ => model,
+        }
+    }
 }
 
 /// The number of a thread's group among its siblings, at one level of the scope tree. A thread without a sub-group is alone
@@ -104,7 +123,35 @@ fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<No
     for &t in threads {
         groups.entry(number(t, &program.thread(t).place, level)).or_default().push(t);
     }
-    groups.values().map(|members| Node::Group(children(program, members, below))).collect()
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut launches: Vec<(Launch, usize)> = Vec::new();
+    for members in groups.values() {
+        let node = Node::Group(children(program, members, below));
+        let Some(launch) = cooperative(program, members).filter(|_| level == Scope::Cta) else {
+            nodes.push(node);
+            continue;
+        };
+        match launches.iter().find(|(other, _)| *other == launch) {
+            Some(&(_, at)) => match &mut nodes[at] {
+                Node::Together(all) => all.push(node),
+                _ => unreachable!("a launch was put there"),
+            },
+            None => {
+                launches.push((launch, nodes.len()));
+                nodes.push(Node::Together(vec![node]));
+            }
+        }
+    }
+    nodes
+}
+
+/// A cooperative launch: the command that makes it, where there is a host program.
+type Launch = Option<CommandId>;
+
+/// The cooperative launch that threads of a block belong to.
+fn cooperative(program: &Program, members: &[ThreadId]) -> Option<Launch> {
+    let first = members.first().filter(|&&t| program.thread(t).place.cooperative)?;
+    Some(program.host.as_deref().and_then(|host| host.command_of(*first)))
 }
 
 /// How a thread ends, as far as progress is concerned.
@@ -122,44 +169,48 @@ pub struct Stand {
 /// stopped who must be run.
 pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec<bool>> {
     let mut served = vec![false; threads.len()];
-    Scheduler { threads, model }.serve(tree, &mut served).then_some(served)
+    Scheduler { threads }.serve(tree, model, &mut served).then_some(served)
 }
 
 /// Who is served.
 struct Scheduler<'e> {
     threads: &'e [Stand],
-    model: ProgressModel,
 }
 
 impl Scheduler<'_> {
-    fn live(&self, node: &Node) -> bool {
+    /// Whether something holds of some thread of a node.
+    fn some(&self, node: &Node, holds: fn(&Stand) -> bool) -> bool {
         match node {
-            Node::Thread(t) => self.threads[t.0 as usize].live,
-            Node::Group(nodes) | Node::Apart(nodes) => nodes.iter().any(|n| self.live(n)),
+            Node::Thread(t) => holds(&self.threads[t.0 as usize]),
+            Node::Group(nodes) | Node::Apart(nodes) | Node::Together(nodes) => {
+                nodes.iter().any(|n| self.some(n, holds))
+            }
         }
+    }
+
+    fn live(&self, node: &Node) -> bool {
+        self.some(node, |stand| stand.live)
     }
 
     fn started(&self, node: &Node) -> bool {
-        match node {
-            Node::Thread(t) => self.threads[t.0 as usize].started,
-            Node::Group(nodes) | Node::Apart(nodes) => nodes.iter().any(|n| self.started(n)),
-        }
+        self.some(node, |stand| stand.started)
     }
 
     /// Serves a node, and below it as few as the progress model permits. False if someone is stopped who must be served.
-    fn serve(&self, node: &Node, served: &mut [bool]) -> bool {
+    fn serve(&self, node: &Node, model: ProgressModel, served: &mut [bool]) -> bool {
+        let model = node.below(model);
         let nodes = match node {
             Node::Thread(t) => {
                 served[t.0 as usize] = true;
                 return !self.threads[t.0 as usize].stopped;
             }
-            Node::Apart(nodes) => return nodes.iter().all(|n| self.serve(n, served)),
-            Node::Group(nodes) => nodes,
+            Node::Apart(nodes) => return nodes.iter().all(|n| self.serve(n, model, served)),
+            Node::Group(nodes) | Node::Together(nodes) => nodes,
         };
         let mut runs = false;
         for (i, child) in nodes.iter().enumerate() {
             let first = !nodes[..i].iter().any(|n| self.live(n));
-            let required = match self.model {
+            let required = match model {
                 ProgressModel::Fair => true,
                 ProgressModel::Obe => self.started(child),
                 ProgressModel::Hsa => first,
@@ -167,7 +218,7 @@ impl Scheduler<'_> {
                 ProgressModel::Lobe => nodes[i..].iter().any(|n| self.started(n)),
             };
             if required {
-                if !self.serve(child, served) {
+                if !self.serve(child, model, served) {
                     return false;
                 }
                 runs |= self.live(child);
@@ -176,7 +227,7 @@ impl Scheduler<'_> {
         runs || !self.live(node)
             || nodes.iter().filter(|n| self.live(n)).any(|child| {
                 let before = served.to_vec();
-                self.serve(child, served) || {
+                self.serve(child, model, served) || {
                     served.copy_from_slice(&before);
                     false
                 }

@@ -88,8 +88,9 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
             let stopped = thread.stopped.iter().fold(Cond::FALSE, |c, s| sk.pool.or(c, s.1));
             return Known { live: sk.pool.not(over), started: thread.started, servable: sk.pool.not(stopped) };
         }
-        Node::Group(nodes) | Node::Apart(nodes) => nodes,
+        Node::Group(nodes) | Node::Apart(nodes) | Node::Together(nodes) => nodes,
     };
+    let model = node.below(model);
     let members: Vec<Known> = nodes.iter().map(|n| known(sk, model, n)).collect();
     let pool = &mut sk.pool;
     let any = |pool: &mut crate::skeleton::Pool, conds: &mut dyn Iterator<Item = Cond>| {
