@@ -249,6 +249,24 @@ impl Barrier {
             BarrierNaming::Instance { quorum, .. } => quorum.is_some(),
         }
     }
+
+    /// Whether one of such a group that says no thread count waits for threads that have ended, and so for ever. That of a grid
+    /// is made of memory, in which nobody but a thread counts its own arrival; those of smaller groups are the machine's, which
+    /// counts who is left (PTX ISA, `exit`).
+    pub fn awaits_ended(domain: Scope) -> bool {
+        domain == Scope::Gpu
+    }
+
+    /// Whether it is a collective of its group: undefined unless every thread takes part, also one that has ended.
+    pub fn is_collective(&self) -> bool {
+        self.arrive.has("COLLECTIVE")
+    }
+
+    /// Whether its arrivals and waits can be separate instructions of a barrier for all threads of the group, which have to
+    /// come in turn.
+    pub fn takes_turns(&self) -> bool {
+        matches!(self.naming, BarrierNaming::Counted { count: None, .. })
+    }
 }
 
 /// What a barrier instruction does.

@@ -1,8 +1,8 @@
 //! A program as a whole: its threads, its memory and its machine.
 
 use super::{
-    Class, Copied, Dialect, Init, Instr, Layout, LocId, Location, LocationKind, Machine, MemoryKind, Place, RegId,
-    Scope, Seat, Space, ThreadId, Ty, host,
+    Barrier, Class, Copied, Dialect, Init, Instr, Layout, LocId, Location, LocationKind, Machine, MemoryKind,
+    Place, RegId, Scope, Seat, Space, ThreadId, Ty, host,
 };
 
 /// A whole program: what every checker runs.
@@ -94,6 +94,13 @@ impl Program {
     pub fn named_among(&self, id: ThreadId, group: Scope, mask: i64) -> Vec<ThreadId> {
         let mates = self.thread_ids().filter(|u| self.same_group(id, *u, group)).zip(0..i64::BITS);
         mates.filter(|(_, rank)| mask >> rank & 1 != 0).map(|(u, _)| u).collect()
+    }
+
+    /// Whether a barrier of a thread is that of its grid, whose launch is not cooperative.
+    pub fn is_uncooperative(&self, thread: ThreadId, barrier: &Barrier) -> bool {
+        let place = &self.thread(thread).place;
+        let of_grid = barrier.domain == Scope::Gpu && barrier.is_collective();
+        of_grid && place.launched && !place.cooperative
     }
 
     /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants of it.

@@ -65,6 +65,7 @@ pub const TAGS: &[(&str, &str)] = &[
     ("B", "either half of a barrier"),
     ("BA", "arrival at a barrier"),
     ("BW", "wait at a barrier"),
+    ("COLLECTIVE", "CUDA: arrival at a barrier of a group of threads, all of which must take part"),
     ("EF", "OpenCL: entry fence of a barrier, the same event as its arrival"),
     ("XF", "OpenCL: exit fence of a barrier, the same event as its wait"),
     ("GLOBAL", "OpenCL: fences of global memory; accesses to it"),

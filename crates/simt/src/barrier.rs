@@ -3,7 +3,8 @@
 //! *Counted* barriers are PTX's. A phase completes once as many threads have arrived as its count says; without a count,
 //! once every thread of the group has arrived or has ended. Then the set of arrivals is emptied, who waits goes on with
 //! what all arrivals of the phase carried, and the next arrival opens the next phase. A thread that has arrived cannot
-//! arrive again before the phase completes.
+//! arrive again before the phase completes: it waits or, at a barrier without a count, is out of turn, which is undefined.
+//! The barrier of a grid waits for threads that have ended, too, and so for ever.
 //!
 //! *Instance* barriers are those of the published suites; nothing resets. Without a quorum an event passes once every
 //! matching barrier of the program is reached, and gets what all of them carried. With a quorum `q`, the first `q`
@@ -119,7 +120,9 @@ impl Key {
 /// Whether an arrival at this barrier commutes with every step of other threads: who takes part in its phases does not
 /// depend on who comes first. One without a count may be for a barrier that others come to with one.
 pub(super) fn arrival_commutes(code: &Code, b: &Barrier) -> bool {
-    !b.says_count() && (!code.counts || matches!(b.naming, BarrierNaming::Instance { .. }))
+    // Whether it is out of turn depends on who has come.
+    let in_turn = b.action != BarrierAction::Arrive || !b.takes_turns();
+    in_turn && !b.says_count() && (!code.counts || matches!(b.naming, BarrierNaming::Instance { .. }))
 }
 
 impl<C: Clone + Default> Barriers<C> {
@@ -134,7 +137,16 @@ impl<C: Clone + Default> Barriers<C> {
         join: impl Fn(&mut C, &C),
     ) -> Result<Outcome<C>> {
         let (key, count) = naming(code, t, b, regs);
+        let out_of_turn = |what: &str| {
+            let what = format!("is out of turn: {what}");
+            Err(Halt::Fault { kind: Fault::Barrier, thread: t, instr: pc, what })
+        };
+        let arrived = |phases: &[Phase<C>]| phases.iter().any(|p| p.key == key && p.arrived.has(t));
+        let granted = self.granted.iter().any(|g| g.0 == key && g.1 == t);
         if b.action == BarrierAction::Wait {
+            if b.takes_turns() && !granted && !arrived(&self.phases) {
+                return out_of_turn("the thread has not arrived since it waited last");
+            }
             if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
                 let (_, _, carried, number) = self.granted.remove(i);
                 return Ok((Came::On(Some(carried)), number));
@@ -144,6 +156,13 @@ impl<C: Clone + Default> Barriers<C> {
             }
             return Ok((Came::Waits, 0));
         }
+        // By PTX, who knows otherwise that the phase is over may arrive again.
+        let waits = code.program.dialect.row().convergence != Convergence::Aligned;
+        let open = |p: &Phase<C>| p.key == key && p.count.is_none() && p.arrived.has(t);
+        if b.takes_turns() && (self.phases.iter().any(open) || granted && waits) {
+            return out_of_turn("the thread has arrived, and has not waited since");
+        }
+        self.granted.retain(|g| g.0 != key || g.1 != t);
         if key.instance.is_some() {
             check_instance(code, (t, pc), b)?;
             self.reached.push((t, pc));
@@ -202,7 +221,8 @@ impl<C: Clone + Default> Barriers<C> {
             return false;
         }
         let (key, _) = naming(code, t, b, &thread.regs);
-        self.phases.iter().any(|p| p.key == key && p.arrived.has(t))
+        let out_of_turn = |p: &Phase<C>| b.takes_turns() && p.count.is_none();
+        self.phases.iter().any(|p| p.key == key && p.arrived.has(t) && !out_of_turn(p))
     }
 
     /// A thread that runs the same code and waits in the phase that another one is about to join, but at another call,
@@ -263,15 +283,19 @@ impl<C: Clone + Default> Barriers<C> {
         }
     }
 
-    /// Barriers at which somebody waits: who has arrived, who waits, whose barrier it is, and the thread count.
+    /// Barriers at which somebody waits: who has arrived, who waits, for whom it waits besides, whether they have ended or not,
+    /// and the thread count.
     pub(super) fn waits<'a>(
         &'a self,
         code: &'a Code,
+        over: impl Fn(usize) -> bool + 'a,
     ) -> impl Iterator<Item = (&'a Set, &'a Set, Vec<usize>, Option<i64>)> {
         let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
-        waiting.map(|p| {
+        waiting.map(move |p| {
             let group = code.members(p.key.group, p.key.domain).iter().copied();
-            (&p.arrived, &p.waiting, group.filter(|&u| p.key.holds(code, u)).collect(), p.count)
+            let awaited = |u: usize| Barrier::awaits_ended(p.key.domain) || !over(u);
+            let missing = group.filter(|&u| p.key.holds(code, u) && !p.arrived.has(u) && awaited(u));
+            (&p.arrived, &p.waiting, missing.collect(), p.count)
         })
     }
 
@@ -283,7 +307,10 @@ impl<C: Clone + Default> Barriers<C> {
         let mut members = group.filter(|&u| p.key.holds(code, u));
         match (p.count, p.key.instance) {
             (Some(n), _) => p.arrived.len() as i64 >= n,
-            (None, None) => members.all(|u| p.arrived.has(u) || over(u)),
+            (None, None) => {
+                let awaits_ended = Barrier::awaits_ended(p.key.domain);
+                members.all(|u| p.arrived.has(u) || !awaits_ended && over(u))
+            }
             (None, Some(instance)) => members.all(|u| {
                 barriers(code, u).all(|(pc, b)| {
                     !is_instance(b, instance)

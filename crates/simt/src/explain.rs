@@ -95,7 +95,8 @@ fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -
 fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String> {
     let code = machine.code;
     let mut lines = Vec::new();
-    for (arrived, waiting, members, count) in state.barriers.waits(code) {
+    let over = |u: usize| state.threads[u].is_over();
+    for (arrived, waiting, absent, count) in state.barriers.waits(code, over) {
         let Some(first) = waiting.iter().next() else { continue };
         let line = code.line(first, state.threads[first].pc).cloned().unwrap_or_default();
         if let Some(n) = count {
@@ -106,9 +107,11 @@ fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String
             lines.push(format!("the barrier at line {line} waits for {n} threads, and {arrived} arrived"));
             continue;
         }
-        let absent: Vec<usize> =
-            members.iter().copied().filter(|&u| !arrived.has(u) && !state.threads[u].is_over()).collect();
-        let texts = absent.iter().map(|&u| (u, format!("never arrives at the barrier of line {line}"))).collect();
+        let text = |u: usize| match over(u) {
+            true => format!("has ended, and the barrier of line {line} waits for it"),
+            false => format!("never arrives at the barrier of line {line}"),
+        };
+        let texts = absent.into_iter().map(|u| (u, text(u))).collect();
         lines.extend(grouped(code, texts));
     }
     lines
@@ -154,11 +157,10 @@ pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeI
     acts.iter().enumerate().filter_map(back).min().map(|(_, from, to)| from..=to)
 }
 
-/// The threads that have not arrived at the barrier at which a thread waits, and could.
+/// The threads for which the barrier waits at which a thread does.
 pub(super) fn missing_of<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -> Vec<usize> {
-    let mut waits = state.barriers.waits(machine.code);
-    let Some((arrived, _, members, _)) = waits.find(|(_, waiting, ..)| waiting.has(t)) else { return Vec::new() };
-    members.into_iter().filter(|&u| !arrived.has(u) && !state.threads[u].is_over()).collect()
+    let mut waits = state.barriers.waits(machine.code, |u| state.threads[u].is_over());
+    waits.find(|(_, waiting, ..)| waiting.has(t)).map_or(Vec::new(), |(_, _, missing, _)| missing)
 }
 
 /// The innermost loop around the next instruction, and what it reads.

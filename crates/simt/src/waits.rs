@@ -42,9 +42,12 @@ fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&
         Status::Ended => return end,
         Status::Waiting => {
             end.ending = Ending::Blocked;
-            end.waits_for = missing_of(machine, state, t).into_iter().map(|u| name(machine, u)).collect();
+            let missing = missing_of(machine, state, t);
+            end.waits_for = missing.iter().map(|&u| name(machine, u)).collect();
             end.why = hang::never_arrive(&end.waits_for);
-            end.waits.push(Wait::at_barrier(&end.waits_for));
+            // Who has ended cannot help any more.
+            let left = missing.iter().filter(|&&u| !state.threads[u].is_over());
+            end.waits.push(Wait::at_barrier(&left.map(|&u| name(machine, u)).collect::<Vec<_>>()));
         }
         Status::Running if state.barriers.holds_up(code, t, thread) => {
             end.ending = Ending::Blocked;

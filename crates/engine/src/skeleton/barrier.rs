@@ -8,7 +8,8 @@
 //! - *Counted* barriers are PTX's: an arrival belongs to a phase. Where every thread that uses the barrier takes part in
 //!   every phase (no count, or as many threads as the count), the phase is the number of earlier arrivals of the same
 //!   thread. Where fewer threads than use it make up a phase, or threads say different counts, the phases are free choices.
-//!   Who has arrived without waiting waits before it arrives again.
+//!   Who has arrived without waiting waits before it arrives again, unless all threads of the group take part: such arrivals
+//!   and waits have to take turns ([`turns`]).
 //! - *Instance* barriers are those of the published suites: events with equal instance numbers and identifiers match;
 //!   nothing resets.
 //!
@@ -24,6 +25,7 @@ mod matching;
 mod passing;
 mod phases;
 mod together;
+mod turns;
 
 use std::rc::Rc;
 
@@ -56,9 +58,14 @@ pub(super) struct BarrierEdges {
     /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
     /// at that barrier in that phase; in PTX, pairs of aligned ones where a warp parts: the base relation `divergence`.
     pub(super) divergence: Edges,
-    /// Arrivals at one barrier with different thread counts, in either order of their phases; to themselves, those that meet
-    /// such a one in their phase: the base relation `unlike-count`.
+    /// Arrivals at one barrier with different thread counts, in either order of their phases: the base relation
+    /// `unlike-count`.
     pub(super) unlike: Edges,
+    /// The same of those that are in one phase: the base relation `unlike-met`.
+    pub(super) unlike_met: Edges,
+    /// What a thread does twice at a barrier with separate arrivals and waits, where it has to do each in its turn: the base
+    /// relation `out-of-turn`.
+    pub(super) out_of_turn: Edges,
     /// Events of one barrier and phase, in either direction, for questions about progress.
     pub(super) partners: Edges,
     /// Conditions that every execution satisfies.
@@ -68,10 +75,14 @@ pub(super) struct BarrierEdges {
 }
 
 /// Waits that pass whenever they are reached, whatever the other threads read.
-pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet<WaitKey>, Reason> {
+pub(super) fn passing(
+    program: &Program,
+    out: &mut Unrolled,
+    purpose: Purpose,
+) -> Result<FxHashSet<WaitKey>, Reason> {
     let mut known: FxHashSet<WaitKey> = FxHashSet::default();
     let waits = out.waits.clone();
-    let mut rules = Rules::new(program, out);
+    let mut rules = Rules::new(program, out, purpose);
     // When a wait passes does not depend on what is known of others, only whether that is sure does.
     let passes = waits.iter().map(|w| rules.passes(w)).collect::<Result<Vec<Cond>, Reason>>()?;
     let mut care = Cond::TRUE;
@@ -102,7 +113,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
         return Ok(result);
     }
     let (arrivals, waits) = (out.arrivals.clone(), out.waits.clone());
-    let mut rules = Rules::new(program, out);
+    let mut rules = Rules::new(program, out, purpose);
     let chosen = rules.choose(&mut result.constraints)?;
     if chosen.phase.iter().any(Option::is_some) {
         // Phases are chosen in the order in which threads come, and lanes that meet keep to one.
@@ -129,6 +140,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
         }
         rules.exits(w, &chosen, &mut result)?;
     }
+    result.out_of_turn = rules.out_of_turn()?;
     rules.leave_out(&chosen, &mut result.constraints);
     if purpose.is_progress() {
         result.partners = result.sync.iter().flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)]).collect();
@@ -171,6 +183,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
 /// [`divergence`] and [`aligned`] what follows.
 struct Rules<'a> {
     program: &'a Program,
+    purpose: Purpose,
     out: &'a mut Unrolled,
     /// By arrival, where the program determines its phase: when it is in which.
     determined: FxHashMap<usize, Rc<[Cond]>>,
@@ -179,8 +192,8 @@ struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    fn new(program: &'a Program, out: &'a mut Unrolled) -> Self {
-        Rules { program, out, determined: FxHashMap::default(), waited: FxHashMap::default() }
+    fn new(program: &'a Program, out: &'a mut Unrolled, purpose: Purpose) -> Self {
+        Rules { program, purpose, out, determined: FxHashMap::default(), waited: FxHashMap::default() }
     }
 
     fn pool(&mut self) -> &mut Pool {

@@ -330,9 +330,10 @@ impl Unroller<'_> {
             (other.thread, other.group) == (to.thread, to.group)
                 && pool.cmp(CmpOp::Eq, Ty::WORD, x, id) != Cond::FALSE
         };
+        // At one for all threads of the group, that is undefined.
         let splits = |a: &Arrival| {
             let barrier = code[events[a.event.index()].instr].op.barrier();
-            barrier.is_some_and(|b| b.action == BarrierAction::Arrive)
+            barrier.is_some_and(|b| b.action == BarrierAction::Arrive && !b.takes_turns())
         };
         let Some(last) = arrivals.iter().rev().find(|a| same(a.at) && splits(a)).map(|a| a.event) else {
             return false;

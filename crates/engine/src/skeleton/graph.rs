@@ -94,6 +94,8 @@ pub struct Skeleton {
     pub(crate) meets: Vec<(EventId, EventId, Cond)>,
     pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
     pub(crate) unlike_count: Vec<(EventId, EventId, Cond)>,
+    pub(crate) unlike_met: Vec<(EventId, EventId, Cond)>,
+    pub(crate) out_of_turn: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
     pub(crate) call_order: Vec<(EventId, EventId, Cond)>,
@@ -165,7 +167,7 @@ impl Skeleton {
         #[rustfmt::skip]
         let Skeleton {
             events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
-            unlike_count, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
+            unlike_count, unlike_met, out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
             program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _,
             rmw: _, order: _, progress,
         } = self;
@@ -177,6 +179,8 @@ impl Skeleton {
             meets,
             divergence,
             unlike_count,
+            unlike_met,
+            out_of_turn,
             launch,
             launch_fine,
             call_order,

@@ -95,7 +95,7 @@ impl Skeleton {
                 &observed,
                 purpose,
             )?;
-            let known = barrier::passing(&program, &mut out)?;
+            let known = barrier::passing(&program, &mut out, purpose)?;
             out.pool.given_up()?;
             // Waits that were found to pass keep their key from one unrolling to the next.
             let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
@@ -155,6 +155,8 @@ impl Skeleton {
             meets: in_threads(std::mem::take(&mut out.meets)),
             divergence: barriers.divergence,
             unlike_count: barriers.unlike,
+            unlike_met: barriers.unlike_met,
+            out_of_turn: barriers.out_of_turn,
             launch: launches.launch,
             launch_fine: launches.fine,
             call_order: launches.calls,

@@ -26,7 +26,9 @@ use cat::rel::{EventId, EventSet};
 use program::dialect::Convergence;
 use program::options::{OPTIONS, Setting};
 use program::tags::{SCOPE_TAGS, TAGS};
-use program::{ATTRIBUTES, Barrier, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program, Scope};
+use program::{
+    ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program, Scope, ThreadId,
+};
 
 /// A base set or relation.
 pub struct Row {
@@ -297,6 +299,20 @@ fn sets() -> Vec<Row> {
                 }),
             )
         },
+        Row {
+            needs: |_, program| program.instrs().any(|(t, _, i)| of_uncooperative(program, t, &i.op)),
+            ..called(
+                "UNCOOPERATIVE",
+                "CUDA: arrivals at the barrier of a grid whose launch is not cooperative",
+                "of a grid whose launch is not cooperative",
+                events(|sk, e| {
+                    e.kind == EventKind::Arrive
+                        && e.thread.is_some_and(|t| {
+                            of_uncooperative(&sk.program, t, &sk.program.thread(t).code[e.instr].op)
+                        })
+                }),
+            )
+        },
         set("UL", "unlock events: empty, kept for published files", none()),
         set("LK", "lock events: empty, kept for published files", none()),
     ]);
@@ -351,6 +367,17 @@ fn may_say_unlike_counts(program: &Program) -> bool {
     counts.sort_unstable();
     counts.dedup();
     counts.len() > 1 || counts.contains(&Some(None))
+}
+
+/// Whether it has a barrier for all threads of a group at which arrivals and waits are instructions of their own.
+fn may_miss_turns(program: &Program) -> bool {
+    let barriers = program.instrs().filter_map(|(_, _, i)| i.op.barrier());
+    barriers.into_iter().any(|b| b.takes_turns() && b.action != BarrierAction::Sync)
+}
+
+/// Whether it is the barrier of a grid whose launch is not cooperative.
+fn of_uncooperative(program: &Program, thread: ThreadId, op: &Op) -> bool {
+    op.barrier().is_some_and(|b| program.is_uncooperative(thread, b))
 }
 
 /// Whether it has CTAs of clusters that start and exit in it.
@@ -520,9 +547,18 @@ fn relations() -> Vec<Row> {
              whose threads do not all execute the same one, and a mask of a warp's barrier without the thread itself",
             "not all threads of the group come to the barrier of {a}", "all threads come to the barrier";
         None "unlike-count" = edges(|sk| &sk.unlike_count), if |_, program: &Program| may_say_unlike_counts(program) =>
-            "arrivals at one barrier that say different thread counts; to itself one that meets such a one in its phase",
+            "arrivals at one barrier that say different thread counts",
             "{a} and {b} are for one barrier and say different thread counts",
             "{a} and {b} are not for one barrier with different thread counts";
+        None "unlike-met" = edges(|sk| &sk.unlike_met), if |_, program: &Program| may_say_unlike_counts(program) =>
+            "arrivals in one phase of a barrier that say different thread counts",
+            "{a} and {b} are in one phase of a barrier and say different thread counts",
+            "{a} and {b} are not in one phase of a barrier with different thread counts";
+        None "same-turn" = edges(|sk| &sk.out_of_turn), if |_, program: &Program| may_miss_turns(program) =>
+            "arrival at a barrier for all threads of a group to the next one of its thread with no wait between, to itself with \
+             none to the end of the thread; wait at such a barrier to the next one with no arrival between, to itself with none before",
+            "{b} comes in the turn of {a}, as nothing of the other kind is between them",
+            "{b} does not come in the turn of {a}";
         None "exitbar" = edges(|sk| &sk.exitbar) =>
             "event of a thread to a wait that passes because the thread has ended",
             "{b} passes because the thread of {a} has ended",

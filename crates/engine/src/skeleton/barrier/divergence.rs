@@ -9,7 +9,7 @@ use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{Arrival, Naming, Unrolled};
 use cat::rel::EventId;
 use program::dialect::Convergence;
-use program::{Scope, ThreadId};
+use program::{Barrier, Scope, ThreadId};
 
 impl Rules<'_> {
     /// Whether barriers meet those threads that have not ended.
@@ -54,13 +54,17 @@ impl Rules<'_> {
         self.pool().restrict(result, a.guard)
     }
 
-    /// When some thread of the group never comes to where arrival `i` is, given that it executes. In CUDA, threads that
-    /// have ended are not waited for.
+    /// When some thread of the group never comes to where arrival `i` is, given that it executes. In CUDA, a thread that
+    /// has ended need not come, unless the call is a collective of its group (CUDA Programming Guide, Cooperative Groups,
+    /// *Collective Operations*: all threads of the group take part).
     pub(super) fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let to = a.at;
         if matches!(to.naming, Naming::Counted { count: Some(_), .. }) {
             return Cond::FALSE;
         }
+        let instr = self.out.events[a.event.index()].instr;
+        let barrier = self.program.thread(a.at.thread).code[instr].op.barrier();
+        let spares_ended = self.running() && !barrier.is_some_and(Barrier::is_collective);
         let waits = self.out.waits.clone();
         let mut result = Cond::FALSE;
         let mut phases = Vec::new();
@@ -91,7 +95,7 @@ impl Rules<'_> {
                     })
                 }
             };
-            let mut over = if self.running() { Cond::FALSE } else { self.ended(t) };
+            let mut over = if spares_ended { Cond::FALSE } else { self.ended(t) };
             for w in waits.iter().filter(|w| w.at.thread == t) {
                 let blocked = self.pool().not(w.pass);
                 let blocked = self.pool().and(w.reached, blocked);

@@ -5,11 +5,16 @@ use super::{BarrierEdges, Rules};
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
 use cat::rel::EventId;
-use program::ThreadId;
+use program::{Barrier, ThreadId};
 use verdict::Reason;
 
 /// Events of threads that do not arrive, each with its condition; and when each such thread does not.
 type Ended = (Vec<(EventId, Cond)>, Vec<Cond>);
+
+/// Whether a barrier waits for those, too, that have ended.
+fn awaits_all(to: Use) -> bool {
+    Barrier::awaits_ended(to.group.domain)
+}
 
 impl Rules<'_> {
     /// When a wait passes, whatever is chosen.
@@ -63,6 +68,10 @@ impl Rules<'_> {
                     let pool = self.pool();
                     let first = pool.exactly(0, &earlier);
                     passes = pool.or(passes, first);
+                } else if !self.purpose.is_progress() {
+                    // No wait is left that would hide what is undefined.
+                    let early = self.waits_too_early(w)?;
+                    passes = self.pool().or(passes, early);
                 }
                 Ok(passes)
             }
@@ -98,13 +107,13 @@ impl Rules<'_> {
         full
     }
 
-    /// When every thread of the group has arrived in a phase, or has ended.
+    /// When every thread of the group has arrived in a phase, or has ended where the barrier does not wait for such.
     fn all_came(&mut self, to: Use, in_phase: &[(Use, Cond)]) -> Cond {
         let (mut all, threads) = (Cond::TRUE, self.threads(in_phase));
         for t in self.program.thread_ids() {
             if self.same_group(to.group, to.thread, t) {
                 let arrived = threads.get(&t).copied().unwrap_or(Cond::FALSE);
-                let ended = self.ended(t);
+                let ended = if awaits_all(to) { Cond::FALSE } else { self.ended(t) };
                 let came = self.pool().or(ended, arrived);
                 all = self.pool().and(all, came);
             }
@@ -158,7 +167,8 @@ impl Rules<'_> {
         chosen: &Chosen,
     ) -> Result<Ended, Reason> {
         let (mut ended, mut threads) = (Vec::new(), Vec::new());
-        if !matches!(to.naming, Naming::Counted { .. }) || !self.counts(to)?.contains(&None) {
+        let counted = matches!(to.naming, Naming::Counted { .. });
+        if !counted || awaits_all(to) || !self.counts(to)?.contains(&None) {
             return Ok((ended, threads));
         }
         // Each phase that can be that one: who is in it, when it is over and for all.

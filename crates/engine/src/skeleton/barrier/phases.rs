@@ -344,10 +344,9 @@ impl Rules<'_> {
         }
         if i < j {
             result.unlike.push((a.event, b.event, m));
+            let together = self.together(i, a, j, b, chosen);
+            result.unlike_met.push((a.event, b.event, together));
         }
-        let together = self.together(i, a, j, b, chosen);
-        let together = self.pool().and(together, b.guard);
-        result.unlike.push((a.event, a.event, together));
     }
 
     /// When arrival `a` is in the phase right before that of `b`.

@@ -288,6 +288,7 @@ impl Lowering<'_, '_> {
         Some(Value::int(0))
     }
 
+    /// A collective of a group.
     pub(super) fn sync(&mut self, group: ThreadGroup, action: BarrierAction) {
         let id = match group.domain {
             Scope::Cta => WORK_GROUP_BARRIER,
@@ -295,11 +296,11 @@ impl Lowering<'_, '_> {
             Scope::Gpu => GRID_BARRIER,
             _ => SUB_GROUP_BARRIER,
         };
-        self.meet(group, id, action);
+        self.meet(group, id, action, Tags::of(&["B", "BA", "COLLECTIVE"]));
     }
 
-    fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction) {
-        let (mut arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+    fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction, mut arrive: Tags) {
+        let wait = Tags::of(&["B", "BW"]);
         if group.domain == Scope::Cta {
             // In PTX it is `bar.sync`.
             arrive.insert("ALIGNED");
@@ -330,10 +331,10 @@ impl Lowering<'_, '_> {
         let addr = Expr::Address(votes);
         let update = Update::Apply(BinOp::Add, counts);
         self.push(Op::Rmw { dst: None, addr: addr.clone(), update, read: half(true), write: half(true) });
-        self.meet(block, VOTE_BARRIER, BarrierAction::Sync);
+        self.meet(block, VOTE_BARRIER, BarrierAction::Sync, Tags::of(&["B", "BA"]));
         let now = self.temporary(Ty::S32);
         self.push(Op::Load { dst: now, addr, access: half(false) });
-        self.meet(block, VOTE_BARRIER, BarrierAction::Sync);
+        self.meet(block, VOTE_BARRIER, BarrierAction::Sync, Tags::of(&["B", "BA"]));
         let result = self.temporary(Ty::S32);
         let count = Expr::Bin(BinOp::Sub, Ty::S32, Expr::Reg(now).into(), Expr::Reg(before).into());
         let value = match vote {

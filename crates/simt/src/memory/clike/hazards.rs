@@ -11,7 +11,7 @@ use super::graph::{Contents, Kind};
 use super::language::Uniform;
 use crate::code::{Code, eval};
 use crate::record::{Hazard, HazardKind};
-use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
+use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};
 
 /// An execution of a barrier: who, where, and which phase.
 struct Call<'a> {
@@ -111,8 +111,17 @@ impl Clike {
             // One that says how many take part, as assembly in CUDA C++ can, asks nothing of the others, and nothing of where each of
             // them comes to it.
             let asks_all = !a.barrier.says_count();
-            let absent = || asks_all && (0..m.threads.len()).any(|t| invites(code, a, t) && over(t) && !came(t));
-            if excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, met(a), a) {
+            // Of a collective, nobody may have ended without it.
+            let missed = |t: usize| a.barrier.is_collective() || over(t);
+            let absent = || asks_all && (0..m.threads.len()).any(|t| invites(code, a, t) && missed(t) && !came(t));
+            let thread = ThreadId(a.thread as u16);
+            if code.program.is_uncooperative(thread, a.barrier) {
+                found.push(hazard(HazardKind::Misuse, place(a), None));
+            }
+            // Who arrives without waiting has to wait later.
+            let apart = a.barrier.is_collective() && a.barrier.action == BarrierAction::Arrive;
+            let unawaited = || apart && !waits.iter().any(|w| (w.thread, w.phase) == (a.thread, a.phase));
+            if unawaited() || excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, met(a), a) {
                 found.push(hazard(HazardKind::Divergence, place(a), None));
                 break;
             }

@@ -1,0 +1,125 @@
+//! Arrivals and waits of one thread at a barrier for all threads of its group, which take turns.
+//!
+//! Where both are instructions of their own, a thread can come with the wrong one: it arrives again though it has not
+//! waited, or waits though it has not arrived. Neither waits here for anything, so that what is undefined is there to be seen;
+//! in questions about progress, who waits without having arrived waits for its own arrival.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *barrier.cluster*: each thread arrives only once before the barrier completes; who has seen that by a wait may
+//!   arrive again.
+//! - CUDA C++ Programming Guide, Cooperative Groups, *barrier_arrive and barrier_wait*: all threads of the group arrive and wait once
+//!   per phase, and nothing else is done with the group between.
+
+use super::Rules;
+use crate::skeleton::graph::Edges;
+use crate::skeleton::pool::Cond;
+use crate::skeleton::unrolled::{Naming, Use, Wait};
+use cat::rel::EventId;
+use program::BarrierAction;
+use verdict::Reason;
+
+/// What a thread does at a barrier.
+struct Turn {
+    event: EventId,
+    /// When it is done.
+    done: Cond,
+    arrives: bool,
+}
+
+impl Rules<'_> {
+    /// Whether arrivals and waits have to take turns there, and can miss them.
+    fn has_turns(&mut self, at: Use) -> Result<bool, Reason> {
+        let for_all = matches!(at.naming, Naming::Counted { count: None, .. });
+        let splits = |r: &Self| {
+            let code = &r.program.thread(at.thread).code;
+            code.iter()
+                .filter_map(|i| i.op.barrier())
+                .any(|b| b.takes_turns() && b.domain == at.group.domain && b.action != BarrierAction::Sync)
+        };
+        Ok(for_all && splits(self) && self.counts(at)? == [None])
+    }
+
+    /// What a thread does at a barrier, in program order.
+    fn turns(&mut self, at: Use) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        for (_, a, m) in self.matching_arrivals(at) {
+            if a.at.thread == at.thread {
+                let done = self.pool().and(a.guard, m);
+                turns.push(Turn { event: a.event, done, arrives: true });
+            }
+        }
+        for w in self.out.waits.clone() {
+            let m = if w.at.thread == at.thread && !w.to_arrive() { self.matches(w.at, at) } else { Cond::FALSE };
+            if m != Cond::FALSE {
+                let passed = self.pool().and(w.reached, w.pass);
+                let done = self.pool().and(passed, m);
+                turns.push(Turn { event: w.event, done, arrives: false });
+            }
+        }
+        turns.sort_by_key(|turn| turn.event);
+        turns
+    }
+
+    /// When a wait is reached by a thread that has not arrived since its last one.
+    pub(super) fn waits_too_early(&mut self, w: &Wait) -> Result<Cond, Reason> {
+        if !self.has_turns(w.at)? {
+            return Ok(Cond::FALSE);
+        }
+        let (mut early, mut none_since) = (Cond::FALSE, Cond::TRUE);
+        for turn in self.turns(w.at).into_iter().rev().filter(|turn| turn.event < w.event) {
+            let pool = self.pool();
+            if !turn.arrives {
+                let last = pool.and(turn.done, none_since);
+                early = pool.or(early, last);
+            }
+            let not = pool.not(turn.done);
+            none_since = pool.and(none_since, not);
+        }
+        Ok(self.pool().or(early, none_since))
+    }
+
+    /// Arrivals and waits that come though it is the turn of the other, behind the one before; to itself a first wait, and an
+    /// arrival of a thread that ends without having waited.
+    pub(super) fn out_of_turn(&mut self) -> Result<Edges, Reason> {
+        let mut edges = Edges::new();
+        let mut seen: Vec<Use> = Vec::new();
+        let arrivals = self.out.arrivals.iter().map(|a| a.at);
+        let all: Vec<Use> = arrivals.chain(self.out.waits.iter().map(|w| w.at)).collect();
+        for at in all {
+            let mut known = seen.iter().filter(|other| other.thread == at.thread);
+            if known.any(|other| (other.group, other.naming) == (at.group, at.naming)) || !self.has_turns(at)? {
+                continue;
+            }
+            seen.push(at);
+            let turns = self.turns(at);
+            for (i, turn) in turns.iter().enumerate() {
+                let mut none_since = Cond::TRUE;
+                for before in turns[..i].iter().rev() {
+                    let pool = self.pool();
+                    if before.arrives == turn.arrives {
+                        let last = pool.and(before.done, none_since);
+                        push(&mut edges, before.event, turn.event, pool.restrict(last, turn.done));
+                    }
+                    let not = pool.not(before.done);
+                    none_since = pool.and(none_since, not);
+                }
+                let mut alone = none_since;
+                if turn.arrives {
+                    alone = turns[i + 1..].iter().fold(self.ended(at.thread), |so_far, later| {
+                        let pool = self.pool();
+                        let not = pool.not(later.done);
+                        pool.and(so_far, not)
+                    });
+                }
+                push(&mut edges, turn.event, turn.event, self.pool().restrict(alone, turn.done));
+            }
+        }
+        Ok(edges)
+    }
+}
+
+fn push(edges: &mut Edges, a: EventId, b: EventId, cond: Cond) {
+    if cond != Cond::FALSE {
+        edges.push((a, b, cond));
+    }
+}
