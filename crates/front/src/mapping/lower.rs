@@ -209,6 +209,11 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         group if !mapping.groups.contains(&group) => {
             return Err(format!("barrier rows: PTX has no barrier of {group:?} scope"));
         }
+        Scope::Cta if from.takes_turns() && from.action != BarrierAction::Sync => {
+            return Err(
+                "barrier rows: PTX has no arrival at a CTA's barrier that says no number of threads".into()
+            );
+        }
         Scope::Cta => (CTA_BARRIER, Scope::Cta),
         Scope::Warp => (WARP_BARRIER, Scope::Warp),
         Scope::Cluster => (CLUSTER_BARRIER, Scope::Cluster),

@@ -136,23 +136,36 @@ impl Lowering<'_, '_> {
     ) -> Value {
         const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait", "map_shared_rank"];
         let word = self.str(name);
-        let split = group.domain == Scope::Cluster;
-        if let ("map_shared_rank", true, [pointer, rank]) = (word, split, args) {
+        let of_cluster = group.domain == Scope::Cluster;
+        if let ("map_shared_rank", true, [pointer, rank]) = (word, of_cluster, args) {
             return self.of_block(pointer, rank);
         }
+        // Groups that launches make, not those that code divides.
+        let implicit = group.domain != Scope::Warp;
         let handed = OF_TILES.iter().find(|row| row.0 == word).filter(|_| group.domain == Scope::Warp);
         if let Some(&(_, handed, arguments)) = handed {
             return self.hand_in_tile(group, tree, (handed, arguments), args);
         }
         match word {
+            // What a token tells, that its phase is the one of the last arrival, turns ask of the calls themselves.
+            "barrier_wait" if implicit && args.len() == 1 => {
+                self.eval(&args[0]);
+                self.sync(group, BarrierAction::Wait);
+            }
             _ if !args.is_empty() => {
                 self.error("wrong-operands", &tree.range, format!("`{word}` takes no argument here"), |d| {
                     d.label(format!("expected `{word}()`"))
                 });
             }
             "sync" => self.sync(group, BarrierAction::Sync),
-            "barrier_arrive" if split => self.sync(group, BarrierAction::Arrive),
-            "barrier_wait" if split => self.sync(group, BarrierAction::Wait),
+            "barrier_arrive" if implicit => self.sync(group, BarrierAction::Arrive),
+            "barrier_wait" if of_cluster => self.sync(group, BarrierAction::Wait),
+            "barrier_wait" if implicit => {
+                let message = "the barrier of this group waits for a token";
+                self.error("wrong-operands", &tree.range, message, |d| {
+                    d.label("expected `barrier_wait(std::move(token))`, with what `barrier_arrive()` has returned")
+                });
+            }
             _ if of_groups().any(|function| function == word) => return self.rank(group, &tree.range, word),
             _ => {
                 let message = format!("`{word}` of this group of threads is not supported");
