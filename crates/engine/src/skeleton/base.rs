@@ -9,7 +9,9 @@ use super::{Cond, Event, Skeleton};
 use cat::model::signature::BaseId;
 use cat::rel::{EventId, EventSet, Rel};
 use program::memory::{Cell, CellId, Memory};
-use program::{Class, CmpOp, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Space, ThreadId, Ty};
+use program::{
+    Class, CmpOp, EventKind, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Space, ThreadId, Ty,
+};
 
 /// A base relation.
 #[derive(Clone, Debug)]
@@ -221,6 +223,19 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         }
     }
     rel.open.sort();
+    rel
+}
+
+/// Arrivals at the barrier of a grid whose launch is not cooperative, with themselves.
+pub(super) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+    let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+    for i in (0..sk.len()).filter(|&i| sk.events[i].kind == EventKind::Arrive) {
+        let Some(thread) = sk.events[i].thread else { continue };
+        let barrier = sk.program.thread(thread).code[sk.events[i].instr].op.barrier();
+        if barrier.is_some_and(|b| sk.program.is_uncooperative(thread, b)) {
+            rel.add(i, i, Cond::TRUE);
+        }
+    }
     rel
 }
 

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use super::base::{
     BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, leaves, lends, mapping, near,
-    objects, pairs, phases, relation, remote, threads, whole,
+    not_cooperative, objects, pairs, phases, relation, remote, threads, whole,
 };
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
@@ -27,7 +27,7 @@ use program::dialect::Convergence;
 use program::options::{OPTIONS, Setting};
 use program::tags::{SCOPE_TAGS, TAGS};
 use program::{
-    ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program, Scope, ThreadId,
+    ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program, Scope,
 };
 
 /// A base set or relation.
@@ -299,20 +299,6 @@ fn sets() -> Vec<Row> {
                 }),
             )
         },
-        Row {
-            needs: |_, program| program.instrs().any(|(t, _, i)| of_uncooperative(program, t, &i.op)),
-            ..called(
-                "UNCOOPERATIVE",
-                "CUDA: arrivals at the barrier of a grid whose launch is not cooperative",
-                "of a grid whose launch is not cooperative",
-                events(|sk, e| {
-                    e.kind == EventKind::Arrive
-                        && e.thread.is_some_and(|t| {
-                            of_uncooperative(&sk.program, t, &sk.program.thread(t).code[e.instr].op)
-                        })
-                }),
-            )
-        },
         set("UL", "unlock events: empty, kept for published files", none()),
         set("LK", "lock events: empty, kept for published files", none()),
     ]);
@@ -375,9 +361,9 @@ fn may_miss_turns(program: &Program) -> bool {
     barriers.into_iter().any(|b| b.takes_turns() && b.action != BarrierAction::Sync)
 }
 
-/// Whether it is the barrier of a grid whose launch is not cooperative.
-fn of_uncooperative(program: &Program, thread: ThreadId, op: &Op) -> bool {
-    op.barrier().is_some_and(|b| program.is_uncooperative(thread, b))
+/// Whether it has the barrier of a grid whose launch is not cooperative.
+fn has_uncooperative(program: &Program) -> bool {
+    program.instrs().any(|(t, _, i)| i.op.barrier().is_some_and(|b| program.is_uncooperative(t, b)))
 }
 
 /// Whether it has CTAs of clusters that start and exit in it.
@@ -554,11 +540,14 @@ fn relations() -> Vec<Row> {
             "arrivals in one phase of a barrier that say different thread counts",
             "{a} and {b} are in one phase of a barrier and say different thread counts",
             "{a} and {b} are not in one phase of a barrier with different thread counts";
-        None "same-turn" = edges(|sk| &sk.out_of_turn), if |_, program: &Program| may_miss_turns(program) =>
+        None "out-of-turn" = edges(|sk| &sk.out_of_turn), if |_, program: &Program| may_miss_turns(program) =>
             "arrival at a barrier for all threads of a group to the next one of its thread with no wait between, to itself with \
              none to the end of the thread; wait at such a barrier to the next one with no arrival between, to itself with none before",
             "{b} comes in the turn of {a}, as nothing of the other kind is between them",
             "{b} does not come in the turn of {a}";
+        None "not-cooperative" = relation(not_cooperative), if |_, program: &Program| has_uncooperative(program) =>
+            "CUDA: an arrival at the barrier of a grid whose launch is not cooperative, with itself",
+            "{a} is of a grid whose launch is not cooperative", "{a} is of no grid whose launch is not cooperative";
         None "exitbar" = edges(|sk| &sk.exitbar) =>
             "event of a thread to a wait that passes because the thread has ended",
             "{b} passes because the thread of {a} has ended",
