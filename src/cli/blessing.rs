@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::plan::Unit;
-use super::{files, seams};
+use super::{catalogue, files, seams};
 use diag::{Diagnostic, SourceFile, file, visible};
 use program::litmus::Quantifier;
 use report::{Line, Site, Status};
@@ -58,7 +58,7 @@ pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnost
     Some(Ok(Edit {
         file: Arc::clone(&unit.source.file),
         test: line.test.clone(),
-        model: line.model.clone(),
+        model: catalogue::label(&line.model),
         property: line.property.to_string(),
         verdict: line.answer.verdict.word(),
         told: (

@@ -5,22 +5,30 @@
 //! - A [`Named`] model's label is what expectations and result lines call it.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::seams;
 use cat::model::ir::Model;
 use diag::Diagnostic;
 use program::Dialect;
+use program::dialect::DIALECTS;
 
 /// A model, and what to call it.
 #[derive(Clone)]
 pub(super) struct Named {
     /// Its shipped name, or the file name without `.cat`.
     pub label: String,
-    /// As it was asked for.
+    /// As it was asked for, and as answers call it: a file is no shipped model, whatever its name.
     pub request: String,
     /// The model.
     pub model: Arc<Model>,
+}
+
+/// The model that expectations of a request are about.
+pub(super) fn label(request: &str) -> String {
+    let stem = request.strip_suffix(".cat").map(|_| Path::new(request).file_stem());
+    stem.flatten().map_or(request.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// What a name turned out to be.
@@ -40,6 +48,8 @@ pub(super) enum NameKind {
 pub(super) struct Catalogue {
     shipped: Vec<String>,
     prelude: Option<String>,
+    /// By name and the dialect of tests: the dialect that the model is about.
+    spoken: HashMap<(String, Dialect), Option<Dialect>>,
     /// By name and prelude; `None` if it could not be loaded.
     loaded: HashMap<(String, String), Option<Named>>,
     diagnostics: Vec<Diagnostic>,
@@ -48,7 +58,13 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Nothing is loaded yet. `prelude` overrides that of the test's dialect.
     pub(super) fn new(prelude: Option<String>) -> Catalogue {
-        Catalogue { shipped: seams::model_names(), prelude, loaded: HashMap::new(), diagnostics: Vec::new() }
+        Catalogue {
+            shipped: seams::model_names(),
+            prelude,
+            spoken: HashMap::new(),
+            loaded: HashMap::new(),
+            diagnostics: Vec::new(),
+        }
     }
 
     /// The shipped models' names.
@@ -79,6 +95,31 @@ impl Catalogue {
             _ => Diagnostic::plain("unknown-model", format!("there is no model `{name}`"))
                 .note(format!("models: {}; or a file that ends in .cat", self.shipped.join(", ")))
                 .did_you_mean(name, self.shipped.iter().map(String::as_str)),
+        }
+    }
+
+    /// The dialect that a model is about; `None` if it may judge any, or cannot be had.
+    pub(super) fn spoken(&mut self, name: &str, dialect: Dialect) -> Option<Dialect> {
+        match self.kind(name) {
+            NameKind::Shipped => Dialect::of_model(name),
+            NameKind::Reserved | NameKind::Unknown => None,
+            NameKind::File => {
+                let key = (name.to_owned(), dialect);
+                if let Some(known) = self.spoken.get(&key) {
+                    return *known;
+                }
+                let prelude = |dialect: Dialect| self.prelude.as_deref().unwrap_or(dialect.row().prelude);
+                // What is wrong with it is said where it is asked for.
+                let spoken = match seams::load_model(name, prelude(dialect)) {
+                    Ok(model) => seams::spoken(&model),
+                    // It may be that the words it lacks are those of another prelude.
+                    Err(_) => DIALECTS.iter().map(|row| row.dialect).find(|&other| {
+                        prelude(other) != prelude(dialect) && seams::load_model(name, prelude(other)).is_ok()
+                    }),
+                };
+                self.spoken.insert(key, spoken);
+                spoken
+            }
         }
     }
 

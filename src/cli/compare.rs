@@ -151,8 +151,8 @@ pub(super) fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparis
         .map(|i| {
             let (a, b) = (side(&units[0], &columns[0]), side(&units[i], &columns[i]));
             panics::catch(|| difference::finding(&a, &b, &means)).unwrap_or_else(|message| Finding {
-                left: units[0].model.label.clone(),
-                right: units[i].model.label.clone(),
+                left: units[0].model.request.clone(),
+                right: units[i].model.request.clone(),
                 differs: None,
                 relation: Relation::Undecided,
                 rule: None,
@@ -169,7 +169,7 @@ pub(super) fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparis
 /// What came out of one unit.
 fn side<'a>(unit: &'a Unit<'_>, column: &'a Column) -> Side<'a> {
     Side {
-        label: &unit.model.label,
+        label: &unit.model.request,
         model: &unit.model.model,
         mapping: unit.mapping,
         source: unit.source,

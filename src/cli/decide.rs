@@ -89,7 +89,7 @@ fn lines(
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
             site: plan::site(&unit.test, &unit.model.label),
-            model: unit.model.label.clone(),
+            model: unit.model.request.clone(),
             property: question.property.clone(),
             quantifier: question.quantifier,
             proposition: question.proposition.clone(),
@@ -358,7 +358,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
     let table = Table {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
-        model: unit.model.label.clone(),
+        model: unit.model.request.clone(),
         mapping: unit.mapping.map(|m| m.name()),
         outcomes,
         ms,

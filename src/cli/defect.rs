@@ -82,7 +82,7 @@ fn reproduce(
     settings: &Settings,
     again: Option<&Again>,
 ) -> Defect {
-    let place = format!("{} under {}, {question}", test.name, model.label);
+    let place = format!("{} under {}, {question}", test.name, model.request);
     let mut files = vec![(format!("test.{}", ending(&test.file)), test.file.text.clone().into_bytes())];
     let mut request = model.request.clone();
     if request != model.label {

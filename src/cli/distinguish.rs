@@ -190,14 +190,15 @@ fn sides(
     selected: Option<&'static Mapping>,
 ) -> Result<([Side; 2], Dialect), Vec<Diagnostic>> {
     let mut catalogue = Catalogue::new(question.prelude.clone());
-    // A file is taken for what its name begins with, as a shipped model is.
-    let of = |name: &String| {
+    // A file that says nothing is taken for what its name begins with, as a shipped model is.
+    let of_name = |name: &String| {
         let stem = std::path::Path::new(name).file_stem().map(|s| s.to_string_lossy().into_owned());
         Dialect::of_model(&stem.unwrap_or_default())
     };
-    let of = names
-        .each_ref()
-        .map(|name| if catalogue.kind(name) == NameKind::Shipped { Dialect::of_model(name) } else { of(name) });
+    let of = names.each_ref().map(|name| {
+        let shipped = catalogue.kind(name) == NameKind::Shipped;
+        catalogue.spoken(name, Dialect::default()).or_else(|| of_name(name).filter(|_| !shipped))
+    });
     let (dialect, mapping) = match (of, selected) {
         ([Some(a), Some(b)], None) if a != b => {
             let current = [a, b].into_iter().filter_map(Mapping::current);

@@ -186,7 +186,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let mut report = Observations {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
-        model: unit.model.label.clone(),
+        model: unit.model.request.clone(),
         mapping: unit.mapping.map(|m| m.name()),
         memory: tell::machine(plan, simt::is_mixed(&unit.test)),
         schedule: match plan.how {

@@ -152,8 +152,19 @@ pub(super) fn plan<'a>(
             let dialect = test.program.dialect;
             for name in asked.of(test) {
                 let kind = catalogue.kind(&name);
-                let via = seams::mapping(&name, kind == NameKind::Shipped, dialect, mapping);
-                let foreign = kind == NameKind::Shipped && !seams::speaks(&name, dialect) && via.is_none();
+                let of = catalogue.spoken(&name, dialect);
+                // Where nothing is known of a file, the mapping that was asked for says what it is about.
+                let of =
+                    of.or_else(|| mapping.filter(|m| kind == NameKind::File && m.from == dialect).map(|m| m.to));
+                let via = seams::mapping(of, dialect, mapping);
+                if let (Some(_), Some(other)) = (via, mapping.filter(|m| m.from != dialect)) {
+                    let unfit = seams::unfit(other, dialect);
+                    if !plan.diagnostics.contains(&unfit) {
+                        plan.diagnostics.push(unfit);
+                    }
+                    continue;
+                }
+                let foreign = of.is_some_and(|of| of != dialect) && via.is_none();
                 if foreign || (kind == NameKind::Reserved && requested.is_empty()) {
                     *passed.entry((name, dialect)).or_default() += 1;
                     continue;
@@ -195,6 +206,17 @@ pub(super) fn plan<'a>(
                 }
             }
         }
+    }
+    // One that no test has the language of says nothing of any.
+    let dialects = || files.iter().flat_map(|file| &file.tests).map(|test| test.program.dialect);
+    if let (Some(mapping), Some(dialect)) = (mapping, dialects().next())
+        && dialects().all(|dialect| dialect != mapping.from)
+    {
+        let unfit = seams::unfit(mapping, dialect);
+        if !plan.diagnostics.contains(&unfit) {
+            plan.diagnostics.push(unfit);
+        }
+        plan.units.clear();
     }
     for ((model, dialect), tests) in passed {
         plan.passed_over += tests;

@@ -166,7 +166,7 @@ impl<'a> Run<'a> {
             columns: self.terminal.columns(),
             namesakes: namesakes(units),
             test_width: 0,
-            model_width: width(&mut units.iter().map(|u| u.model.label.chars().count())).min(WIDEST),
+            model_width: width(&mut units.iter().map(|u| u.model.request.chars().count())).min(WIDEST),
             property_width: if others { width(&mut properties.map(|p| p.to_string().len())) } else { 0 },
         };
         let name = |u: &Unit<'_>| human.called(&u.test.name, u.path).chars().count();

@@ -5,10 +5,11 @@ use std::path::Path;
 use cat::model;
 use cat::model::ir::Model;
 use diag::Diagnostic;
-use engine::skeleton::signature::signature;
+use engine::skeleton::signature::{self, signature};
 use front::litmus;
-use front::mapping::Mapping;
+use front::mapping::{self, Mapping};
 use program::Dialect;
+use program::dialect::DIALECTS;
 use program::litmus::{LitmusTest, Prop};
 
 /// Names that are reserved for models; those not in [`model_names`] are not shipped yet.
@@ -74,24 +75,44 @@ pub(super) fn prelude_names() -> Vec<&'static str> {
     model::Library::preludes()
 }
 
-/// Whether a shipped model can judge tests of a dialect. Of a file by the user we cannot know: it always may.
+/// Whether a shipped model can judge tests of a dialect.
 pub(super) fn speaks(shipped: &str, dialect: Dialect) -> bool {
     Dialect::of_model(shipped).is_none_or(|of| of == dialect)
 }
 
-/// The mapping through which a model judges tests of a dialect, if it needs one: shipped models of what it maps to do. A
-/// file by the user is taken for such a model where a mapping was asked for.
+/// The dialect whose programs a model in a file is about: that which its head names, else that whose words it has. `None`: no more is
+/// known of it than that it may judge any.
+pub(super) fn spoken(model: &Model) -> Option<Dialect> {
+    let named = DIALECTS
+        .iter()
+        .map(|row| row.dialect)
+        .find(|dialect| dialect.name().eq_ignore_ascii_case(&model.language));
+    named.or_else(|| signature::has_words_of_ptx(model).then_some(Dialect::Ptx))
+}
+
+/// The mapping through which a model judges tests of a dialect, if it needs one. `spoken`: the dialect that the model is about. A model of
+/// which that is not known is taken for one of what the mapping leads to, where a mapping was asked for.
 pub(super) fn mapping(
-    model: &str,
-    shipped: bool,
+    spoken: Option<Dialect>,
     dialect: Dialect,
     selected: Option<&'static Mapping>,
 ) -> Option<&'static Mapping> {
-    let selected = selected.filter(|m| m.from == dialect);
-    if !shipped {
-        return selected;
-    }
     // What speaks the dialect itself needs none, and none is read for it.
-    let of = Dialect::of_model(model).filter(|&of| of != dialect)?;
-    selected.or_else(|| Mapping::current(dialect)).filter(|m| of == m.to)
+    let of = spoken.filter(|&of| of != dialect)?;
+    selected.filter(|m| m.from == dialect).or_else(|| Mapping::current(dialect)).filter(|m| of == m.to)
+}
+
+/// What is wrong with a mapping for tests of a dialect that it does not map.
+pub(super) fn unfit(mapping: &Mapping, dialect: Dialect) -> Diagnostic {
+    let doc = dialect.row().doc;
+    let message = format!("mapping `{}` does not map {doc}", mapping.asked);
+    let fitting: Vec<&str> =
+        mapping::shipped().iter().filter(|m| m.from == dialect).map(|m| m.name.as_str()).collect();
+    let fit = match fitting.is_empty() {
+        true => format!("no mapping is for {doc}: leave out `--mapping`"),
+        false => format!("mappings of {doc}: {}", fitting.join(", ")),
+    };
+    Diagnostic::plain("unfit-mapping", message)
+        .note(format!("it maps {} to {}", mapping.from.row().doc, mapping.to.row().doc))
+        .help(fit)
 }

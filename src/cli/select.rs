@@ -50,7 +50,7 @@ impl Selection {
     /// Takes away the (test, model) pairs that are not wanted.
     pub(super) fn narrow(&self, units: &mut Vec<Unit<'_>>) {
         units.retain(|unit| {
-            self.partition.is_none_or(|p| p.holds(unit.path, &unit.test.name, &unit.model.label))
+            self.partition.is_none_or(|p| p.holds(unit.path, &unit.test.name, &unit.model.request))
                 && match unit.questions.as_slice() {
                     [] => self.filter.as_ref().is_none_or(|f| f.admits(unit, None, None)),
                     questions => questions.iter().any(|question| self.asks(unit, question)),
@@ -84,7 +84,7 @@ impl Selection {
             for (place, unit) in units.iter_mut().enumerate() {
                 unit.place = place;
                 let key = keys.of(unit, settings, false);
-                all += &format!("{}\0{}\0{}\0{key}\n", unit.path, unit.test.name, unit.model.label);
+                all += &format!("{}\0{}\0{}\0{key}\n", unit.path, unit.test.name, unit.model.request);
             }
             let digest = hex(&sha256(all.as_bytes())[..16]);
             let pairs = units.len();
@@ -120,7 +120,7 @@ impl Selection {
 
     fn asks(&self, unit: &Unit<'_>, question: &Question) -> bool {
         let failed =
-            |failed: &Failed| failed.has(unit.path, &unit.test.name, &unit.model.label, &question.property);
+            |failed: &Failed| failed.has(unit.path, &unit.test.name, &unit.model.request, &question.property);
         self.filter.as_ref().is_none_or(|f| f.admits(unit, Some(question), None))
             && self.failed.as_ref().is_none_or(failed)
     }

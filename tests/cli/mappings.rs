@@ -180,3 +180,68 @@ fn names_and_not_numbers_tell_what_a_target_shows() {
     fs::write(folder.path().join("t.toml"), target.replace("\"s32\"", "\"u32\"")).expect("writable");
     assert!(compare().err.contains("it needs the same type in both"), "{}", compare().err);
 }
+
+/// The word and the mapping of an answer under a model, and what the answer calls the model.
+fn judged(test: &str, model: &str) -> [serde_json::Value; 3] {
+    let said = fencepost(Path::new("."), &["check", test, "--model", model, "--format", "jsonl"]);
+    let line = said.out.lines().next().unwrap_or_else(|| panic!("{test} under {model}: {}", said.err));
+    let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+    ["verdict", "mapping", "model"].map(|key| line[key].clone())
+}
+
+#[test]
+fn a_copy_of_a_model_judges_as_the_model_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("writable");
+        path.to_str().expect("a plain name").to_owned()
+    };
+    for shipped in ["ptx", "ptx-v6.0"] {
+        let text = fs::read_to_string(format!("models/{shipped}.cat")).expect("shipped");
+        let body = text.split_once('\n').expect("a head").1;
+        let files = [
+            write("my.cat", &text),
+            write(&format!("{shipped}.cat"), &text),
+            // Without a head, its words say what it is about.
+            write("headless.cat", body),
+            write("including.cat", &format!("include \"{shipped}.cat\"\n")),
+        ];
+        for test in ["litmus/cuda/SB+sc.device.toml", "litmus/opencl/T01.toml"] {
+            let [verdict, mapping, model] = judged(test, shipped);
+            assert!(mapping.is_string() && model == shipped, "{test}: {mapping}, {model}");
+            for file in &files {
+                let [word, through, called] = judged(test, file);
+                assert_eq!((&word, &through), (&verdict, &mapping), "{test} under {file}");
+                assert_eq!(called, file.as_str());
+            }
+        }
+    }
+    // What no mapping leads to is passed over, as the shipped model is.
+    let opencl = write("mine.cat", &fs::read_to_string("models/opencl.cat").expect("shipped"));
+    let ptx = write("mine.ptx.cat", &fs::read_to_string("models/ptx.cat").expect("shipped"));
+    for (test, model, copy, dialect) in
+        [("litmus/cuda/SB+sc.device.toml", "opencl", &opencl, "cuda"), ("litmus/c11/SB+sc.toml", "ptx", &ptx, "c")]
+    {
+        for model in [model, copy] {
+            let said = fencepost(Path::new("."), &["check", test, "--model", model]);
+            let message = format!("model `{model}` does not speak of {dialect} programs");
+            assert!(!said.out.contains("1 answer") && said.err.contains(&message), "{}{}", said.out, said.err);
+        }
+    }
+}
+
+#[test]
+fn a_mapping_of_another_language_is_an_error() {
+    for (test, model, mapping, fits) in [
+        ("litmus/cuda/SB+sc.device.toml", "ptx", "opencl-ptx", "mappings of CUDA C++: cuda-ptx, "),
+        ("litmus/cuda/SB+sc.device.toml", "cuda", "c-ptx", "mappings of CUDA C++: cuda-ptx, "),
+        ("litmus/c11/SB+sc.toml", "ptx-v7.5", "cuda-ptx", "mappings of C11 atomics: c-ptx, "),
+        ("litmus/ptx/01-coherence/CoWW.toml", "ptx", "cuda-ptx", "leave out `--mapping`"),
+    ] {
+        let said = fencepost(Path::new("."), &["check", test, "--model", model, "--mapping", mapping]);
+        assert_eq!(said.code, Some(2), "{test}: {}{}", said.out, said.err);
+        let message = format!("mapping `{mapping}` does not map");
+        assert!(said.err.contains(&message) && said.err.contains(fits), "{test}: {}", said.err);
+    }
+}

@@ -224,6 +224,7 @@ pub fn reduced(model: &Model, flags: &[usize], pairs: &Pairs, mut base: impl FnM
     let Reducer { nodes, leaves, .. } = reducer;
     let model = Model {
         name: model.name.clone(),
+        language: model.language.clone(),
         title: String::new(),
         header: String::new(),
         nodes,

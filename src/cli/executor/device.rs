@@ -152,7 +152,7 @@ fn judge(
     let mut report = Observations {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
-        model: unit.model.label.clone(),
+        model: unit.model.request.clone(),
         mapping: unit.mapping.map(|m| m.name()),
         schedule: Observations::ON_DEVICE,
         ..Observations::default()

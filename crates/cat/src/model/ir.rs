@@ -249,6 +249,8 @@ pub const COHERENCE: &str = "coherence";
 pub struct Model {
     /// File name without `.cat`.
     pub name: String,
+    /// The first name of its head, if any: the language whose programs it is about.
+    pub language: String,
     /// Its title string, if any.
     pub title: String,
     /// Its first comment: source document, version, deviations.

@@ -541,6 +541,7 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
     };
     Model {
         name: "random".to_string(),
+        language: String::new(),
         title: String::new(),
         header: String::new(),
         nodes,

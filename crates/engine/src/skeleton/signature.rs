@@ -210,6 +210,15 @@ pub fn has_readings(model: &Model, option: &str) -> bool {
     cells || model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
 }
 
+/// Whether a model has a word that stands for something which only programs in PTX have.
+pub fn has_words_of_ptx(model: &Model) -> bool {
+    const PROXIES: [&str; 6] = ["GEN", "SUR", "TEX", "ASYNC", "ALIAS", "PF"];
+    // One that other languages have, too, says so.
+    let alone = |doc: &str| doc.strip_prefix("PTX: ").is_some_and(|doc| !doc.contains(": "));
+    let of_ptx = |name: &str| PROXIES.contains(&name) || TAGS.iter().any(|tag| tag.0 == name && alone(tag.1));
+    model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if of_ptx(row(id).name)))
+}
+
 /// Whether a model tells accesses apart by their tags, but does not speak of this one.
 pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
     let words =
@@ -376,16 +385,23 @@ pub(super) fn speaks_of_readings(program: &Program) -> bool {
     program.asynchronous().is_some() || program.has_mbarriers() || program.of_several_cells().is_some()
 }
 
+/// Whether it has what readings speak of, or what one of them does, which is called `OPTION.VALUE`.
+fn speaks_of_reading(name: &str, program: &Program) -> bool {
+    let row = || OPTIONS.iter().find(|row| name.strip_prefix(row.name).is_some_and(|rest| rest.starts_with('.')));
+    let bears = || row().and_then(|row| row.reading.as_ref()).is_some_and(|reading| reading.bears_on(program));
+    speaks_of_readings(program) || bears()
+}
+
 /// All events, if a reading is chosen and the program has what readings speak of.
 fn reading(chosen: Setting, option: &str, value: &str) -> Row {
     let doc =
         format!("PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none");
-    let needs: Needs = |_, program| speaks_of_readings(program);
+    let (name, doc): (&'static str, &'static str) = (format!("{option}.{value}").leak(), doc.leak());
+    let needs: Needs = |name, program| speaks_of_reading(name, program);
     let build = Build::Set(Box::new(move |sk, _| {
-        let holds = sk.options.has(chosen) && speaks_of_readings(&sk.program);
+        let holds = sk.options.has(chosen) && speaks_of_reading(name, &sk.program);
         EventSet::from_fn(sk.len(), |_| holds)
     }));
-    let (name, doc): (&str, &str) = (format!("{option}.{value}").leak(), doc.leak());
     let says = ["", "not "].map(|not| format!("`{option}` is {not}`{value}`"));
     Row { name, doc, says, role: Role::Reading, build, needs }
 }

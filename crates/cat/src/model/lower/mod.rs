@@ -384,6 +384,7 @@ impl<'a> Lowerer<'a> {
         met.retain(|m| Some(m.place.0) != self.library.file);
         let mut model = Model {
             name: name.to_string(),
+            language: main.head.iter().find(|word| !word.starts_with('"')).cloned().unwrap_or_default(),
             title: main.title.clone(),
             header: main.header.clone(),
             nodes: Vec::new(),
