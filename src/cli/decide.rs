@@ -96,6 +96,7 @@ fn lines(
             expected,
             reading,
             mapping: unit.mapping.map(|m| m.name()),
+            settings: told_settings(unit, settings, &question.property),
             values: Vec::new(),
             known: None,
             mentions_undefined,
@@ -373,7 +374,7 @@ pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -
         Some(mapping) => session.via(unit.source, mapping),
         None => session,
     };
-    let session = if settings.detail { session.detailed() } else { session };
+    let session = if settings.detail { session.detailed() } else { session }.with_all_races();
     if explain { session.explaining() } else { session }
 }
 
@@ -440,6 +441,22 @@ fn abandon<S>(session: &mut Option<S>) {
 }
 
 /// Remarks about an answer that is no failure, but not what its author had in mind.
+/// The options that were set and that an answer has to name, as it rests on more than the text of the model.
+fn told_settings(unit: &Unit<'_>, settings: &Settings, property: &Property) -> Vec<(&'static str, &'static str)> {
+    let set = settings.set.iter().chain(&unit.test.options).filter(|set| set.row().told);
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for setting in set.filter(|_| *property == Property::Race) {
+        let (name, value) = setting.words();
+        // The command line goes before the test.
+        let first = settings.set.iter().chain(&unit.test.options).find(|s| s.option == setting.option);
+        let last = settings.set.iter().rfind(|s| s.option == setting.option);
+        if last.or(first) == Some(setting) && setting.is_on() && !told.contains(&(name, value)) {
+            told.push((name, value));
+        }
+    }
+    told
+}
+
 fn notes(unit: &Unit<'_>, expectation: Option<&Expectation>, question: &Question, answer: &Answer) -> Vec<String> {
     let about_axiom = question.axiom.as_ref().and_then(|axiom| note_on_axiom(&unit.model.model, axiom, answer));
     // Where a test says how its threads end, or what excludes it, its author knows.

@@ -18,6 +18,7 @@ use super::{exit, panics};
 use diag::Diagnostic;
 use operational::{self, Faults, Held, Judged};
 use program::litmus::LitmusTest;
+use program::options::Setting;
 use recording::Recording;
 use report::{Observations, RunExpected, Subject};
 use simt::schedule::{Observation, Recorded};
@@ -201,7 +202,15 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         ..Observations::default()
     };
     let (mut defects, mut recording) = (Vec::new(), None);
-    let test: &LitmusTest = &unit.test;
+    // What is about races alone, the executor has to know, too.
+    let about_races: Vec<Setting> = settings.set.iter().filter(|set| set.row().told).copied().collect();
+    let mut test = unit.test.clone();
+    if !about_races.is_empty() {
+        let test = test.to_mut();
+        test.options.retain(|old| about_races.iter().all(|set| set.option != old.option));
+        test.options.extend(about_races);
+    }
+    let test: &LitmusTest = &test;
     // A file of the user's may have the name of a shipped model.
     let shipped = unit.model.request == unit.model.label;
     let sure = shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty();

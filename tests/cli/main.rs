@@ -14,6 +14,7 @@ mod limits;
 mod mappings;
 mod modules;
 mod pipelines;
+mod races;
 mod readings;
 mod run;
 mod streams;

@@ -7,6 +7,8 @@
 //! - Reads the values that replay computed, and nothing that an engine claims.
 //! - No name of a model occurs in here.
 
+use std::collections::BTreeSet;
+
 use super::eval::Eval;
 use super::execution::Execution;
 use super::replay::Replayed;
@@ -16,27 +18,31 @@ use crate::skeleton::{Event, signature};
 use cat::algebra::Value;
 use cat::model::ir::{Model, NodeId, NodeOp};
 use cat::model::words::words;
+use cat::rel::Rel;
 use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope};
-use verdict::{Fault, FaultEvent};
+use verdict::{Fault, FaultEvent, RacingPair};
 
-/// Describes the first thing that one of `flags` marks. `races` are the flags that mean a data race.
+/// Describes the first thing that one of `flags` marks, other than pairs that are spared. `races` are the flags that mean a data race.
 pub fn describe(
     task: &Task<'_>,
     execution: &Execution,
     replayed: &Replayed,
     flags: &[usize],
     races: &[usize],
+    spared: Option<&Rel>,
 ) -> Option<Fault> {
     let model = task.model;
-    let &flag = flags.iter().find(|&&f| replayed.flags[f])?;
+    let &flag = flags.iter().find(|&&f| replayed.is_raised(task, f, spared))?;
     let races: Vec<NodeId> = races.iter().flat_map(|&f| parts(model, model.flags[f].node)).map(|p| p.0).collect();
     let mut found = None;
     for (node, name) in parts(model, model.flags[flag].node) {
         let events = match replayed.values[node.index()].as_deref() {
             Some(Value::Rel(rel)) => {
                 // A pair once, in the order of the events.
-                let pair = rel.iter().find(|(i, j)| i <= j).or_else(|| rel.iter().next());
+                let counts = |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
+                let pair = rel.iter().filter(counts).find(|(i, j)| i <= j);
+                let pair = pair.or_else(|| rel.iter().find(counts));
                 pair.map(|(i, j)| if i == j { vec![i] } else { vec![i, j] })
             }
             Some(Value::Set(set)) => set.iter().next().map(|e| vec![e]),
@@ -103,6 +109,34 @@ pub fn describe(
         remedy: None,
         execution: execution_shown,
     })
+}
+
+/// The pairs of events that one of `races` marks in an execution; what marks single events is no pair.
+pub fn pairs(task: &Task<'_>, replayed: &Replayed, races: &[usize]) -> Vec<(usize, usize)> {
+    let mut all = BTreeSet::new();
+    for &flag in races {
+        if let Some(Value::Rel(rel)) = replayed.values[task.model.flags[flag].node.index()].as_deref() {
+            all.extend(rel.iter().map(|(i, j)| (i.min(j), i.max(j))));
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// Two events that race in an execution.
+pub fn racing(task: &Task<'_>, execution: &Execution, (i, j): (usize, usize)) -> RacingPair {
+    let place = match [i, j].map(|e| witness::cell(task, execution, e)) {
+        [Some(a), Some(b)] => {
+            let memory = |c| task.sk.memory.cell(c).memory;
+            (memory(a) == memory(b)).then(|| task.sk.memory.cell(memory(a)).name.clone())
+        }
+        _ => None,
+    };
+    let event = |e: usize| FaultEvent {
+        event: witness::event(task, execution, e),
+        noun: noun(task, &task.sk.events[e]),
+        at: None,
+    };
+    RacingPair { place, events: [event(i), event(j)] }
 }
 
 /// What the model says of a relation of events, as a clause.

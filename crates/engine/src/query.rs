@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::execution::Execution;
 use crate::skeleton::Cond;
 use cat::model::Model;
+use cat::rel::Rel;
 use program::litmus::Prop;
 use verdict::Reason;
 
@@ -17,6 +18,8 @@ pub struct Query<'q> {
     pub props: Vec<(&'q Prop, bool)>,
     /// … one of these flags of the model is raised,
     pub flags: Option<Vec<usize>>,
+    /// … by other pairs than these,
+    pub spared: Option<Rel>,
     /// … this condition of the skeleton holds,
     pub require: Cond,
     /// … no access names memory that does not exist,
@@ -32,6 +35,7 @@ impl Query<'_> {
             complete: true,
             props: Vec::new(),
             flags: None,
+            spared: None,
             require: Cond::TRUE,
             no_fault: true,
             axioms: vec![true; model.axioms.len()],

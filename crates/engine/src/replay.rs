@@ -15,7 +15,7 @@ use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use cat::algebra::bits::Bits;
 use cat::algebra::{Leaves, Value, Values, interpret_all, needed};
-use cat::model::ir::{FreeId, Kind, NodeId, Shape};
+use cat::model::ir::{FreeId, Kind, NodeId, Shape, Test};
 use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 use program::litmus::Observable;
@@ -33,6 +33,19 @@ pub struct Replayed {
     pub complete: bool,
     /// Final values of the task's observables.
     pub state: FinalState,
+}
+
+impl Replayed {
+    /// Whether a flag is raised by other pairs than those that are spared.
+    pub(crate) fn is_raised(&self, task: &Task<'_>, flag: usize, spared: Option<&Rel>) -> bool {
+        let tested = &task.model.flags[flag];
+        match (self.values[tested.node.index()].as_deref(), spared) {
+            (Some(Value::Rel(rel)), Some(spared)) if tested.test == Test::Empty => {
+                rel.is_subset(spared) != tested.negated
+            }
+            _ => self.flags[flag],
+        }
+    }
 }
 
 /// Leaves of one candidate.
@@ -150,7 +163,7 @@ pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Resul
         return Err("a thread does not run to its end".to_string());
     }
     if let Some(flags) = &query.flags
-        && !flags.iter().any(|&f| replayed.flags[f])
+        && !flags.iter().any(|&f| replayed.is_raised(task, f, query.spared.as_ref()))
     {
         return Err("it does not raise the flag".to_string());
     }

@@ -18,6 +18,7 @@ use crate::query::FinalState;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, Domains, Known};
 use crate::skeleton::needed::Needed;
+use crate::skeleton::rivals::Rivals;
 use crate::skeleton::signature::{self, Role};
 use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty, place};
 use crate::sums::{self, Sum};
@@ -64,6 +65,8 @@ pub struct Task<'a> {
     pub check_barrier_order: bool,
     /// By node of the model: whether it is empty in all executions ([`signature::absent`]).
     pub absent: Vec<bool>,
+    /// When writes of several threads store different values, where two of one value are no race.
+    pub rivals: Option<Rivals>,
     /// Values that are not worked out, which no answer may depend on.
     pub unknowns: Unknowns,
     /// Which values were not given up, and why others were: they could not be listed.
@@ -299,6 +302,7 @@ impl<'a> Task<'a> {
                 }
             }
         }
+        let rivals = options.same_value_benign().then(|| Rivals::of(&mut sk, &domains, &unknowns));
         let absent = signature::absent(model, &sk.program);
         debug_assert!(
             bases.iter().all(|(&id, (_, base))| signature::is_present(id, &sk.program) || base.is_empty()),
@@ -375,6 +379,7 @@ impl<'a> Task<'a> {
             at_cell,
             check_barrier_order,
             absent,
+            rivals,
             unknowns,
             needed,
             detail: false,

@@ -19,6 +19,8 @@ pub struct Row {
     pub doc: &'static str,
     /// A base name: in published files that never speak of it, the option is on.
     pub unspoken: Option<&'static str>,
+    /// Whether answers name it where it is set.
+    pub told: bool,
     /// Of a reading: what the values disagree on, and where the source is silent on it.
     pub reading: Option<Reading>,
 }
@@ -60,6 +62,7 @@ pub const OPTIONS: &[Row] = &[
         values: &["none", "write"],
         doc: "what a failed compare-and-swap writes: nothing, or the old value",
         unspoken: None,
+        told: false,
         reading: None,
     },
     Row {
@@ -67,6 +70,7 @@ pub const OPTIONS: &[Row] = &[
         values: &["no-acquire", "atom"],
         doc: "whether the read half of a reduction can acquire: never (PTX ISA, 8.11), or as an atom does",
         unspoken: None,
+        told: false,
         reading: None,
     },
     Row {
@@ -74,6 +78,7 @@ pub const OPTIONS: &[Row] = &[
         values: &["value", "syntactic"],
         doc: "dependencies: only those that a value really carries, or all that the syntax shows",
         unspoken: None,
+        told: false,
         reading: None,
     },
     Row {
@@ -81,6 +86,15 @@ pub const OPTIONS: &[Row] = &[
         values: &["pair", "single"],
         doc: "a read-modify-write: a read and a write, or one event that is both (published files that never say rmw)",
         unspoken: Some("rmw"),
+        told: false,
+        reading: None,
+    },
+    Row {
+        name: "same-value",
+        values: &["racy", "benign"],
+        doc: "of property `race`, two writes that nothing orders and that store the same value in every execution: a race, as by the text, or none",
+        unspoken: None,
+        told: true,
         reading: None,
     },
     Row {
@@ -88,6 +102,7 @@ pub const OPTIONS: &[Row] = &[
         values: &["single", "split"],
         doc: "what a strong access of 128 bits is: one, or two of 64 bits each, in no order",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "whether an access of 128 bits is one scalar",
             source: "PTX ISA 9.4, Memory Consistency Model, Vector Data-types, where scalars have 64 bits at most; Packed Data-types",
@@ -104,6 +119,7 @@ pub const OPTIONS: &[Row] = &[
         doc: "what a weak access to several cells reads: of each cell what was written there, or no cell of a write without the \
               others of it",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "whether weak accesses are torn",
             source: "PTX ISA 9.4, Memory Consistency Model, Axioms, Atomicity, which speaks of morally strong operations alone",
@@ -117,6 +133,7 @@ pub const OPTIONS: &[Row] = &[
         doc: "what makes an arrival at an mbarrier object synchronize with a wait: its phase, or a chain of operations on the \
               object of which each link is morally strong",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "whether an arrival of smaller scope cuts off the ones before it in its phase",
             source: "PTX ISA 9.4, mbarrier.test_wait / mbarrier.try_wait; Memory Consistency Model, Observation Order",
@@ -129,6 +146,7 @@ pub const OPTIONS: &[Row] = &[
         values: &["letter", "strong"],
         doc: "whether strong accesses through the generic and the async proxy can be morally strong: never, or as within one proxy",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "whether strong accesses are morally strong across proxies",
             source: "PTX ISA 9.4, Memory Consistency Model, Morally Strong Operations; Strong Proxy Accesses",
@@ -142,6 +160,7 @@ pub const OPTIONS: &[Row] = &[
         doc: "what `fence.proxy.async` brings together: accesses with it anywhere on the way between them; those of its CTA with \
               what is ordered; the generic ones of its thread with what is ordered; those of its thread",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "the reach of fence.proxy.async",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, which has no clause for it; membar / fence; \
@@ -156,6 +175,7 @@ pub const OPTIONS: &[Row] = &[
         doc: "which accesses of the async proxy are of one place, and need no fence among themselves: those begun in one CTA, those that \
               write shared memory of one CTA (or, writing none, are begun there), those begun in one cluster, or all",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "the thread block of an asynchronous operation",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, second clause",
@@ -168,6 +188,7 @@ pub const OPTIONS: &[Row] = &[
         values: &["completes", "strict"],
         doc: "whether `cp.async.bulk.wait_group.read` is followed by the proxy fence that comes with completion, for what was read",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "whether a wait for reads brings the implicit proxy fence",
             source: "PTX ISA 9.4, Asynchronous Copy, Async Proxy; cp.async.bulk.wait_group",
@@ -180,10 +201,26 @@ pub const OPTIONS: &[Row] = &[
         values: &["any", "issuer"],
         doc: "whether a wait learns of a copy whatever its scope, or only if that includes the thread that began the copy",
         unspoken: None,
+        told: false,
         reading: Some(Reading {
             on: "the scope of a wait for a copy of another CTA",
             source: "PTX ISA 9.4, Asynchronous Copy, Mbarrier-based Completion Mechanism",
             bears: |program| has(program, &["MBT"]) && is_spread(program),
+            events: false,
+        }),
+    },
+    Row {
+        name: "alias-overlap",
+        values: &["letter", "fenced"],
+        doc: "whether accesses of one location through different addresses can be morally strong: never, or if a fence of aliases \
+              stands between them",
+        unspoken: None,
+        told: false,
+        reading: Some(Reading {
+            on: "whether aliases with a fence between them overlap completely",
+            source: "PTX ISA 9.4, Memory Consistency Model, Overlap; Aliases; Morally Strong Operations; and as the barriers between \
+                     devices use it that NVIDIA publishes, multimem.red.release.sys, fence.proxy.alias, ld.acquire.sys",
+            bears: |program| has(program, &["ALIAS"]),
             events: false,
         }),
     },
@@ -265,6 +302,11 @@ impl Options {
     /// `dep = syntactic`.
     pub fn dep_syntactic(self) -> bool {
         self.is("dep", "syntactic")
+    }
+
+    /// `same-value = benign`: two writes of the same value are no race.
+    pub fn same_value_benign(self) -> bool {
+        self.is("same-value", "benign")
     }
 
     /// `b128 = split`: a strong access of 128 bits is two.

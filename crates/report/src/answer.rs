@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::compact;
 use super::execution::{StateObject, WitnessObject, witness};
 use super::explanation::{self, ExplanationObject};
-use super::fault::{FaultObject, Undefined};
+use super::fault::{FaultObject, PairObject, Undefined};
 use super::{Comparison, Line, PartOf, Reading, Table};
 use diag::SourceLine;
 use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
@@ -56,6 +56,14 @@ struct AnswerObject<'a> {
     /// The reading under which the answer is not what is expected of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reading: Option<&'a Reading>,
+    /// All accesses that race, two for each two lines, and whether there are no others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pairs: Option<Vec<PairObject<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pairs_complete: Option<bool>,
+    /// Options that were set and that the answer rests on.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    settings: IndexMap<&'a str, &'a str>,
     /// Beside the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<usize>,
@@ -202,6 +210,9 @@ fn object(line: &Line) -> AnswerObject<'_> {
         depends: answer.dependences.iter().map(dependence).collect(),
         vacuous: answer.vacuous.then_some(true),
         reading: line.reading.as_ref(),
+        pairs: answer.races.as_ref().map(|races| races.pairs.iter().map(PairObject::of).collect()),
+        pairs_complete: answer.races.as_ref().map(|races| races.complete),
+        settings: line.settings.iter().copied().collect(),
         events: line.ms.and(answer.events),
         part: line.part.as_ref(),
     }

@@ -11,7 +11,7 @@ use super::line::{Known, Line, Reading, Site};
 use super::status::Status;
 use super::{Comparison, Reporter, Summary, execution, explanation};
 use diag::{Diagnostic, Severity, visible};
-use verdict::{Definedness, Ending, Fault, Finding, Property, Reason, Relation, Remedy, Verdict};
+use verdict::{Definedness, Ending, Fault, Finding, Property, RacingPair, Reason, Relation, Remedy, Verdict};
 
 /// One question with its answer, or one mistake in the input.
 #[derive(Clone, Debug)]
@@ -63,7 +63,13 @@ impl Case {
         tell("engine", Some(answer.engine.to_owned()));
         tell("bound", answer.bound.map(|b| b.to_string()));
         tell("axioms", (!answer.axioms.is_empty()).then(|| answer.axioms.join(", ")));
-        tell("at", answer.fault.as_ref().map(|fault| fault.places()));
+        let pairs = answer.races.iter().flat_map(|races| &races.pairs);
+        let all: Vec<String> = pairs.map(RacingPair::places).collect();
+        let at = answer.fault.as_ref().map(|fault| fault.places());
+        tell("at", if all.is_empty() { at } else { Some(all.join("; ")) });
+        for set in line.set() {
+            tell("option", Some(set));
+        }
         tell("mapping", line.mapping.map(str::to_owned));
         tell("known", line.known.as_ref().map(|known| known.reason.clone()));
         for dependence in &answer.dependences {
@@ -195,7 +201,9 @@ fn shown(line: &Line) -> Option<String> {
     match &answer.verdict {
         Verdict::Allowed => Some(execution::state_text(line.values())).filter(|_| !line.values().is_empty()),
         Verdict::Racy | Verdict::Undefined => {
-            answer.fault.as_ref().map(|fault| fault.places()).filter(|places| !places.is_empty())
+            let places = answer.fault.as_ref().map(|fault| fault.places()).filter(|places| !places.is_empty());
+            let more = line.further_races().map_or(String::new(), |more| format!(" {more}"));
+            places.map(|places| format!("{places}{more}"))
         }
         Verdict::Hangs => {
             let mut ends = answer.witness.iter().flat_map(|witness| &witness.ends);

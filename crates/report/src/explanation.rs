@@ -248,7 +248,8 @@ pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
         let edits: Vec<String> = missing.edits.iter().map(edit).collect();
         let none = missing.none.as_ref().map(|none| format!("why not forbidden: {none}"));
         return none.or_else(|| {
-            (!edits.is_empty()).then(|| format!("it would be forbidden with {}", edits.join(" and ")))
+            (!edits.is_empty())
+                .then(|| format!("it would be forbidden{} with {}", under(missing), edits.join(" and ")))
         });
     }
     if !explanation.impossible.is_empty() {
@@ -269,11 +270,16 @@ pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
     })
 }
 
+/// The reading in which changes do, if it is another one.
+fn under(missing: &Missing) -> String {
+    missing.under.as_ref().map_or(String::new(), |under| format!(", in the reading `{under}` of the source,"))
+}
+
 fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()> {
     if let Some(none) = &missing.none {
         return writeln!(out, "  why not forbidden: {none}");
     }
-    writeln!(out, "  it would be forbidden with")?;
+    writeln!(out, "  it would be forbidden{} with", under(missing))?;
     for (i, one) in missing.edits.iter().enumerate() {
         let and = if i == 0 { "" } else { "and " };
         writeln!(out, "    {and}{}", edit(one))?;

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::execution::{WitnessObject, execution, witness};
 use diag::{Origin, SourceLine};
-use verdict::{Change, Definedness, Fault, FaultEvent, Remedy};
+use verdict::{Change, Definedness, Fault, FaultEvent, RacingPair, Remedy};
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -83,6 +83,34 @@ struct AccessObject<'a> {
     text: &'a str,
 }
 
+/// Two accesses that race.
+#[derive(Serialize)]
+pub(super) struct PairObject<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<&'a str>,
+    accesses: [AccessObject<'a>; 2],
+}
+
+impl<'a> PairObject<'a> {
+    /// Of a pair.
+    pub(super) fn of(pair: &'a RacingPair) -> Self {
+        PairObject { place: pair.place.as_deref(), accesses: pair.events.each_ref().map(AccessObject::of) }
+    }
+}
+
+impl<'a> AccessObject<'a> {
+    fn of(e: &'a FaultEvent) -> Self {
+        AccessObject {
+            thread: &e.event.thread_name,
+            agent: e.event.agent.as_deref(),
+            line: &e.event.line,
+            what: &e.noun,
+            action: &e.event.action,
+            text: e.event.text.trim(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct ChangeObject<'a> {
     line: Option<u32>,
@@ -96,14 +124,6 @@ struct ChangeObject<'a> {
 impl<'a> FaultObject<'a> {
     /// Of a fault.
     pub(super) fn of(fault: &'a Fault) -> Self {
-        let access = |e: &'a FaultEvent| AccessObject {
-            thread: &e.event.thread_name,
-            agent: e.event.agent.as_deref(),
-            line: &e.event.line,
-            what: &e.noun,
-            action: &e.event.action,
-            text: e.event.text.trim(),
-        };
         let change = |c: &'a Change| ChangeObject {
             line: c.line.is_known().then_some(c.line.number),
             origin: &c.line.origin,
@@ -120,7 +140,7 @@ impl<'a> FaultObject<'a> {
             flag: &fault.flag,
             relation: &fault.relation,
             place: fault.place.as_deref(),
-            accesses: fault.events.iter().map(access).collect(),
+            accesses: fault.events.iter().map(AccessObject::of).collect(),
             why: &fault.why,
             remedy,
             no_remedy,

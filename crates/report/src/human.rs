@@ -90,12 +90,17 @@ impl Human {
         let (test, model) = (visible(&line.test), visible(&line.model));
         let ms = line.ms.map_or(String::new(), |ms| format!(", {ms} ms"));
         let message = &case.message;
-        writeln!(out, "{BOLD}{place}{BOLD:#}{style}{message}{style:#}: {test} under {model}{via}{property}{ms}")?;
+        let set: String = line.set().map(|set| format!(", {set}")).collect();
+        writeln!(
+            out,
+            "{BOLD}{place}{BOLD:#}{style}{message}{style:#}: {test} under {model}{via}{property}{set}{ms}"
+        )?;
         if let Some(help) = &case.help {
             writeln!(out, "  help: {help}")?;
         }
         if self.options.verbose {
             defect(out, line)?;
+            racing(out, line)?;
             if let Some(witness) = &line.answer.witness {
                 witness.ends.iter().try_for_each(|end| end_line(out, end, 0))?;
                 picture(out, &witness.ends)?;
@@ -135,6 +140,8 @@ impl Human {
         if let Some(fault) = &answer.fault {
             rest.push(fault.places());
         }
+        rest.extend(line.further_races());
+        rest.extend(line.set());
         rest.extend(line.mapping.map(|mapping| format!("via {mapping}")));
         let told = match &answer.definedness {
             Some(Definedness::Undecided(reason)) => Some(reason),
@@ -159,6 +166,9 @@ impl Human {
             writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word:9}{style:#}  {}", rest.join(", "))?;
         }
         defect(out, line)?;
+        if options.verbose || options.explain {
+            racing(out, line)?;
+        }
         if !options.explain {
             if let (true, Some(witness)) = (options.verbose, &answer.witness) {
                 witness.ends.iter().try_for_each(|end| end_line(out, end, 0))?;
@@ -175,6 +185,24 @@ impl Human {
             None => Ok(()),
         }
     }
+}
+
+/// Everything that races, where it is more than the answer shows.
+fn racing(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    let races = line.answer.races.iter().flat_map(|races| &races.pairs);
+    for pair in races.filter(|_| line.further_races().is_some()) {
+        let on = pair.place.as_ref().map_or(String::new(), |place| format!(" on `{place}`"));
+        let of = pair.events.each_ref().map(|event| format!("`{}`", event.event.text.trim()));
+        writeln!(
+            out,
+            "  race{}: {}, {} and {}",
+            visible(&on),
+            visible(&pair.places()),
+            visible(&of[0]),
+            visible(&of[1])
+        )?;
+    }
+    Ok(())
 }
 
 /// The broken law of a defect.

@@ -202,6 +202,7 @@ pub(crate) mod samples {
             expected,
             answer: answer(verdict),
             mapping: None,
+            settings: Vec::new(),
             values: Vec::new(),
             known: None,
             reading: None,

@@ -30,6 +30,27 @@ impl Site {
     }
 }
 
+impl Line {
+    /// The options that the answer rests on, as they were set: `same-value=benign`.
+    pub(crate) fn set(&self) -> impl Iterator<Item = String> {
+        self.settings.iter().map(|(name, value)| format!("{name}={value}"))
+    }
+
+    /// How many pairs of lines race beside that of the fault, and whether there may be more.
+    pub(crate) fn further_races(&self) -> Option<String> {
+        let races = self.answer.races.as_ref()?;
+        match (races.pairs.len().saturating_sub(1), races.complete) {
+            (0, true) => None,
+            (0, false) => Some("and perhaps other lines".to_owned()),
+            (count, complete) => {
+                let s = if count == 1 { "" } else { "s" };
+                let more = if complete { "" } else { " at least" };
+                Some(format!("and {count} other pair{s} of lines{more}"))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Site {
     /// `file:line`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,6 +83,8 @@ pub struct Line {
     pub answer: Answer,
     /// The mapping through which the test was judged.
     pub mapping: Option<&'static str>,
+    /// Options that were set and that the answer rests on, each with its value.
+    pub settings: Vec<(&'static str, &'static str)>,
     /// Final values of an execution that shows the answer, where the execution itself is not kept.
     pub values: State,
     /// What is known of the expectation.

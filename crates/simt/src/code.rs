@@ -260,6 +260,8 @@ pub(super) struct Code {
     pub(super) commands: Vec<CommandCode>,
     /// A `fence.proxy.async` is about accesses of its CTA alone.
     pub(super) local_fences: bool,
+    /// Two writes of one value do not race.
+    pub(super) same_value: bool,
     /// No read of several cells takes one of a write without the others of it.
     pub(super) untorn: bool,
 }

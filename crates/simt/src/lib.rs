@@ -225,7 +225,8 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     }
     // Of these the machine takes the value that orders most, or has them all.
     const READINGS: [&str; 5] = ["async-fence", "read-wait", "completion-scope", "b128", "tearing"];
-    let other = |o: &(&str, &str)| !READINGS.contains(&o.0);
+    // That is about races, not about memory.
+    let other = |o: &(&str, &str)| !READINGS.contains(&o.0) && o.0 != "same-value";
     match test.options.iter().filter(|o| o.is_on()).map(|o| o.words()).find(other) {
         Some((name, value)) => Err(format!("not in this machine: option {name} = {value}")),
         None => Ok(()),

@@ -74,6 +74,7 @@ impl Code {
             branches: false,
             counts: false,
             local_fences: is_on(("async-fence", "cta")),
+            same_value: is_on(("same-value", "benign")),
             untorn: is_on(("tearing", "none")),
             commands: CommandCode::of(&program, &agents),
             agents,

@@ -17,6 +17,7 @@ pub fn line(path: &str, test: &LitmusTest, model: &str, property: Property, answ
         expected: None,
         answer,
         mapping: None,
+        settings: Vec::new(),
         values: Vec::new(),
         known: None,
         reading: None,

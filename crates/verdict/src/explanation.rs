@@ -126,6 +126,9 @@ pub enum Where {
 pub struct Missing {
     /// Changes to the program that together forbid the outcome; none can be spared. Empty if none were found.
     pub edits: Vec<Need>,
+    /// The reading of the source in which they do, if it is another one than that of the answer: `alias-overlap=fenced`.
+    #[serde(default)]
+    pub under: Option<String>,
     /// How the changed program breaks an axiom; links that do not hold in the program as it is are marked so by
     /// [`MissingLink`]. Positions are those of the breach's own execution.
     pub breach: Option<Breach>,

@@ -54,6 +54,31 @@ pub struct FaultEvent {
     pub at: Option<usize>,
 }
 
+/// Two accesses that race.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RacingPair {
+    /// The memory that both access, as outcomes call it.
+    pub place: Option<String>,
+    /// The two.
+    pub events: [FaultEvent; 2],
+}
+
+impl RacingPair {
+    /// Where: `P0 line 3 with P1 line 8`.
+    pub fn places(&self) -> String {
+        self.events.iter().map(FaultEvent::place).collect::<Vec<_>>().join(" with ")
+    }
+}
+
+/// All accesses of a program that race: two for each two lines that do in some execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RacingPairs {
+    /// They, that of the answer's own execution first.
+    pub pairs: Vec<RacingPair>,
+    /// Whether there are no others, at the loop bound of the answer.
+    pub complete: bool,
+}
+
 /// What makes a program race-free.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Remedy {
@@ -79,6 +104,13 @@ pub struct Change {
     pub edit: Option<Need>,
 }
 
+impl FaultEvent {
+    /// Where: `P0 line 3`.
+    pub fn place(&self) -> String {
+        format!("{} line {}", self.event.who(), self.event.line)
+    }
+}
+
 impl Fault {
     /// What it is called: `data race`, `unsequenced race`, `divergence`.
     pub fn name(&self) -> String {
@@ -87,8 +119,7 @@ impl Fault {
 
     /// Where: `P0 line 3 with P1 line 8`.
     pub fn places(&self) -> String {
-        let place = |e: &FaultEvent| format!("{} line {}", e.event.who(), e.event.line);
-        self.events.iter().map(place).collect::<Vec<_>>().join(" with ")
+        self.events.iter().map(FaultEvent::place).collect::<Vec<_>>().join(" with ")
     }
 
     /// In a few words, for a result line: `racy: undefined behaviour, P0 line 3 with P1 line 8`.

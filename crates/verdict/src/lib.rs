@@ -20,7 +20,7 @@ mod reason;
 
 pub use difference::{Finding, Relation};
 pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs, Where};
-pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
+pub use fault::{Change, Definedness, Fault, FaultEvent, RacingPair, RacingPairs, Remedy};
 pub use reason::{Place, Reason};
 
 /// A property of a test under a model.
@@ -125,6 +125,8 @@ pub struct Answer {
     pub defect: Option<String>,
     /// For `racy` and `undefined`: what the witness does wrong.
     pub fault: Option<Box<Fault>>,
+    /// For `racy`: all that races, if it was asked for.
+    pub races: Option<Box<RacingPairs>>,
     /// For reachability: whether the program is defined at all; `None` if nobody asked, or the model knows no undefined
     /// behaviour.
     pub definedness: Option<Definedness>,
@@ -180,6 +182,7 @@ impl Answer {
             witness: None,
             defect: None,
             fault: None,
+            races: None,
             definedness: None,
             explanation: None,
             dependences: Vec::new(),

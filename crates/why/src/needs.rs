@@ -9,6 +9,7 @@ use engine::skeleton::signature::{self, Role};
 use program::Op;
 use program::edits::Change;
 use program::litmus::{LitmusTest, Prop};
+use program::options::Setting;
 use verdict::{Need, Needs, Reason, Verdict};
 
 #[cfg(test)]
@@ -181,6 +182,39 @@ pub(crate) fn forbidding(
         }),
         Err(GivenUp(reason)) => Err(format!("what would forbid it was not found out: {reason}")),
     }
+}
+
+/// What forbids an outcome in the reading that a setting of the session chooses: nothing, or one proxy fence. `None`: neither does, or the
+/// program, with all such fences, has nothing that the reading speaks of.
+pub(crate) fn fence_forbidding(
+    session: &Session<'_>,
+    negate: bool,
+    setting: Setting,
+    deadline: Option<Instant>,
+) -> Option<Vec<Need>> {
+    let written = session.written();
+    let knobs = match Source::new(written) {
+        None => knobs::proxy_fences(&Around::new(&written.program)),
+        Some(_) => return None,
+    };
+    let knobs: Vec<Knob> =
+        knobs.into_iter().filter_map(Knob::up).filter_map(|knob| knob.writable(written)).collect();
+    let decides = of_test(written, forbids(session, negate));
+    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
+    let top = search.top();
+    let reading = setting.row().reading.as_ref()?;
+    if !reading.bears_on(&search.version(&top)?.test.program) {
+        return None;
+    }
+    // It may be that nothing has to be changed.
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    if forbids(session, negate)(written, left).ok()? {
+        return Some(Vec::new());
+    }
+    let one = |i: usize| (0..top.len()).map(|at| if at == i { top[at] } else { 0 }).collect();
+    let settings: Vec<_> = (0..top.len()).map(one).collect();
+    let found = search.first_of(settings).ok()??;
+    Some(search.turned(&found).flat_map(|(knob, at)| knob.needs(written, 0, at)).collect())
 }
 
 /// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the one of the setting does,

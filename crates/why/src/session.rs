@@ -26,6 +26,7 @@ mod answer;
 mod definedness;
 mod explaining;
 mod outcomes;
+mod races;
 mod readings;
 mod recalled;
 
@@ -45,6 +46,8 @@ pub struct Session<'a> {
     explain: bool,
     /// Answers about outcomes come with an explanation.
     explanations: bool,
+    /// Answers about races come with all that race.
+    all_races: bool,
     /// Executions are described with every relation that the model names.
     detail: bool,
     /// Values out of thin air are tried even if the model excludes them.
@@ -107,6 +110,7 @@ impl<'a> Session<'a> {
             left: &[],
             explain: false,
             explanations: false,
+            all_races: false,
             detail: false,
             thin_air: false,
             prepared: BTreeMap::new(),
@@ -152,6 +156,12 @@ impl<'a> Session<'a> {
     /// Negative answers name a minimal set of axioms; costs a few more questions.
     pub fn explaining(mut self) -> Self {
         self.explain = true;
+        self
+    }
+
+    /// Answers about races come with [all accesses that race](verdict::RacingPairs); costs a question for each.
+    pub fn with_all_races(mut self) -> Self {
+        self.all_races = true;
         self
     }
 

@@ -55,8 +55,8 @@ mod tests {
     use super::*;
     use verdict::hang::Wait;
     use verdict::{
-        Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, Remedy, Seat, Style, ThreadEnd,
-        Verdict, Witness, WitnessEvent,
+        Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, RacingPair, RacingPairs, Remedy,
+        Seat, Style, ThreadEnd, Verdict, Witness, WitnessEvent,
     };
 
     /// An answer with something in every field.
@@ -109,6 +109,13 @@ mod tests {
             axioms: vec!["Causality".into()],
             witness: Some(witness),
             defect: None,
+            races: Some(Box::new(RacingPairs {
+                pairs: vec![RacingPair {
+                    place: Some("x".into()),
+                    events: [fault.events[0].clone(), fault.events[0].clone()],
+                }],
+                complete: true,
+            })),
             fault: Some(Box::new(fault.clone())),
             definedness: Some(Definedness::Undefined(Box::new(fault))),
             explanation: Some(Box::new(Explanation { impossible: vec!["x".into()], ..Explanation::default() })),

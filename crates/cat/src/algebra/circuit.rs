@@ -325,6 +325,21 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         }
     }
 
+    /// Whether a relation has no pairs but these; whether a set has no members.
+    pub fn is_within(&mut self, gates: &mut Gates, id: NodeId, pairs: &Rel) -> Lit {
+        let value = self.value(id);
+        let Value::Rel(rel) = &*value else { return self.test(gates, Test::Empty, id) };
+        let mut all = Vec::new();
+        for (i, j) in rel.may.iter().filter(|&(i, j)| !pairs.has(i, j)) {
+            if gates.tick(0) {
+                break;
+            }
+            let bad = self.edge(gates, id, i, j);
+            all.push(!bad);
+        }
+        gates.all(all)
+    }
+
     /// A cell together with the execution of both ends.
     fn edge(&mut self, gates: &mut Gates, id: NodeId, i: usize, j: usize) -> Lit {
         let (a, b) = (self.executes(gates, i), self.executes(gates, j));

@@ -122,7 +122,14 @@ impl Search<'_, '_, '_> {
         let flag = |&f: &usize| {
             let flag = &self.task.model.flags[f];
             let value = values[flag.node.index()].as_deref().expect("flags are wanted");
-            negate(algebra.holds(flag.test, value), !flag.negated)
+            let holds = match (value, &self.query.spared) {
+                (Value::Rel(rel), Some(spared)) => {
+                    let (must, may) = (rel.must.clone().minus(spared), rel.may.clone().minus(spared));
+                    algebra.holds(flag.test, &Value::Rel(Bound { must, may }))
+                }
+                _ => algebra.holds(flag.test, value),
+            };
+            negate(holds, !flag.negated)
         };
         negate(flags.iter().map(flag).fold(Truth::Yes, Truth::and), true)
     }

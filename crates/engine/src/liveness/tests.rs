@@ -38,7 +38,7 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
 
 fn query(task: &Task<'_>, require: Cond) -> Query<'static> {
     let axioms = vec![true; task.model.axioms.len()];
-    Query { complete: false, props: Vec::new(), flags: None, require, no_fault: true, axioms }
+    Query { complete: false, props: Vec::new(), flags: None, spared: None, require, no_fault: true, axioms }
 }
 
 impl Hang {

@@ -83,6 +83,8 @@ pub struct Skeleton {
     pub rmw: Vec<(EventId, EventId)>,
     /// By write of an atomic: what it is taken to write, where that is the sum of several ([`crate::sums`]).
     pub(crate) sums: FxHashMap<usize, TermId>,
+    /// Writes whose values were given up ([`super::needed`]): what stands there is not what they write.
+    pub(crate) given_up: Vec<usize>,
     /// The write halves of operations on mbarrier objects, each with the phase in which it falls, and the one after it.
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,
     pub(super) order: Rel,
@@ -168,7 +170,7 @@ impl Skeleton {
         let Skeleton {
             events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
             unlike_count, unlike_met, out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
-            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _,
+            program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _, given_up: _,
             rmw: _, order: _, progress,
         } = self;
         let edges = [

@@ -39,6 +39,7 @@ pub mod pool;
 pub mod progress;
 mod racing;
 mod returns;
+pub mod rivals;
 pub mod signature;
 mod unroll;
 mod unrolled;
@@ -147,6 +148,7 @@ impl Skeleton {
             rmw: out.rmw,
             unmet: out.unmet,
             sums: Default::default(),
+            given_up: Vec::new(),
             order: program_order(&program, &out.events),
             progress,
             syncbar: barriers.sync,

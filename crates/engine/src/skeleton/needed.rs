@@ -65,9 +65,11 @@ impl Needed {
             }
         }
         let zero = sk.pool.constant(0);
-        for (event, places) in sk.events.iter_mut().zip(&needed.places) {
-            if event.is_write() && places.is_disjoint(&needed.cells) {
+        for (e, (event, places)) in sk.events.iter_mut().zip(&needed.places).enumerate() {
+            let known = event.value.is_some_and(|value| sk.pool.as_const(value).is_some());
+            if event.is_write() && !known && places.is_disjoint(&needed.cells) {
                 event.value = Some(zero);
+                sk.given_up.push(e);
             }
         }
         needed

@@ -17,7 +17,7 @@ use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Budget, Gates, Lit};
-use cat::model::ir::{Axiom, NodeId, Shape};
+use cat::model::ir::{Axiom, NodeId, Shape, Test};
 use cat::rel::{EventSet, Rel};
 use program::Ty;
 use program::litmus::{Atom as PropAtom, Observable, Prop, Side};
@@ -159,8 +159,13 @@ impl Encoding<'_> {
         l
     }
 
-    /// Whether a flag is raised.
-    pub(super) fn flag(&mut self, i: usize) -> Lit {
+    /// Whether a flag is raised, by other pairs than those that are spared.
+    pub(super) fn flag(&mut self, i: usize, spared: Option<&Rel>) -> Lit {
+        let flag = &self.task.model.flags[i];
+        if let Some(spared) = spared.filter(|_| flag.test == Test::Empty) {
+            let l = self.inner.is_within(&mut self.gates, flag.node, spared);
+            return if flag.negated { !l } else { l };
+        }
         if let Some(l) = self.flags[i] {
             return l;
         }

@@ -162,7 +162,8 @@ impl<'a> Symbolic<'a> {
             lits.push(self.encoding.axiom(i));
         }
         if let Some(flags) = &query.flags {
-            let flags: Vec<Lit> = flags.iter().map(|&f| self.encoding.flag(f)).collect();
+            let spared = query.spared.as_ref();
+            let flags: Vec<Lit> = flags.iter().map(|&f| self.encoding.flag(f, spared)).collect();
             lits.push(self.encoding.gates.any(flags));
         }
         if query.complete || complete || !query.props.is_empty() {

@@ -191,10 +191,12 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
             let clock = &order.clocks[touch.thread];
             let now = Past { touch, time: clock[touch.thread], epoch: epochs[touch.thread] };
             let before = |p: &Past| clock[p.touch.thread] >= p.time;
+            let observed = |p: &Past| order.observed(clock, touch.loc, (p.touch.thread, p.time));
             let list = &mut past[touch.loc];
             for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
-                let harmless = !(p.touch.write || touch.write) || together(code, &p.touch, &touch);
-                if !harmless && !before(p) {
+                let same = code.same_value && p.touch.value.is_some() && p.touch.value == touch.value;
+                let harmless = !(p.touch.write || touch.write) || together(code, &p.touch, &touch) || same;
+                if !harmless && !before(p) && !observed(p) {
                     let again = |f: &Found| {
                         let key = |p: &Past| (p.touch.thread, p.touch.instr, p.touch.loc);
                         key(&f.first) == key(p) && key(&f.second) == key(&now)
@@ -206,16 +208,26 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
             }
             // What comes before a plain write races with nothing that does not race with the write.
             let covers = touch.write && !touch.access.strong;
-            list.retain(|p| !(covers && before(p) || p.touch.thread == touch.thread && alike(&p.touch, &touch)));
+            let stands_for = |p: &Past| {
+                let half = !p.touch.write && order.is_half(p.touch.thread, p.time);
+                let observable = half || p.touch.write && p.touch.access.strong;
+                let other = code.same_value && p.touch.write && p.touch.value != touch.value;
+                let kept = other || observable && !order.follows(touch.thread, p.time);
+                p.touch.thread == touch.thread
+                    && alike(&p.touch, &touch)
+                    && (half && touch.write || p.touch.write == touch.write)
+                    && !kept
+            };
+            list.retain(|p| !(covers && before(p) || stands_for(p)));
             list.push(now);
         });
     }
     (found, if order.open { Looked::Open } else { Looked::Through })
 }
 
-/// Accesses of one thread of which the later one stands for the earlier one.
+/// Accesses of one strength and scope.
 fn alike(a: &Touch, b: &Touch) -> bool {
-    (a.write, a.access.strong, a.access.scope) == (b.write, b.access.strong, b.access.scope)
+    (a.access.strong, a.access.scope) == (b.access.strong, b.access.scope)
 }
 
 /// Whether two accesses may meet: both strong, with scopes that include each other.

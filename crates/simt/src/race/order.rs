@@ -2,10 +2,12 @@
 //!
 //! A thread's clock says of every thread how many of its events come before the thread's next one. What one thread hands to
 //! another follows the release and acquire patterns of the model, barriers, and in PTX `fence.sc`. The same rules with less
-//! asked for ([`Asked`]) tell why two accesses are not ordered.
+//! asked for ([`Asked`]) tell why two accesses are not ordered. In PTX, what an access has observed comes before what follows it
+//! at the same location, without any of these: [`Order::observed`].
 //!
 //! # Sources
-//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*.
+//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*, *Observation Order*,
+//!   *Causality Order*.
 //! - ISO C++, *Data races*: in CUDA C++ a release sequence goes on through read-modify-writes alone, and `fence.sc` order
 //!   makes nobody synchronize.
 //! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race Detection", PLDI 2009.
@@ -13,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::code::{Access, Act, Code, Fence, OnObject};
 use crate::record::{Event, Source, Spot};
@@ -57,9 +59,31 @@ struct Head {
     clock: Rc<Clock>,
 }
 
+/// An operation that writes, in the chain of atomics by which its value is observed.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    thread: usize,
+    /// Its numbers among the events of its thread: that of its read, if it is an atomic, and that of its write.
+    times: [u32; 2],
+    /// The operation of which it has read, if the two are morally strong.
+    from: Option<usize>,
+}
+
+/// A read, and what it observes.
+#[derive(Clone, Copy, Debug)]
+struct Observer {
+    thread: usize,
+    time: u32,
+    source: Source,
+    /// The last step; none while the write is not committed.
+    last: Option<usize>,
+}
+
 /// A write that was seen.
 #[derive(Clone, Debug)]
 struct Written {
+    /// It, as something that is observed.
+    step: usize,
     thread: usize,
     instr: usize,
     access: Access,
@@ -91,8 +115,14 @@ pub(super) struct Order<'a> {
     phases: FxHashMap<u32, Clock>,
     /// By point of the host program: what comes before it.
     points: FxHashMap<u32, Clock>,
-    /// What an atomic has read, until its write comes.
-    read: Vec<Option<Source>>,
+    /// What an atomic has read, until its write comes, and when.
+    read: Vec<Option<(Source, u32)>>,
+    /// What can be observed.
+    steps: Vec<Step>,
+    /// The reads of atomics that have written, by thread and number.
+    halves: FxHashSet<(usize, u32)>,
+    /// By location: who has observed what.
+    observers: FxHashMap<usize, Vec<Observer>>,
     /// Writes that are visible and not committed: location, instruction, value.
     visible: FxHashMap<Source, (usize, usize, i64)>,
     /// What was handed over, in order; kept only where less than everything is asked for.
@@ -109,6 +139,8 @@ pub(super) struct Touch {
     pub(super) instr: usize,
     pub(super) loc: usize,
     pub(super) write: bool,
+    /// What it writes.
+    pub(super) value: Option<i64>,
     pub(super) access: Access,
 }
 
@@ -133,6 +165,9 @@ impl<'a> Order<'a> {
             phases: FxHashMap::default(),
             points: FxHashMap::default(),
             read: vec![None; n],
+            steps: Vec::new(),
+            halves: FxHashSet::default(),
+            observers: FxHashMap::default(),
             visible: FxHashMap::default(),
             links: Vec::new(),
             open: false,
@@ -150,7 +185,8 @@ impl<'a> Order<'a> {
             Event::Read { thread, instr, loc, source, .. } => {
                 let Some(access) = self.half(thread, instr, false) else { return };
                 self.clocks[thread][thread] += 1;
-                touch(self, Touch { thread, instr, loc, write: false, access });
+                self.looks_early(thread, loc);
+                touch(self, Touch { thread, instr, loc, write: false, value: None, access });
                 self.reads((thread, instr), loc, source, &access);
             }
             Event::Write { source, instr, loc, value } => {
@@ -163,7 +199,8 @@ impl<'a> Order<'a> {
                 };
                 let Some(access) = self.half(thread, instr, true) else { return };
                 self.clocks[thread][thread] += 1;
-                touch(self, Touch { thread, instr, loc, write: true, access });
+                self.looks_early(thread, loc);
+                touch(self, Touch { thread, instr, loc, write: true, value: Some(value), access });
                 self.writes((thread, instr), loc, (source, value), access);
             }
             Event::Fence(Spot { thread, instr }) => {
@@ -221,8 +258,59 @@ impl<'a> Order<'a> {
         self.asked == Asked::AnyScope || self.code.mutual((t, a), (u, b))
     }
 
+    /// Whether an access to a location comes before the next one there of a thread that knows `clock`, since this comes behind a read that
+    /// observes the operation of the access: event number `time` of `thread`.
+    pub(super) fn observed(&self, clock: &Clock, loc: usize, (thread, time): (usize, u32)) -> bool {
+        let holds = |last: Option<usize>| {
+            let chain = std::iter::successors(last, |&at| self.steps[at].from);
+            chain.map(|at| &self.steps[at]).any(|step| step.thread == thread && step.times.contains(&time))
+        };
+        let observers = self.observers.get(&loc).into_iter().flatten();
+        observers.filter(|o| clock[o.thread] >= o.time).any(|o| holds(o.last))
+    }
+
+    /// Whether the atomic that `thread` is about to write with observes an earlier access of the same thread.
+    pub(super) fn follows(&self, thread: usize, time: u32) -> bool {
+        let read = self.read[thread].and_then(|(source, _)| self.writes.get(&source));
+        let chain = std::iter::successors(read.map(|w| w.step), |&at| self.steps[at].from);
+        chain.map(|at| &self.steps[at]).any(|step| step.thread == thread && step.times.contains(&time))
+    }
+
+    /// Whether an access is the read of an atomic that has written.
+    pub(super) fn is_half(&self, thread: usize, time: u32) -> bool {
+        self.halves.contains(&(thread, time))
+    }
+
+    /// What has been observed of a write before it is committed, and what that write observes, is known too late.
+    fn looks_early(&mut self, thread: usize, loc: usize) {
+        let clock = &self.clocks[thread];
+        let early =
+            |o: &Observer| o.last.is_none() && clock[o.thread] >= o.time && self.visible.contains_key(&o.source);
+        self.open |= self.observers.get(&loc).into_iter().flatten().any(early);
+    }
+
+    /// A read observes what it reads of, if the two are morally strong.
+    fn observes(&mut self, t: usize, loc: usize, source: Source, access: &Access) {
+        let time = self.clocks[t][t];
+        let early = || match (source, self.visible.get(&source)?) {
+            (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?, None)),
+            _ => None,
+        };
+        let written = self.writes.get(&source).map(|w| (w.thread, w.access, Some(w.step)));
+        let Some((u, w, last)) = written.or_else(early) else { return };
+        let strong = u == t || access.strong && w.strong && self.mutual((u, w.scope), (t, access.scope));
+        let known = |o: &Observer| (o.thread, o.source, o.last) == (t, source, last);
+        let observers = self.observers.entry(loc).or_default();
+        if strong && !observers.iter().any(known) {
+            observers.push(Observer { thread: t, time, source, last });
+        }
+    }
+
     fn reads(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: &Access) {
-        self.read[t] = Some(source);
+        self.read[t] = Some((source, self.clocks[t][t]));
+        if self.ptx && self.asked == Asked::All {
+            self.observes(t, loc, source, access);
+        }
         // A write that was bound early has been seen and not committed: what it hands over is known when it is.
         let early = || match (source, self.visible.get(&source)?) {
             (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?)),
@@ -329,7 +417,15 @@ impl<'a> Order<'a> {
 
     fn writes(&mut self, (t, instr): (usize, usize), loc: usize, (source, value): (Source, i64), access: Access) {
         let rmw = matches!(self.code.threads[t].acts[instr], Act::Rmw { .. });
-        let read = self.read[t].take().filter(|_| rmw);
+        let now = self.clocks[t][t];
+        let (read, began) = self.read[t].take().filter(|_| rmw).unzip();
+        let from = read.and_then(|s| self.writes.get(&s)).filter(|w| {
+            let strong = w.access.strong && access.strong;
+            w.thread == t || strong && self.mutual((w.thread, w.access.scope), (t, access.scope))
+        });
+        self.steps.push(Step { thread: t, times: [began.unwrap_or(now), now], from: from.map(|w| w.step) });
+        self.halves.extend(began.map(|time| (t, time)));
+        let step = self.steps.len() - 1;
         self.open |= read.is_some_and(|source| self.visible.contains_key(&source));
         let mut arrivals = Default::default();
         if access.object.is_some() {
@@ -366,8 +462,10 @@ impl<'a> Order<'a> {
                 }
             }
         }
-        self.writes
-            .insert(source, Written { thread: t, instr, access, heads: Rc::new(heads), clock, value, arrivals });
+        self.writes.insert(
+            source,
+            Written { step, thread: t, instr, access, heads: Rc::new(heads), clock, value, arrivals },
+        );
     }
 
     fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {

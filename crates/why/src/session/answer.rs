@@ -6,6 +6,7 @@
 
 use std::time::Instant;
 
+use super::races::Races;
 use super::{Question, Session, Shown};
 use cat::model::ir::Effect;
 use engine::engines::{Prepared, Said};
@@ -62,22 +63,33 @@ impl<'a> Session<'a> {
             answer.bound = Some(bound);
         }
         let query = self.query(&task, question);
-        let (said, engine) = self.ask(bound, &query, deadline);
+        let of_race = question.positive == Verdict::Racy;
+        let mut races = Races::of(&query);
+        let (found, engine) = match of_race {
+            true => self.race_between(&task, bound, &mut races, deadline)?,
+            false => {
+                let (said, engine) = self.ask(bound, &query, deadline);
+                (said.found()?, engine)
+            }
+        };
         answer.engine = engine;
-        if let Some(found) = said.found()? {
+        if let Some(found) = found {
             self.shown = Some(Shown::new(question, bound, &task, &found.0));
             answer.verdict = question.positive.clone();
             answer.witness = Some(witness::describe(&task, &found.0, &found.1));
             answer.fault = question.flags.as_ref().and_then(|flags| {
-                let races = self.flags(Effect::Race).unwrap_or_default();
-                fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
+                let means = self.flags(Effect::Race).unwrap_or_default();
+                fault::describe(&task, &found.0, &found.1, flags, &means, races.spared()).map(Box::new)
             });
+            if of_race && self.all_races {
+                answer.races = Some(Box::new(self.all_races(&task, bound, races, deadline)?));
+            }
             self.show_missing(answer, bound, question, &found, deadline);
             return Ok(task.tried(None));
         }
         let tried = self.closed(&task, bound, deadline)?;
         if tried.open.is_none() {
-            self.name_axioms(answer, bound, &query, deadline);
+            self.name_axioms(answer, bound, if of_race { races.query() } else { &query }, deadline);
         }
         Ok(tried)
     }

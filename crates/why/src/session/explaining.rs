@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Question, Session};
 use crate::explain::{self, Refuting};
 use crate::knobs::Added;
-use crate::needs::{forbidding, needs};
+use crate::needs::{fence_forbidding, forbidding, needs};
 use cat::model::ir::Model;
 use engine::engines::{Checked, Said};
 use engine::eval::Eval;
@@ -17,7 +17,8 @@ use program::ThreadId;
 #[cfg(test)]
 use program::litmus::LitmusTest;
 use program::litmus::Prop;
-use verdict::{Answer, Explanation, Missing, Reason};
+use program::options::Setting;
+use verdict::{Answer, Explanation, Missing, Need, Reason};
 
 impl<'a> Session<'a> {
     /// Answers about outcomes come with an [`Explanation`]; costs many more questions.
@@ -131,8 +132,20 @@ impl<'a> Session<'a> {
             return;
         }
         let Some(negate) = question.condition else { return };
-        let mut missing = Missing { edits: Vec::new(), breach: None, links: Vec::new(), none: None };
-        match forbidding(self, negate, deadline.0) {
+        let mut missing = Missing { edits: Vec::new(), under: None, breach: None, links: Vec::new(), none: None };
+        let forbidding = forbidding(self, negate, deadline.0);
+        let simple = forbidding.as_ref().is_ok_and(|changed| changed.needs.len() == 1);
+        let reading = if simple { None } else { self.by_reading(negate, deadline) };
+        match forbidding {
+            _ if let Some((setting, needs)) = reading => {
+                let (name, value) = setting.words();
+                let under = format!("{name}={value}");
+                if needs.is_empty() {
+                    missing.none = Some(format!("in the reading `{under}` of the source it is, as it stands"));
+                } else {
+                    (missing.edits, missing.under) = (needs, Some(under));
+                }
+            }
             Err(reason) => missing.none = Some(reason),
             Ok(changed) => {
                 missing.edits = changed.needs;
@@ -151,6 +164,14 @@ impl<'a> Session<'a> {
             }
         }
         answer.explanation = Some(Box::new(Explanation { missing: Some(missing), ..Explanation::default() }));
+    }
+
+    /// Another reading of the source in which the program, or the program with one more proxy fence, forbids an outcome: and the fence.
+    fn by_reading(&mut self, negate: bool, deadline: Deadline) -> Option<(Setting, Vec<Need>)> {
+        self.other_readings().into_iter().find_map(|setting| {
+            let needs = fence_forbidding(self.under(setting), negate, setting, deadline.0)?;
+            Some((setting, needs))
+        })
     }
 
     /// An execution of this session's program that has the outcome and breaks an axiom: the one that shows that the

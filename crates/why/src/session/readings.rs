@@ -17,14 +17,12 @@ impl<'a> Session<'a> {
         ask: impl Fn(&mut Session<'a>) -> Option<Answer>,
     ) -> Vec<Dependence> {
         let model = self.model;
-        let set: Vec<Setting> = self.set.iter().chain(&self.test.options).copied().collect();
-        let chosen = |option: usize| set.iter().any(|s| s.option == option);
         let of_model = |option: usize| model.options.iter().find(|o| o.0 == option).map_or(0, |o| o.1);
         let mut all = Vec::new();
         for (option, row) in OPTIONS.iter().enumerate() {
             let Some(reading) = &row.reading else { continue };
-            let open = !chosen(option) && reading.bears_on(&self.test.program);
-            if !open || verdict.reason().is_some() || !signature::has_readings(model, row.name) {
+            let open = self.is_open(option) && reading.bears_on(&self.test.program);
+            if !open || verdict.reason().is_some() {
                 continue;
             }
             let mut under = |value: usize| {
@@ -46,9 +44,26 @@ impl<'a> Session<'a> {
         all
     }
 
+    /// Whether the model has readings that an option chooses, and nobody has chosen one.
+    fn is_open(&self, option: usize) -> bool {
+        let mut set = self.set.iter().chain(&self.test.options);
+        set.all(|s| s.option != option) && signature::has_readings(self.model, OPTIONS[option].name)
+    }
+
+    /// Other readings of the source than that of the model which may be chosen.
+    pub(super) fn other_readings(&self) -> Vec<Setting> {
+        let of_model = |option: usize| self.model.options.iter().find(|o| o.0 == option).map_or(0, |o| o.1);
+        let rows =
+            OPTIONS.iter().enumerate().filter(|(option, row)| row.reading.is_some() && self.is_open(*option));
+        let values = |(option, row): (usize, &program::options::Row)| {
+            (0..row.values.len()).map(move |value| Setting { option, value }).collect::<Vec<_>>()
+        };
+        rows.flat_map(values).filter(|s| s.value != of_model(s.option)).collect()
+    }
+
     /// The same test and model under one other setting. What was made of the program is not made again where it is the same:
     /// the values out of thin air that it counts with are those of this session.
-    fn under(&mut self, setting: Setting) -> &mut Session<'a> {
+    pub(super) fn under(&mut self, setting: Setting) -> &mut Session<'a> {
         let kept = self.others.remove(&setting).filter(|other| other.thin_air == self.thin_air);
         let mut other = kept.unwrap_or_else(|| {
             let mut other = Session { thin_air: self.thin_air, ..self.fresh() };

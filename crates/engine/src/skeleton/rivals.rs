@@ -1,0 +1,95 @@
+//! Writes to one place in memory by several threads: when what they store differs. Whoever takes two writes of one value for no race
+//! (option `same-value`) asks whether there is an execution in which it does.
+//!
+//! # Invariants
+//! - Two writes of which nothing is said here store the same value in every execution in which both are to one place.
+//! - A value that is not worked out, or was given up, differs from any other; so do accesses to different bytes.
+
+use std::collections::BTreeMap;
+
+use super::base::location;
+use super::domain::Domains;
+use super::{Cond, Skeleton};
+use program::CmpOp;
+use program::unknown::Unknowns;
+
+/// An instruction, by its place in the text.
+pub type Spot = (u32, u32);
+
+/// So many conditions are one, as none of them alone takes long to decide: the diagram of a whole lot would be large.
+const TOGETHER: usize = 32;
+
+/// By the places of two writes in the text, the earlier one first: when there are two there that store different values, under one of
+/// these conditions.
+#[derive(Clone, Debug, Default)]
+pub struct Rivals(BTreeMap<[Spot; 2], Vec<Cond>>);
+
+impl Rivals {
+    /// Finds all.
+    pub(crate) fn of(sk: &mut Skeleton, domains: &Domains, unknowns: &Unknowns) -> Rivals {
+        let known = |sk: &Skeleton, e: usize| {
+            let worked_out = |loc| unknowns.in_memory(&sk.program, loc).is_none();
+            !sk.given_up.contains(&e)
+                && !sk.sums.contains_key(&e)
+                && domains.cells[e].iter().all(|&c| worked_out(sk.memory.cell(c).location.0))
+        };
+        let there = location(sk, domains, |memory, c| memory.cell(c).memory);
+        let fixed: Vec<_> = there.fixed.iter().map(|(i, j)| (i, j, Cond::TRUE)).collect();
+        let mut all: BTreeMap<[Spot; 2], Vec<Cond>> = BTreeMap::new();
+        // By places: writes that are always there, each with one that stores the same value unless something was said.
+        let mut alike: BTreeMap<[Spot; 2], BTreeMap<usize, usize>> = BTreeMap::new();
+        for (i, j, here) in fixed.into_iter().chain(there.open) {
+            let (a, b) = (&sk.events[i], &sk.events[j]);
+            if i >= j || !a.is_write() || !b.is_write() || a.thread.is_none() || a.thread == b.thread {
+                continue;
+            }
+            let (ty, same_bytes) = (a.ty, (a.part, a.parts) == (b.part, b.parts));
+            let (guards, values) = ([a.guard, b.guard], a.value.zip(b.value));
+            let both = sk.pool.and(guards[0], guards[1]);
+            let both = sk.pool.and(both, here);
+            let places = spots(sk, i, j);
+            let known = same_bytes && known(sk, i) && known(sk, j);
+            if known && both == Cond::TRUE {
+                // What is the same as a third one is the same.
+                let alike = alike.entry(places).or_default();
+                let first = |of: usize| {
+                    let next = |&e: &usize| alike.get(&e).copied().filter(|&n| n != e);
+                    std::iter::successors(Some(of), next).last().expect("begins with it")
+                };
+                let (x, y) = (first(i), first(j));
+                if x == y {
+                    continue;
+                }
+                alike.insert(x.max(y), x.min(y));
+            }
+            let differ = match values.filter(|_| known) {
+                Some((x, y)) => sk.pool.cmp(CmpOp::Ne, ty, x, y),
+                None => Cond::TRUE,
+            };
+            let cond = sk.pool.and(both, differ);
+            if cond != Cond::FALSE {
+                all.entry(places).or_default().push(cond);
+            }
+        }
+        let mut join = |conds: &[Cond]| conds.iter().fold(Cond::FALSE, |all, &cond| sk.pool.or(all, cond));
+        Rivals(all.into_iter().map(|(at, conds)| (at, conds.chunks(TOGETHER).map(&mut join).collect())).collect())
+    }
+
+    /// When writes at these places store different values: under any of these conditions.
+    pub fn differ(&self, places: [Spot; 2]) -> &[Cond] {
+        self.0.get(&places).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Where two events stand in the text, whichever of the two comes first; what stands nowhere is at the beginning.
+pub fn spots(sk: &Skeleton, i: usize, j: usize) -> [Spot; 2] {
+    let spot = |e: usize| {
+        sk.events[e].thread.map_or((0, 0), |thread| {
+            let span = sk.program.thread(thread).code[sk.events[e].instr].span;
+            (span.start, span.end)
+        })
+    };
+    let mut both = [spot(i), spot(j)];
+    both.sort_unstable();
+    both
+}

@@ -1,0 +1,149 @@
+//! All accesses that race, and races that are none where two writes of one value are benign.
+//!
+//! # Invariants
+//! - Two lines are told once, whichever threads race there, and in whichever executions.
+//! - Two writes are spared only if no consistent execution has two at their lines, in one place of memory, that store different values
+//!   ([`engine::skeleton::rivals`]). Where that is not decided, nor is the answer.
+
+use std::collections::BTreeSet;
+
+use super::Session;
+use cat::rel::Rel;
+use engine::engines::Checked;
+use engine::fault;
+use engine::limits::Halt;
+use engine::query::{Deadline, Query};
+use engine::skeleton::rivals::{Spot, spots};
+use engine::task::Task;
+use verdict::{RacingPair, RacingPairs};
+
+/// What is known of the races of a task.
+pub(super) struct Races<'q> {
+    /// Asks for another one.
+    query: Query<'q>,
+    /// Lines that were told.
+    told: BTreeSet<[Spot; 2]>,
+    /// Lines of writes that are benign, and of such as are not.
+    benign: BTreeSet<[Spot; 2]>,
+    differing: BTreeSet<[Spot; 2]>,
+    /// Pairs of writes that are no race.
+    no_race: Option<Rel>,
+    /// What was found.
+    pairs: Vec<RacingPair>,
+}
+
+impl<'q> Races<'q> {
+    /// Nothing is known yet; the query asks for a race.
+    pub(super) fn of(query: &Query<'q>) -> Self {
+        Races {
+            query: query.clone(),
+            told: BTreeSet::new(),
+            benign: BTreeSet::new(),
+            differing: BTreeSet::new(),
+            no_race: None,
+            pairs: Vec::new(),
+        }
+    }
+
+    /// Asks for what was not told, and is no race that was found to be none.
+    fn spare(&mut self, task: &Task<'_>) {
+        let told = |i: usize, j: usize| self.told.contains(&spots(&task.sk, i, j));
+        let told = Rel::from_fn(task.sk.len(), told);
+        self.query.spared = Some(self.no_race.iter().fold(told, |all, more| all.or(more)));
+    }
+
+    /// What asks for a race that is not known.
+    pub(super) fn query(&self) -> &Query<'q> {
+        &self.query
+    }
+
+    /// Pairs that are no race.
+    pub(super) fn spared(&self) -> Option<&Rel> {
+        self.no_race.as_ref()
+    }
+}
+
+impl<'a> Session<'a> {
+    /// An execution with a race between lines that were not told, which it adds, and who found it.
+    pub(super) fn race_between(
+        &mut self,
+        task: &Task<'a>,
+        bound: u32,
+        races: &mut Races<'a>,
+        deadline: Deadline,
+    ) -> Result<(Option<Box<Checked>>, &'static str), Halt> {
+        loop {
+            let (said, engine) = self.ask(bound, &races.query, deadline);
+            let Some(found) = said.found()? else { return Ok((None, engine)) };
+            let before = races.pairs.len();
+            let benign = races.benign.len();
+            for (i, j) in fault::pairs(task, &found.1, races.query.flags.as_deref().unwrap_or_default()) {
+                let at = spots(&task.sk, i, j);
+                if self.is_benign(task, bound, (i, j), races, deadline)? || !races.told.insert(at) {
+                    continue;
+                }
+                races.pairs.push(fault::racing(task, &found.0, (i, j)));
+            }
+            if races.benign.len() > benign {
+                let benign =
+                    |i: usize, j: usize| both_write(task, i, j) && races.benign.contains(&spots(&task.sk, i, j));
+                races.no_race = Some(Rel::from_fn(task.sk.len(), benign));
+            }
+            // What marks no pair is told by itself.
+            if races.pairs.len() > before || races.benign.len() == benign {
+                return Ok((Some(found), engine));
+            }
+            races.spare(task);
+        }
+    }
+
+    /// Whether two events that race are writes of one value, and such are benign.
+    fn is_benign(
+        &mut self,
+        task: &Task<'a>,
+        bound: u32,
+        (i, j): (usize, usize),
+        races: &mut Races<'a>,
+        deadline: Deadline,
+    ) -> Result<bool, Halt> {
+        let at = spots(&task.sk, i, j);
+        let Some(rivals) = task.rivals.as_ref().filter(|_| both_write(task, i, j)) else { return Ok(false) };
+        if races.benign.contains(&at) || races.differing.contains(&at) {
+            return Ok(races.benign.contains(&at));
+        }
+        let mut benign = true;
+        for &differ in rivals.differ(at) {
+            let query = Query { flags: None, spared: None, require: differ, ..races.query.clone() };
+            if self.ask(bound, &query, deadline).0.found()?.is_some() {
+                benign = false;
+                break;
+            }
+        }
+        if benign { &mut races.benign } else { &mut races.differing }.insert(at);
+        Ok(benign)
+    }
+
+    /// All pairs of lines that race: those that were found, then those of executions with a race between others.
+    pub(super) fn all_races(
+        &mut self,
+        task: &Task<'a>,
+        bound: u32,
+        mut races: Races<'a>,
+        deadline: Deadline,
+    ) -> Result<RacingPairs, Halt> {
+        loop {
+            let known = races.pairs.len();
+            races.spare(task);
+            match self.race_between(task, bound, &mut races, deadline) {
+                Ok((None, _)) => return Ok(RacingPairs { pairs: races.pairs, complete: true }),
+                Ok((Some(_), _)) if races.pairs.len() > known => {}
+                Err(Halt::Defect(law)) => return Err(Halt::Defect(law)),
+                Ok(_) | Err(_) => return Ok(RacingPairs { pairs: races.pairs, complete: false }),
+            }
+        }
+    }
+}
+
+fn both_write(task: &Task<'_>, i: usize, j: usize) -> bool {
+    task.sk.events[i].is_write() && task.sk.events[j].is_write()
+}
