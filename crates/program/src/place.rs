@@ -173,7 +173,9 @@ impl Seat {
             })
             .collect();
         let of = |key: &Option<GroupKey>| key.map_or(1, |key| counts[&key]);
-        ranks.into_iter().zip(&keys).map(|(rank, key)| Seat { rank, of: of(key) }).collect()
+        let unsaid = |place: &Place| group == Scope::Warp && !place.host && place.warp.is_none();
+        let seat = |((rank, key), place)| Seat { rank, of: of(key), unsaid: unsaid(place) };
+        ranks.into_iter().zip(&keys).zip(places).map(seat).collect()
     }
 
     /// The threads of the group as a set of bits, as far as there are bits for them.

@@ -28,10 +28,10 @@ impl Rivals {
     /// Finds all.
     pub(crate) fn of(sk: &mut Skeleton, domains: &Domains, unknowns: &Unknowns) -> Rivals {
         let known = |sk: &Skeleton, e: usize| {
-            let worked_out = |loc| unknowns.in_memory(&sk.program, loc).is_none();
+            let worked_out = |cell| unknowns.in_cell(&sk.program, &sk.memory, cell).is_none();
             !sk.given_up.contains(&e)
                 && !sk.sums.contains_key(&e)
-                && domains.cells[e].iter().all(|&c| worked_out(sk.memory.cell(c).location.0))
+                && domains.cells[e].iter().all(|&c| worked_out(c))
         };
         let there = location(sk, domains, |memory, c| memory.cell(c).memory);
         let fixed: Vec<_> = there.fixed.iter().map(|(i, j)| (i, j, Cond::TRUE)).collect();

@@ -51,7 +51,7 @@ impl Rules<'_> {
                 found.push((a.event, a.event, Cond::TRUE));
             }
         }
-        let turns = self.turns();
+        let turns = self.aligned_in_order();
         for (&t, mine) in &turns {
             let mates: Vec<ThreadId> =
                 self.program.thread_ids().filter(|&u| in_step(self.program, t, u)).collect();
@@ -93,7 +93,7 @@ impl Rules<'_> {
     }
 
     /// By thread: its aligned instructions, in their order.
-    fn turns(&mut self) -> BTreeMap<ThreadId, Vec<Turn>> {
+    fn aligned_in_order(&mut self) -> BTreeMap<ThreadId, Vec<Turn>> {
         let (program, out) = (self.program, &self.out);
         let instr = |e: EventId| {
             let event = &out.events[e.index()];
