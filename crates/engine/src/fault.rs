@@ -333,7 +333,7 @@ pub fn noun(task: &Task<'_>, event: &Event) -> String {
 
 /// What one event carries and another does not, apart from what makes them halves of a barrier.
 fn odd_tags(event: &Event, other: &Event) -> Vec<String> {
-    const HALVES: &[&str] = &["B", "BA", "BW", "EF", "XF", "REL", "ACQ"];
+    const HALVES: &[&str] = &["B", "BA", "BW", "EF", "XF", "REL", "ACQ", "ALIGNED"];
     let odd = event.tags.without(HALVES);
     let mut odd: Vec<String> = odd.iter().filter(|t| !other.tags.has(t)).map(|t| format!("`{t}`")).collect();
     if let Some(scope) = event.scope

@@ -545,8 +545,7 @@ fn relations() -> Vec<Row> {
             "{a} arrives at a barrier in the phase that {b} waits for",
             "{b} does not wait for the phase of a barrier in which {a} arrives";
         None "divergence" = edges(|sk| &sk.divergence), if |_, program: &Program| may_diverge(program) =>
-            "arrivals at a barrier that some thread of the group does not execute as it must; in PTX, `.aligned` ones of a warp \
-             whose threads do not all execute the same one, and a mask of a warp's barrier without the thread itself",
+            "arrivals at a barrier that some thread of the group does not execute as it must",
             "not all threads of the group come to the barrier of {a}", "all threads come to the barrier";
         None "unlike-count" = edges(|sk| &sk.unlike_count), if |_, program: &Program| may_say_unlike_counts(program) =>
             "arrivals at one barrier that say different thread counts",
