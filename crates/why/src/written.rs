@@ -699,15 +699,6 @@ impl<'t> Source<'t> {
     }
 }
 
-/// A statement of assembly in front of what stands somewhere: on a line of its own, if nothing is before that.
-pub(crate) fn put_before(text: &str, at: usize, statement: &str) -> String {
-    let indent = text[..at].rsplit('\n').next().unwrap_or("");
-    match indent.trim().is_empty() {
-        true => format!("{statement}\n{indent}"),
-        false => format!("{}; ", statement.trim_end_matches(';')),
-    }
-}
-
 fn level(token: &str) -> i32 {
     match token {
         "(" | "[" => 1,

@@ -4,7 +4,6 @@
 //! - What was changed says so in its text, where its dialect is printed.
 
 use super::{Spot, instr, rewritten};
-use crate::written::put_before;
 use diag::Span;
 use front::litmus::{Splice, printed, respelled};
 use program::edits::{Change, Edit, Site, edited, fence_text};
@@ -118,5 +117,14 @@ impl Changes {
         let earlier = |at: usize| before[..at].iter().filter(|s| s.0 == before[at].0).count();
         let spots = (0..before.len()).map(|at| (before[at].0, before[at].1 + earlier(at))).collect();
         Added { spots, spans }
+    }
+}
+
+/// A statement of assembly in front of what stands somewhere: on a line of its own, if nothing is before that.
+fn put_before(text: &str, at: usize, statement: &str) -> String {
+    let indent = text[..at].rsplit('\n').next().unwrap_or("");
+    match indent.trim().is_empty() {
+        true => format!("{statement}\n{indent}"),
+        false => format!("{}; ", statement.trim_end_matches(';')),
     }
 }
