@@ -388,7 +388,7 @@ fn mended(
             let mut shown: Vec<VecDeque<Shown>> = of_test.iter().map(|_| VecDeque::new()).collect();
             matches!(how.keeps_all(of_test, &splices, left, &mut shown), Ok(Some(true)))
         };
-        if !by_test.iter().all(|of_test| keeps(of_test)) {
+        if !by_test.iter().all(keeps) {
             return None;
         }
         let part = |change: verdict::Change| {
