@@ -263,6 +263,7 @@ impl<B: Backend> Machine<'_, B> {
                         of.age = (of.age + 1).min(MOST_GROUPS);
                     }
                 }
+                cx.log.note(Event::Fence(at.spot()));
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }

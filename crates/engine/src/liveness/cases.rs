@@ -197,7 +197,7 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
 
 /// What the end of a command's thread brings on: the end of its work-group, if something waits for that, else of the
 /// command.
-fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
+pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
     let host = host(program);
     let group = |t: ThreadId| {
         let of = host.command(command);

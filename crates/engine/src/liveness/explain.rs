@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::cases::Case;
+use super::held;
 use super::evidence::{End, Evidence};
 use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::skeleton::progress::{Apart, Held, Progress};
 use crate::task::Task;
+use program::host::Launches;
 use program::progress::ProgressModel;
 use program::waiting::{Rest, Scene, Walk, loop_at};
 use program::{BarrierNaming, EventKind, LocId, Program, ThreadId};
@@ -29,6 +31,12 @@ pub(super) fn explain(
     // Who never comes to where it would be held up says so itself.
     let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], End::Done);
     case.held.iter().filter(|(t, _)| comes(t)).for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
+    for (t, end) in teller.waiting() {
+        let is = &mut ends[usize::from(t.0)];
+        if is.ending == Ending::Done {
+            *is = end;
+        }
+    }
     let over: Vec<String> = ends.iter().filter(|e| e.ending == Ending::Done).map(|e| e.thread.clone()).collect();
     let waits = ends.iter_mut().flat_map(|e| &mut e.waits).filter(|w| matches!(w.goal, Goal::Event(_)));
     waits.for_each(|w| w.helpers.retain(|s| !over.contains(&s.thread)));
@@ -173,6 +181,17 @@ impl Teller<'_, '_> {
             waits.push(Wait { goal, helpers, only: poll.sure, missed });
         }
         waits
+    }
+
+    /// Threads whose last calls wait for others that never end. No case has them: they hold nothing up.
+    fn waiting(&mut self) -> Vec<(ThreadId, ThreadEnd)> {
+        let sk = &self.task.sk;
+        let Some(Ok(launches)) = sk.program.host.as_ref().map(|_| Launches::of(&sk.program)) else {
+            return Vec::new();
+        };
+        let chosen = sk.launch_ways.iter().position(|way| self.eval.cond(*way) == Some(true));
+        let Some(way) = chosen.and_then(|w| launches.ways.get(w)) else { return Vec::new() };
+        held::waiting(&self.case.whole, &way.order, &self.rest())
     }
 
     /// By thread: where the code begins that it never comes to, unless it is done.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::cases::{Asked, Brink};
-use program::host::{Asked as About, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref};
+use super::cases::{Asked, Brink, end_of};
+use program::host::{Asked as About, CallId, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref};
 use program::memory::Memory;
 use program::waiting::{Rest, Scene, Walk, loop_at};
 use program::{LocId, Program, ThreadId};
@@ -46,11 +46,35 @@ pub(super) fn held(program: &Program, partial: &Partial, brinks: &[&Brink]) -> V
     };
     let held = program.thread_ids().filter_map(point).filter(|(t, point)| !own(*t, *point));
     held.map(|(t, point)| {
-        let holds = |b: &&&Brink| partial.graph.never(&[b.node]).contains(&point);
-        let why: Vec<String> = brinks.iter().filter(holds).map(|b| teller.reason(b)).collect();
-        (t, teller.end(t, point, &why.join(" and ")))
+        let why = teller.why(point, brinks.iter().map(|b| b.node));
+        (t, teller.end(t, point, &why))
     })
     .collect()
+}
+
+/// How those threads stand that wait for points that others never bring about, though nothing that they would do after that is missed: the
+/// calls are issued in an order, and threads stand before the code of `rest`, `None` if they come to their end.
+pub(super) fn waiting(program: &Program, order: &[CallId], rest: &[Option<usize>]) -> Vec<(ThreadId, ThreadEnd)> {
+    let graph = LaunchGraph::untimed(program, order);
+    let stands = |t: ThreadId| Some((t, rest[usize::from(t.0)]?));
+    let stops: BTreeSet<Node> =
+        program.thread_ids().filter_map(stands).map(|(t, at)| next_point(program, t, at)).collect();
+    let never = graph.never(&stops.iter().copied().collect::<Vec<_>>());
+    // What others hold up is no reason of its own.
+    let alone = |stop: &Node| !stops.iter().any(|s| s != stop && graph.never(&[*s]).contains(stop));
+    let reasons: Vec<Node> = stops.iter().copied().filter(alone).collect();
+    let teller = Teller { program, graph: &graph, never: &never };
+    let over = program.thread_ids().filter(|t| rest[usize::from(t.0)].is_none());
+    let held = over.filter_map(|t| Some((t, teller.held(t)?)));
+    held.map(|(t, point)| (t, teller.end(t, point, &teller.why(point, reasons.iter().copied())))).collect()
+}
+
+/// The point to which a thread comes next that stands before an instruction.
+fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
+    let code = &program.thread(t).code;
+    let next = code.get(at..).into_iter().flatten().find_map(|i| Node::of(&i.op));
+    let of = || program.host.as_ref().and_then(|host| host.command_of(t));
+    next.map(|(before, _)| before).unwrap_or_else(|| of().map_or(Node::Leave(t), |c| end_of(program, c, t)))
 }
 
 /// What those wait for who ask again and again for a status.
@@ -172,11 +196,18 @@ impl Teller<'_> {
         end
     }
 
-    /// Why a point is never reached.
-    fn reason(&self, brink: &Brink) -> String {
+    /// Why a point is never reached, where just some are not that threads bring about.
+    fn why(&self, point: Node, stops: impl Iterator<Item = Node>) -> String {
+        let holds = |stop: &Node| self.graph.never(&[*stop]).contains(&point);
+        let why: Vec<String> = stops.filter(holds).map(|stop| self.reason(stop)).collect();
+        why.join(" and ")
+    }
+
+    /// Why a point is never reached that threads bring about.
+    fn reason(&self, point: Node) -> String {
         let host = self.program.host.as_deref().expect("a host program");
         let name = |c: CommandId| format!("`{}`", host.name_of(c));
-        match brink.node {
+        match point {
             Node::End(c) | Node::GroupEnd(c, _) => format!("{} does not end", name(c)),
             Node::Start(c) => format!("nothing submits {}", name(c)),
             node => format!("{} is never issued", node.describe(self.program)),

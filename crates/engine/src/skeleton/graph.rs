@@ -98,6 +98,8 @@ pub struct Skeleton {
     pub(crate) unlike_count: Vec<(EventId, EventId, Cond)>,
     pub(crate) unlike_met: Vec<(EventId, EventId, Cond)>,
     pub(crate) out_of_turn: Vec<(EventId, EventId, Cond)>,
+    /// By way in which the calls of a host program can be issued: when it is that one.
+    pub(crate) launch_ways: Vec<Cond>,
     pub(crate) launch: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
     pub(crate) call_order: Vec<(EventId, EventId, Cond)>,
@@ -171,7 +173,7 @@ impl Skeleton {
             events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order, phases, syncbar, exitbar, nextbar, meets, divergence,
             unlike_count, unlike_met, out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
             program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _, deepest: _, has_loops: _, final_regs: _, sums: _, given_up: _,
-            rmw: _, order: _, progress,
+            rmw: _, order: _, launch_ways: _, progress,
         } = self;
         let edges = [
             barrier_order,

@@ -30,6 +30,8 @@ pub(super) struct LaunchEdges {
     pub(super) dependents: Edges,
     /// Exactly one way is taken, and answers are what they can be.
     pub(super) constraints: Vec<Cond>,
+    /// By way in which calls can be issued ([`Launches::ways`]): when it is that one.
+    pub(super) ways: Vec<Cond>,
 }
 
 /// When pairs of operations are ordered: a table by their indices.
@@ -58,6 +60,7 @@ pub(super) fn edges(
     if ways.len() > 1 {
         result.constraints.push(pool.exactly(1, &ways));
     }
+    result.ways = ways.clone();
     let of_threads: Vec<usize> = (0..out.events.len()).filter(|&i| out.events[i].thread.is_some()).collect();
     let operations: Vec<(ThreadId, usize)> =
         of_threads.iter().map(|&i| (out.events[i].thread.expect("of a thread"), out.events[i].instr)).collect();

@@ -159,6 +159,7 @@ impl Skeleton {
             unlike_count: barriers.unlike,
             unlike_met: barriers.unlike_met,
             out_of_turn: barriers.out_of_turn,
+            launch_ways: launches.ways,
             launch: launches.launch,
             launch_fine: launches.fine,
             call_order: launches.calls,
