@@ -11,6 +11,7 @@
 //! | [`fault`] | what is wrong with an execution that a model flags |
 
 mod bounds;
+pub mod computed;
 pub mod engines;
 mod enumerate;
 pub mod eval;

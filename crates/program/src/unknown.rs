@@ -275,7 +275,8 @@ impl Unknowns {
         let thread = code.program.thread(t);
         let text = &thread.code;
         let heads: BTreeSet<usize> = text.iter().filter_map(|i| i.op.target()).chain([text.len()]).collect();
-        let live = if heads.len() > 1 { live_registers(thread, &vec![false; thread.regs.len()]) } else { Vec::new() };
+        let live =
+            if heads.len() > 1 { live_registers(thread, &vec![false; thread.regs.len()]) } else { Vec::new() };
         let mut first = Held::default();
         for &reg in &code.deciding[usize::from(t.0)] {
             let init = &thread.regs[usize::from(reg.0)].init;

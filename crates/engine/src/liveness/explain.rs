@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::cases::Case;
-use super::held;
 use super::evidence::{End, Evidence};
+use super::held;
 use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::skeleton::progress::{Apart, Held, Progress};

@@ -2,10 +2,16 @@
 
 use super::{Question, Session};
 use cat::model::ir::Effect;
+use engine::Engine;
+use engine::computed::{computed, ends_in};
+use engine::execution::Execution;
 use engine::limits::{Depth, Halt, Tried};
 use engine::query::{Deadline, FinalState, Query};
 use engine::skeleton::Cond;
 use verdict::{Outcome, Outcomes};
+
+/// Of so many states, executions are looked at for what they write on their way.
+const LOOKED_AT: usize = 32;
 
 impl Session<'_> {
     /// Every outcome: final values of what the test observes, for complete executions that satisfy its filter.
@@ -36,31 +42,33 @@ impl Session<'_> {
         if task.sk.cut != Cond::FALSE {
             result.bound = Some(bound);
         }
-        let mut query = self.query(&task, &Question::reachability(None));
-        let mut lists: Vec<Vec<FinalState>> = Vec::new();
-        let mut queries = vec![query.clone()];
-        if let Some(flags) = &race {
-            queries.push(Query { flags: Some(flags.clone()), ..query.clone() });
-        }
-        query.axioms = vec![false; query.axioms.len()];
-        queries.push(query);
-        for q in &queries {
-            match self.prepare(bound, deadline).expect("prepared before").all_states(engine, q, deadline) {
-                (states, None, engine) => {
-                    lists.push(states);
-                    result.engine = engine;
-                }
-                (states, Some(Halt::Undecided(reason)), _) => {
-                    result.reason = Some(reason);
-                    lists.push(states);
-                }
-                (_, Some(law), _) => return Err(law),
+        let query = self.query(&task, &Question::reachability(None));
+        let ask = |session: &mut Self, q: &Query<'_>, result: &mut Outcomes| {
+            let (states, halt, who) =
+                session.prepare(bound, deadline).expect("prepared before").all_states(engine, q, deadline);
+            match halt {
+                None => result.engine = who,
+                Some(Halt::Undecided(reason)) => result.reason = Some(reason),
+                Some(law) => return Err(law),
             }
-        }
-        let allowed = &lists[0];
-        let racy: &[FinalState] = if race.is_some() { &lists[1] } else { &[] };
+            Ok(states)
+        };
+        let allowed = ask(self, &query, result)?;
+        let racy = match &race {
+            Some(flags) => ask(self, &Query { flags: Some(flags.clone()), ..query.clone() }, result)?,
+            None => Vec::new(),
+        };
+        // Of what is not among those that are allowed nothing is known, unless these are all.
+        let forbidden = if result.reason.is_none() {
+            let executions = self.of_each(&query, &allowed, (bound, deadline));
+            let computed = computed(&task, &allowed, &executions);
+            let props = query.props.iter().copied().chain([(&computed, true)]).collect();
+            ask(self, &Query { axioms: vec![false; query.axioms.len()], props, ..query }, result)?
+        } else {
+            Vec::new()
+        };
         // Each of them is sorted.
-        let mut all: Vec<&FinalState> = lists.iter().flatten().collect();
+        let mut all: Vec<&FinalState> = allowed.iter().chain(&racy).chain(&forbidden).collect();
         all.sort();
         all.dedup();
         result.outcomes = all
@@ -68,7 +76,7 @@ impl Session<'_> {
             .zip(task.name_states(all.iter().copied()))
             .map(|(s, state)| Outcome {
                 state,
-                allowed: allowed.binary_search(s).is_ok(),
+                allowed: allowed.binary_search(s).is_ok() || racy.binary_search(s).is_ok(),
                 racy: racy.binary_search(s).is_ok(),
                 race: None,
             })
@@ -82,5 +90,28 @@ impl Session<'_> {
             result.complete = result.reason.is_none();
         }
         Ok(tried)
+    }
+
+    /// An execution for each of the first states, as far as they are found. Whatever engine is asked for, they are the same.
+    fn of_each(
+        &mut self,
+        query: &Query<'_>,
+        states: &[FinalState],
+        (bound, deadline): (u32, Deadline),
+    ) -> Vec<Execution> {
+        let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
+        let mut found = Vec::new();
+        for state in states.iter().take(LOOKED_AT) {
+            let ends = ends_in(&task, state);
+            let props = query.props.iter().copied().chain([(&ends, true)]).collect();
+            let asked = Query { props, ..query.clone() };
+            let (said, _) =
+                self.prepare(bound, deadline).expect("prepared before").ask(Engine::Auto, &asked, deadline);
+            match said.found() {
+                Ok(Some(execution)) => found.push(execution.0),
+                _ => break,
+            }
+        }
+        found
     }
 }

@@ -1,0 +1,93 @@
+//! Values that executions compute: what an outcome must be made of to be worth telling that it is forbidden.
+//!
+//! An observable has a value at the end of some consistent execution, or one can come to it that is written: an initial value, what the
+//! code writes as a number, or what a consistent execution writes on its way. Other values come about only where reads return what no
+//! axiom lets them return, and are computed from that: a sum of what a barrier keeps apart, say. There may be thousands.
+//!
+//! # Invariants
+//! - Of the executions that end in one state, one is looked at. What only others write on their way may be missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::eval::{Assignment, Eval};
+use super::execution::Execution;
+use super::query::FinalState;
+use super::task::Task;
+use program::CmpOp;
+use program::litmus::{Atom, Observable, Prop};
+use program::memory::CellId;
+
+/// So many ways to give the reads of a register numbers are gone through.
+const WAYS: usize = 256;
+
+/// By the memory of a cell: the numbers that are written there.
+type Numbers = BTreeMap<CellId, BTreeSet<i64>>;
+
+/// That every observable has a value that executions compute. Those that are consistent end in these states, and some of them are given.
+pub fn computed(task: &Task<'_>, consistent: &[FinalState], executions: &[Execution]) -> Prop {
+    let mut numbers = numbers(task);
+    executions.iter().for_each(|execution| written(task, execution, &mut numbers));
+    let of = |(i, &o): (usize, &Observable)| {
+        let ty = task.observable_ty(o);
+        let mut values: BTreeSet<i64> = consistent.iter().map(|state| ty.wrap(state[i])).collect();
+        values.extend(come_to(task, &numbers, o).into_iter().map(|v| ty.wrap(v)));
+        let is = |v| Prop::Cmp(CmpOp::Eq, ty, Atom::Observable(o).into(), Atom::Const(v).into());
+        Prop::Or(values.into_iter().map(is).collect())
+    };
+    Prop::And(task.observed.iter().enumerate().map(of).collect())
+}
+
+fn numbers(task: &Task<'_>) -> Numbers {
+    let (sk, mut numbers) = (&task.sk, Numbers::new());
+    for (e, event) in sk.events.iter().enumerate().filter(|(_, event)| event.is_write()) {
+        let Some(value) = event.value.and_then(|value| sk.pool.as_const(value)) else { continue };
+        for cell in &task.domains.cells[e] {
+            numbers.entry(sk.memory.cell(*cell).memory).or_default().insert(value);
+        }
+    }
+    numbers
+}
+
+/// Adds what an execution writes.
+fn written(task: &Task<'_>, execution: &Execution, numbers: &mut Numbers) {
+    let known = execution.known();
+    let mut eval = Eval::new(&task.sk, &known);
+    for e in execution.executed.iter().filter(|&e| task.sk.events[e].is_write()) {
+        if let (Some(Some(cell)), Some(value)) = (eval.memory(e), eval.value(e)) {
+            numbers.entry(cell).or_default().insert(value);
+        }
+    }
+}
+
+/// The proposition that an execution ends in a state.
+pub fn ends_in(task: &Task<'_>, state: &FinalState) -> Prop {
+    let is = |(&o, &v): (&Observable, &i64)| {
+        Prop::Cmp(CmpOp::Eq, task.observable_ty(o), Atom::Observable(o).into(), Atom::Const(v).into())
+    };
+    Prop::And(task.observed.iter().zip(state).map(is).collect())
+}
+
+/// The numbers that can come to an observable.
+fn come_to(task: &Task<'_>, numbers: &Numbers, o: Observable) -> BTreeSet<i64> {
+    let sk = &task.sk;
+    if let Some(cell) = sk.observed_cell(o) {
+        return numbers.get(&cell).cloned().unwrap_or_default();
+    }
+    let Some(term) = sk.observed_register(o) else { return BTreeSet::new() };
+    let (mut found, mut open) = (BTreeSet::new(), vec![Assignment::nothing(sk)]);
+    for _ in 0..WAYS {
+        let Some(known) = open.pop() else { break };
+        let mut eval = Eval::new(sk, &known);
+        if let Some(value) = eval.term(term) {
+            found.insert(value);
+        } else if let Some(read) = eval.waits_for(term) {
+            let cells = task.domains.cells[read].iter().filter_map(|c| numbers.get(&sk.memory.cell(*c).memory));
+            for value in cells.flatten().collect::<BTreeSet<_>>() {
+                let mut more = known.clone();
+                more.reads[read] = Some(sk.events[read].ty.wrap(*value));
+                open.push(more);
+            }
+        }
+    }
+    found
+}
