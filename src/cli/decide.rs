@@ -1,7 +1,7 @@
 //! Asks the checkers about one test under one model. Runs on a worker; a panic becomes an answer.
 
 use std::cell::OnceCell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::cache::Cache;
 use super::defect::{self, Defect};
@@ -11,11 +11,14 @@ use super::{panics, seams};
 use cat::model::ir::Model;
 use diag::nearest;
 use engine::liveness::{Liveness, Setting};
+use operational::Raced;
 use program::litmus::Expectation;
 use program::options::Setting as Value;
 use report::{self, Known, Line, Reading, Table};
 use stop::Spent;
-use verdict::{Answer, Definedness, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop};
+use verdict::{
+    Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop,
+};
 use why::Session;
 
 /// What came out of one unit.
@@ -214,6 +217,10 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
             abandon(&mut session);
             abandon(&mut liveness);
         }
+        if let (Some(answer), Ask::Race, true) = (&mut answer, &question.ask, in_share) {
+            let left = settings.limits.timeout.map(|limit| limit.saturating_sub(start.elapsed()));
+            try_runs(unit, answer, settings, left);
+        }
         if let Some(answer) = &mut answer
             && in_share
         {
@@ -295,6 +302,40 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
 /// Whether what is being worked on may have ended anywhere: then it explains nothing.
 fn is_cut_short() -> bool {
     stop::requested().is_some() || stop::spent() == Some(Spent::Stack)
+}
+
+/// Of a program that is too large for the engines, runs may still show a race.
+fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Option<Duration>) {
+    if !answer.verdict.reason().is_some_and(Reason::is_size) || stop::requested().is_some() {
+        return;
+    }
+    let looked = panics::catch(|| operational::look(&unit.test, &unit.model.model, &settings.set, left));
+    let more = format!("fencepost run {} --runs 1000", unit.path);
+    let smaller = format!(
+        "a smaller launch (`grid`, `block`, `--launch`) or a smaller `--bound` may be decided, and `{more}` looks further"
+    );
+    let remark = match looked {
+        Err(message) => {
+            answer.defect = Some(message);
+            return;
+        }
+        Ok(Raced::Shown(fault)) => {
+            let why = answer.verdict.reason().map(Reason::kind).unwrap_or_default();
+            (answer.verdict, answer.engine) = (Verdict::Racy, EXECUTOR);
+            answer.fault = Some(fault);
+            answer.remarks.push(format!(
+                "the engines gave up ({why}); a run of the executor has the race, and the model calls it one"
+            ));
+            return;
+        }
+        Ok(Raced::Seen { race, but }) => format!("a run of the executor has a race {race}; {but}"),
+        Ok(Raced::Not(runs)) => {
+            let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+            format!("the executor found no race in {runs}, which proves nothing")
+        }
+        Ok(Raced::None(why)) => format!("the executor was not of help: {why}"),
+    };
+    answer.remarks.extend([remark, smaller]);
 }
 
 /// What to find out about outcomes besides which there are.
@@ -466,7 +507,7 @@ fn notes(unit: &Unit<'_>, expectation: Option<&Expectation>, question: &Question
         None => "no execution runs to its end, so that every outcome is forbidden: `--property liveness` says who waits"
             .to_owned(),
     });
-    about_axiom.into_iter().chain(about_end).collect()
+    about_axiom.into_iter().chain(about_end).chain(answer.remarks.iter().cloned()).collect()
 }
 
 fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<String> {

@@ -218,7 +218,8 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         if let Some(reason) = &unit.refused {
             return Err(reason.to_string());
         }
-        let observation = observe(test, plan)?;
+        let mut observation = observe(test, plan)?;
+        operational::leave_out_races(test, &plan.options, &mut observation);
         let model = &unit.model.model;
         let (engine, limits) = (settings.engine, settings.limits);
         let mut replayed = None;

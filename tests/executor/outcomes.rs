@@ -21,7 +21,7 @@ use fencepost::simt::schedule::How;
 use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, identity, observe, replay, trace};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
-use testkit::generate::{Shape, Source, fenced, program};
+use testkit::generate::{Shape, Source, WAITS, fenced, program};
 use testkit::mbarriers;
 use testkit::rings::ring;
 use testkit::suite::{files, is_long, number, programs, sample, step};
@@ -610,7 +610,11 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
     let (ptx, sc) = (model("ptx"), model("sc"));
     let mut replayed = 0;
     for seed in 1..=programs(50) {
-        let test = either(seed).read("generated");
+        // One in four has objects, and waits beside them.
+        let test = match seed % 4 {
+            0 => mbarriers::with_waits(seed, 4).read("generated"),
+            _ => either(seed).with_waits(seed).read("generated"),
+        };
         for (memory, early, model) in [
             (MachineMemory::Sc, Early::None, &sc),
             (MachineMemory::Weak, Early::None, &ptx),
@@ -632,6 +636,27 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
     }
     println!("{replayed} runs replayed through the model");
     assert!(!is_long() || replayed * step() > 500, "{replayed}");
+}
+
+#[test]
+fn runs_of_waits_that_have_nothing_to_wait_for_replay() {
+    for wait in WAITS {
+        let text = format!(
+            "name = \"W\"\ncondition = 'P1:r1 == 0'\n[memory]\nx = 0\nf = 0\n\
+             [[thread]]\ncta = 0\ncode = \"st.weak x, 1; {wait}; fence.acq_rel.gpu; {wait}; st.relaxed.gpu f, 1\"\n\
+             [[thread]]\ncta = 1\ncode = \"{wait}; ld.acquire.gpu r0, f; {wait}; ld.weak r1, x\"\n"
+        );
+        let test = read(&text);
+        for (memory, model) in [(MachineMemory::Sc, model("sc")), (MachineMemory::Weak, model("ptx"))] {
+            let settings = options(memory, Early::None);
+            let limits = Limits { bound: Some(6), timeout: settings.timeout };
+            let all = observe(&test, &settings, Schedule::Exhaustive).expect("it runs");
+            let mut held = operational::hold(&test, &model, Engine::Enumerate, limits, &[], &all);
+            operational::replay(&mut held, &test, &model, limits, &settings);
+            assert_eq!((held.defect, held.left_out), (None, None), "{wait}");
+            assert_eq!(held.replayed, all.outcomes.len(), "{wait}");
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{hazards, holds, name};
+use super::{hazards, holds, leave_out_races, name};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, RunExpectation};
 use simt::record::{Hazard, HazardKind};
@@ -74,7 +74,10 @@ pub fn carry_out(
         Some("exhaustive") => Schedule::Exhaustive,
         _ => Schedule::Random { runs: u64::from(run.runs.unwrap_or(program::litmus::RUNS)), seed: 1 },
     };
-    observe(lowered.as_ref().unwrap_or(test), &options, schedule)
+    let test = lowered.as_ref().unwrap_or(test);
+    let mut observation = observe(test, &options, schedule)?;
+    leave_out_races(test, &options, &mut observation);
+    Ok(observation)
 }
 
 /// Judges an expectation by the runs that were carried out for it.

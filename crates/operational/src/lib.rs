@@ -11,10 +11,13 @@ use std::time::Instant;
 
 use engine::eval;
 mod expected;
+mod races;
+mod settled;
 mod straight;
 mod trial;
 
 pub use expected::{Judged, carry_out, judge};
+pub use races::{Raced, look};
 
 use cat::model::ir::Model;
 use engine::skeleton::observable_ty;
@@ -159,6 +162,18 @@ pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
     list
 }
 
+/// Leaves out races of runs that the test's filter excludes. Of a race, the first run that has it counts.
+pub fn leave_out_races(test: &LitmusTest, options: &Options, observation: &mut Observation) {
+    if test.filter.is_none() {
+        return;
+    }
+    let options = &Options { races: false, ..*options };
+    observation.races.retain(|race| match simt::replay(test, options, &race.schedule) {
+        Ok(run) => run.outcomes.iter().any(|seen| passes(test, &seen.state)),
+        Err(_) => false,
+    });
+}
+
 /// Observed outcomes by name, without those that the test's filter excludes.
 pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> {
     let memory = Memory::new(&test.program);
@@ -275,7 +290,7 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
                 _ => Err("it does not come to an end again".into()),
             });
         match tried {
-            Ok(Tried::Consistent) => held.replayed += 1,
+            Ok(Tried::Consistent(_)) => held.replayed += 1,
             Ok(Tried::LeftOut(why)) => held.left_out = Some(why),
             Err(law) => {
                 let state: Vec<String> = o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect();

@@ -15,7 +15,7 @@ use program::{Barrier, BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
 use simt::record::Event;
 
 /// Runs that go through more instructions are not replayed.
-const MAX_STEPS: usize = 2_000;
+pub(super) const MAX_STEPS: usize = 2_000;
 
 /// Whether a program has a loop.
 pub(super) fn has_loop(test: &LitmusTest) -> bool {
@@ -49,7 +49,7 @@ pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest
 }
 
 /// The instructions that a thread went through, and of branches whether they were taken.
-fn way(
+pub(super) fn way(
     thread: &Thread,
     mut jumps: impl Iterator<Item = (usize, bool)>,
 ) -> Result<Vec<(usize, bool)>, &'static str> {

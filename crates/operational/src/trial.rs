@@ -14,16 +14,15 @@ use std::collections::BTreeMap;
 use cat::rel::{EventSet, Rel};
 use engine::eval::{Assignment, Eval};
 use engine::execution::Execution;
-use engine::replay::{declared, replay};
+use engine::replay::{Replayed, declared, replay};
 use engine::task::Task;
 use program::EventKind;
 use simt::record::{Event, Source};
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tried {
-    /// The run is a consistent execution, and ends as the machine says.
-    Consistent,
+    /// The run is this consistent execution, and ends as the machine says.
+    Consistent(Box<(Execution, Replayed)>),
     /// It has no counterpart in the skeleton.
     LeftOut(&'static str),
 }
@@ -156,7 +155,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     if !replayed.state.iter().enumerate().all(same) {
         return Err(format!("it ends in {:?}, and the machine in {outcome:?}", replayed.state));
     }
-    Ok(Tried::Consistent)
+    Ok(Tried::Consistent(Box::new((execution, replayed))))
 }
 
 /// The thread whose turn an event is.

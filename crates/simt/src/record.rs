@@ -65,6 +65,10 @@ pub enum Event {
     Pour(u32, u32),
     /// A thread learns what is known at a point of the host program.
     Tell(Spot, u32),
+    /// A thread begins an agent, of that number, which knows what it knows.
+    Begin(Spot, usize),
+    /// A thread learns that the accesses of an agent are over; of its reads alone if that is said.
+    Complete(Spot, usize, bool),
     /// An instruction that has not had its turn was bound early.
     Early(Spot),
     /// The scheduler picked a thread; of warps with one program counter, the lanes that are active with it. Only noted in

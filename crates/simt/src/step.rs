@@ -252,6 +252,7 @@ impl<B: Backend> Machine<'_, B> {
         }
         if code.begins(t, at.instr).next().is_some() {
             let next = self.begin(state, at, woken);
+            code.begins(t, at.instr).for_each(|(a, _)| cx.log.note(Event::Begin(at.spot(), a)));
             self.go(state, t, next, woken);
             return Ok(());
         }
@@ -281,6 +282,7 @@ impl<B: Backend> Machine<'_, B> {
                 let done: Vec<usize> = self.awaited(state, t, wait).collect();
                 for a in done {
                     self.memory.complete(&mut state.memory, t, a, wait.reads);
+                    cx.log.note(Event::Complete(at.spot(), a, wait.reads));
                 }
                 cx.log.note(Event::Fence(at.spot()));
                 self.go(state, t, at.instr + 1, woken);

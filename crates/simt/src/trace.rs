@@ -95,7 +95,14 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                 turn = (*thread, *active);
                 continue;
             }
-            Event::Hand(..) | Event::HandReleased(..) | Event::Pour(..) | Event::Tell(..) => continue,
+            Event::Hand(..)
+            | Event::HandReleased(..)
+            | Event::Pour(..)
+            | Event::Tell(..)
+            | Event::Begin(..)
+            | Event::Complete(..) => {
+                continue;
+            }
             Event::Round => {
                 (way, turn) = (lines.len(), (0, None));
                 lines.push("  … and from here on again and again:".into());

@@ -100,7 +100,23 @@ pub enum Ins {
     Branch { op: &'static str, a: Val, b: Val, label: String },
     /// `L:`
     Label(String),
+    /// A wait for asynchronous operations, or a mark of theirs, without any operation.
+    Wait(&'static str),
 }
+
+/// Waits and marks that need no operation before them.
+pub const WAITS: &[&str] = &[
+    "cp.async.wait_all",
+    "cp.async.wait_group 0",
+    "cp.async.wait_group 1",
+    "cp.async.commit_group",
+    "cp.async.bulk.wait_group 0",
+    "cp.async.bulk.wait_group 1",
+    "cp.async.bulk.wait_group.read 0",
+    "cp.async.bulk.commit_group",
+    "wgmma.wait_group.sync.aligned 0",
+    "wgmma.commit_group.sync.aligned",
+];
 
 impl Ins {
     /// Its order and scope, if it has some that can be changed: `true` for the orders of loads, and so on.
@@ -183,6 +199,7 @@ impl std::fmt::Display for Line {
             Ins::Arith { op, dst, args } => write!(f, "{op} {dst}, {};", list(args)),
             Ins::Branch { op, a, b, label } => write!(f, "{op} {a}, {b}, {label};"),
             Ins::Label(l) => write!(f, "{l}:"),
+            Ins::Wait(text) => write!(f, "{text};"),
         }
     }
 }
@@ -282,6 +299,18 @@ impl Source {
         made::smallest(self, Source::smaller, |s| made::is_read(&s.text("smaller")) && fails(s))
     }
 
+    /// The same program with waits here and there that have nothing to wait for.
+    pub fn with_waits(&self, seed: u64) -> Source {
+        let (mut s, rng) = (self.clone(), &mut Pcg64Mcg::seed_from_u64(!seed));
+        for thread in &mut s.threads {
+            for _ in 0..rng.random_range(0..=2) {
+                let at = rng.random_range(0..=thread.code.len());
+                thread.code.insert(at, Line { guard: None, op: Ins::Wait(any(rng, WAITS)) });
+            }
+        }
+        s
+    }
+
     /// The same program with its threads in another order.
     pub fn permuted(&self, rng: &mut Pcg64Mcg) -> Source {
         use rand::seq::SliceRandom;
@@ -344,7 +373,7 @@ impl Source {
                         val(a);
                         val(b);
                     }
-                    Ins::Fence { .. } | Ins::Barrier { .. } | Ins::Label(_) => {}
+                    Ins::Fence { .. } | Ins::Barrier { .. } | Ins::Label(_) | Ins::Wait(_) => {}
                 }
             }
         }

@@ -14,6 +14,7 @@ use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
 
+use crate::generate::WAITS;
 use crate::made;
 
 /// A program that can be made smaller.
@@ -118,6 +119,11 @@ pub fn program(seed: u64, instructions: usize) -> Source {
 /// The same with asynchronous copies.
 pub fn with_copies(seed: u64, instructions: usize) -> Source {
     some(seed, instructions, |rng, i, _| rng.random_bool(0.5).then(|| copying(rng, i)))
+}
+
+/// The same with waits that have nothing to wait for.
+pub fn with_waits(seed: u64, instructions: usize) -> Source {
+    some(seed, instructions, |rng, _, _| rng.random_bool(0.3).then(|| format!("{};", any(rng, WAITS))))
 }
 
 /// The same with asynchronous operations of all kinds, under some readings of the source.

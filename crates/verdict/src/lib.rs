@@ -139,6 +139,8 @@ pub struct Answer {
     pub vacuous: bool,
     /// How many events the program has at the loop bound that was asked about; `None`: it was not unrolled.
     pub events: Option<usize>,
+    /// What else was tried, and what there is to try.
+    pub remarks: Vec<String>,
 }
 
 /// An answer that depends on how a source is read.
@@ -188,6 +190,7 @@ impl Answer {
             dependences: Vec::new(),
             vacuous: false,
             events: None,
+            remarks: Vec::new(),
         }
     }
 
@@ -205,8 +208,11 @@ impl Answer {
 /// The name of an engine. By this name, for what is read back borrows nothing.
 pub type EngineName = &'static str;
 
+/// That of an answer that rests on a run of the executor.
+pub const EXECUTOR: EngineName = "executor";
+
 /// Names of engines, as answers have them.
-const ENGINES: [&str; 4] = ["symbolic", "sat", "enumerate", "both"];
+const ENGINES: [&str; 5] = ["symbolic", "sat", "enumerate", "both", EXECUTOR];
 
 fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::Error> {
     let name = String::deserialize(deserializer)?;

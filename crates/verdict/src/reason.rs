@@ -140,6 +140,21 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether the program is too large for the engines, whatever time they have.
+    pub fn is_size(&self) -> bool {
+        matches!(
+            self,
+            Reason::TooManyEvents(_)
+                | Reason::TooManySteps(_)
+                | Reason::TooDeepValue(_)
+                | Reason::TooManyParts(_)
+                | Reason::TooManyPhases(_)
+                | Reason::TooManyValues(_)
+                | Reason::TooManyGates
+                | Reason::TooManyOrders
+        )
+    }
+
     /// In short, without the details: which line, which instruction.
     pub fn kind(&self) -> String {
         let text = self.to_string();

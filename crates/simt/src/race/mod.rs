@@ -5,6 +5,8 @@
 //! a race says nothing of others. In PTX a race is information, in CUDA C++ it makes the program undefined.
 //!
 //! # Invariants
+//! - Asynchronous operations are threads of their own, their agents. Which proxy they access memory through is not looked at: a race that is
+//!   one for want of a proxy fence is not found.
 //! - Of each location, the latest access of each kind and thread is kept: earlier ones are ordered before it, so that a later
 //!   access that races with an earlier one of the kind races with it, too.
 //!
@@ -22,7 +24,7 @@ use super::place::place;
 use super::record::{Event, Hazard, HazardKind};
 use super::schedule::Recorded;
 use order::{Asked, Order, Touch};
-use program::SourceLine;
+use program::{Proxy, SourceLine};
 
 /// One of the two accesses of a race.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,13 +73,20 @@ impl fmt::Display for Side {
 pub(super) fn applies(code: &Code) -> Result<(), String> {
     let dialect = code.program.dialect;
     match dialect.row().race_rules {
-        Some(_) if !code.agents.is_empty() => {
-            Err("races are not looked for in programs with asynchronous operations".into())
+        Some(_) if !code.agents.is_empty() && code.program.host.is_some() => {
+            Err("races are not looked for in host programs with asynchronous operations".into())
         }
-        Some(_) if code.plain => Ok(()),
+        Some(_) if code.plain || has_no_other_proxy(code) => Ok(()),
         Some(_) => Err("races are not looked for in programs with proxies or aliases".into()),
         None => Err(format!("races are not looked for in runs of {dialect} code")),
     }
+}
+
+/// Whether all memory is accessed by its own name, through the generic proxy or by asynchronous operations through theirs.
+fn has_no_other_proxy(code: &Code) -> bool {
+    let known = |access: &Access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async);
+    code.memory.cells.iter().enumerate().all(|(i, cell)| cell.memory.0 as usize == i)
+        && code.threads.iter().flat_map(|t| &t.acts).all(|act| act.accesses().all(known))
 }
 
 /// An access, kept for later ones.

@@ -115,6 +115,8 @@ pub(super) struct Order<'a> {
     phases: FxHashMap<u32, Clock>,
     /// By point of the host program: what comes before it.
     points: FxHashMap<u32, Clock>,
+    /// By thread: how many of its events there are up to its last read.
+    last_reads: Vec<u32>,
     /// What an atomic has read, until its write comes, and when.
     read: Vec<Option<(Source, u32)>>,
     /// What can be observed.
@@ -164,6 +166,7 @@ impl<'a> Order<'a> {
             fence_sc: BTreeMap::new(),
             phases: FxHashMap::default(),
             points: FxHashMap::default(),
+            last_reads: vec![0; n],
             read: vec![None; n],
             steps: Vec::new(),
             halves: FxHashSet::default(),
@@ -185,6 +188,7 @@ impl<'a> Order<'a> {
             Event::Read { thread, instr, loc, source, .. } => {
                 let Some(access) = self.half(thread, instr, false) else { return };
                 self.clocks[thread][thread] += 1;
+                self.last_reads[thread] = self.clocks[thread][thread];
                 self.looks_early(thread, loc);
                 touch(self, Touch { thread, instr, loc, write: false, value: None, access });
                 self.reads((thread, instr), loc, source, &access);
@@ -249,6 +253,16 @@ impl<'a> Order<'a> {
                     join(&mut self.clocks[thread], given);
                 }
                 self.clocks[thread][thread] += 1;
+            }
+            Event::Begin(Spot { thread, .. }, agent) => {
+                let known = self.clocks[thread].clone();
+                join(&mut self.clocks[agent], &known);
+                self.clocks[thread][thread] += 1;
+            }
+            Event::Complete(Spot { thread, .. }, agent, reads) => {
+                let own = if reads { self.last_reads[agent] } else { self.clocks[agent][agent] };
+                let known = &mut self.clocks[thread][agent];
+                *known = own.max(*known);
             }
             Event::Early(_) | Event::After(..) | Event::Turn { .. } | Event::Jump(..) | Event::Round => {}
         }
@@ -389,11 +403,26 @@ impl<'a> Order<'a> {
             let heads = self.fences[t].values().cloned().chain(own);
             Rc::make_mut(&mut current).extend(heads.map(|head| (head, access.scope)));
         }
+        if access.object == Some(OnObject::Complete) {
+            // It tells of the accesses of its operation, and of nothing that came before them.
+            let mut clock = vec![0; self.clocks.len()];
+            let told = self.code.agent(t).map(|agent| agent.tells.as_slice()).unwrap_or_default();
+            told.iter().chain([&t]).for_each(|&a| clock[a] = self.clocks[a][a]);
+            let head = Head { thread: t, instr, scope: access.scope, clock: Rc::new(clock) };
+            Rc::make_mut(&mut current).push((head, access.scope));
+        }
         if access.object == Some(OnObject::Wait) {
-            let met =
-                complete.iter().filter(|(h, s)| h.thread != t && self.mutual((h.thread, *s), (t, access.scope)));
+            let of_agent = |h: &Head| self.code.agent(h.thread).is_some();
+            let met = complete
+                .iter()
+                .filter(|(h, s)| h.thread != t && (of_agent(h) || self.mutual((h.thread, *s), (t, access.scope))));
             let heads: Vec<Head> = met.map(|(h, _)| h.clone()).collect();
             for head in heads {
+                // Whoever sees that an asynchronous operation is complete sees all that it did.
+                if self.code.agent(head.thread).is_some() {
+                    join(&mut self.clocks[t], &head.clock);
+                    continue;
+                }
                 if access.acquire && self.mutual((head.thread, head.scope), (t, access.scope)) {
                     if self.asked == Asked::AnyScope {
                         self.links.push(Link {

@@ -1,0 +1,120 @@
+//! Races that runs show of programs that are too large for the engines.
+//!
+//! # Invariants
+//! - A race counts as one of the model only if the run that has it passes the plain evaluator as a candidate execution, and the model's own
+//!   flag marks it. What vector clocks alone say is told as what it is.
+//! - The runs are the same whenever they are asked for. Time only cuts them short.
+
+use std::time::{Duration, Instant};
+
+use super::passes;
+use super::settled::settled;
+use super::trial::{Tried, try_run};
+use cat::model::ir::{Effect, Model};
+use engine::fault;
+use engine::task::Task;
+use program::litmus::LitmusTest;
+use program::options::Setting;
+use simt::race::Race;
+use simt::{Early, MachineMemory, Options, Schedule};
+use verdict::Fault;
+
+/// So many runs are looked through, batch by batch, up to the first that has a race.
+const BATCHES: [u64; 3] = [1, 4, 15];
+/// At most so long, for runs and for what is made of them.
+const LONGEST: Duration = Duration::from_secs(20);
+/// So many races are put before the model.
+const TRIES: usize = 4;
+
+/// What runs show of races.
+#[derive(Debug)]
+pub enum Raced {
+    /// A race, in an execution of the model.
+    Shown(Box<Fault>),
+    /// A race, as the executor sees it, and why its run was not put before the model, or what came of that.
+    Seen {
+        /// The race: its two places, and what is missing.
+        race: String,
+        /// Why it is no answer of the model.
+        but: String,
+    },
+    /// None, in so many runs.
+    Not(u64),
+    /// Runs of it are not looked at, and why.
+    None(String),
+}
+
+/// Looks for a race in runs of a test on its weak memory.
+pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<Duration>) -> Raced {
+    let time = timeout.map_or(LONGEST, |t| t.min(LONGEST));
+    let deadline = Instant::now() + time;
+    let dialect = test.program.dialect;
+    let Some(memory) = MachineMemory::of(dialect, dialect.default_model()) else {
+        return Raced::None(format!("it does not run {dialect} code"));
+    };
+    let (mut judged, mut not_judged) = (0, None);
+    for (seed, runs) in BATCHES.into_iter().enumerate() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let options =
+            Options { memory, early: Early::None, races: true, timeout: Some(left), ..Options::default() };
+        let schedule = Schedule::Random { runs, seed: seed as u64 };
+        let observation = match simt::observe(test, &options, schedule) {
+            Ok(observation) => observation,
+            Err(why) => return Raced::None(why),
+        };
+        let mut seen = None;
+        for race in observation.races.iter().take(TRIES) {
+            match proved(test, (model, set), &options, race, deadline) {
+                Ok(fault) => return Raced::Shown(Box::new(fault)),
+                Err(but) => _ = seen.get_or_insert_with(|| Raced::Seen { race: words(race), but }),
+            }
+        }
+        if let Some(seen) = seen {
+            return seen;
+        }
+        judged += observation.judged;
+        not_judged = not_judged.or(observation.not_judged);
+        if Instant::now() >= deadline {
+            break;
+        }
+    }
+    not_judged.filter(|_| judged == 0).map_or(Raced::Not(judged), Raced::None)
+}
+
+fn words(race: &Race) -> String {
+    format!("on `{}`, {} with {}: {}", race.location, race.first, race.second, race.why)
+}
+
+/// What the model says of the run that has a race, if it calls it one.
+///
+/// # Errors
+/// Why it does not.
+fn proved(
+    test: &LitmusTest,
+    (model, set): (&Model, &[Setting]),
+    options: &Options,
+    race: &Race,
+    deadline: Instant,
+) -> Result<Fault, String> {
+    let left_out = |why: &str| format!("the run was not put before the model: {why}");
+    if options.memory.knows_races() {
+        return Err(left_out("a memory of a language keeps no order of all writes"));
+    }
+    let options = &Options { races: false, ..*options };
+    let run = simt::replay(test, options, &race.schedule)?;
+    let [seen] = run.outcomes.as_slice() else {
+        return Err(left_out("it does not come to its end"));
+    };
+    if !passes(test, &seen.state) {
+        return Err(left_out("the test's filter excludes it"));
+    }
+    let settled = settled(test, &run.events).map_err(left_out)?;
+    let task = Task::new(&settled, model, set, 1, Some(deadline)).map_err(|why| left_out(&why.to_string()))?;
+    let (execution, replayed) = match try_run(&task, &run.events, &[])? {
+        Tried::Consistent(done) => *done,
+        Tried::LeftOut(why) => return Err(left_out(why)),
+    };
+    let flags: Vec<usize> = (0..model.flags.len()).filter(|&i| model.flags[i].effect == Effect::Race).collect();
+    let fault = fault::describe(&task, &execution, &replayed, &flags, &flags, None);
+    fault.ok_or_else(|| "the model calls no two accesses of that run a race".to_owned())
+}
