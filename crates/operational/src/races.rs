@@ -114,6 +114,9 @@ fn proved(
         Tried::Consistent(done) => *done,
         Tried::LeftOut(why) => return Err(left_out(why)),
     };
+    if task.rivals.is_some() {
+        return Err("the setting `same-value=benign` asks of every execution, and this is one".to_owned());
+    }
     let flags: Vec<usize> = (0..model.flags.len()).filter(|&i| model.flags[i].effect == Effect::Race).collect();
     let fault = fault::describe(&task, &execution, &replayed, &flags, &flags, None);
     fault.ok_or_else(|| "the model calls no two accesses of that run a race".to_owned())
