@@ -100,3 +100,42 @@ fn expectations_name_readings() {
     );
     assert!(none.out.contains("expected forbidden under `async-fence=letter`, got allowed"), "{}", none.out);
 }
+
+/// A flag that is released by one address and acquired by another; `FENCE` stands before the acquire.
+const ALIASES: &str = r#"name = "aliases"
+condition = 'P1:r0 == 1 /\ P1:r1 == 0'
+[memory]
+x = 0
+f = 0
+g = { alias = "f" }
+[[thread]]
+cta = 0
+code = """
+st.weak x, 1
+st.release.gpu f, 1
+"""
+[[thread]]
+cta = 1
+code = """
+FENCE
+ld.acquire.gpu r0, g
+ld.weak r1, x
+"""
+"#;
+
+#[test]
+fn a_fence_of_aliases_helps_in_one_reading_and_says_so() {
+    let said = |fence: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("t.toml"), ALIASES.replace("FENCE", fence)).expect("writable");
+        fencepost(folder.path(), &["ask", "t.toml", "--model", "ptx"]).out
+    };
+    let (with, without) = (said("fence.proxy.alias"), said(""));
+    assert!(with.contains("allowed under `letter`; forbidden under `fenced`"), "{with}");
+    assert!(with.contains("in the reading `alias-overlap=fenced` of the source it is, as it stands"), "{with}");
+    let one = "it would be forbidden, in the reading `alias-overlap=fenced` of the source, with\n    `fence.proxy.alias` before `ld.acquire.gpu r0, g`";
+    assert!(
+        without.contains(one) && !without.contains("depends on") && !without.contains("and `fence"),
+        "{without}"
+    );
+}

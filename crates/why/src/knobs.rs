@@ -23,7 +23,7 @@ mod version;
 
 pub use kinds::{
     Around, Kind, WEAK, barriers, buffers, dependencies, fences, fences_before, flags, has_proxy, names, orders,
-    places, proxies, proxy_fences, regions, scopes, strengths,
+    places, proxies, proxy_fences, proxy_fences_anywhere, regions, scopes, strengths,
 };
 pub(crate) use needs::rewritten;
 pub use version::version;

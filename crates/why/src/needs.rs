@@ -184,7 +184,7 @@ pub(crate) fn forbidding(
     }
 }
 
-/// What forbids an outcome in the reading that a setting of the session chooses: nothing, or one proxy fence. `None`: neither does, or the
+/// What forbids an outcome in the reading that a setting of the session chooses: nothing, or the fewest proxy fences. `None`: they do not, or the
 /// program, with all such fences, has nothing that the reading speaks of.
 pub(crate) fn fence_forbidding(
     session: &Session<'_>,
@@ -194,7 +194,7 @@ pub(crate) fn fence_forbidding(
 ) -> Option<Vec<Need>> {
     let written = session.written();
     let knobs = match Source::new(written) {
-        None => knobs::proxy_fences(&Around::new(&written.program)),
+        None => knobs::proxy_fences_anywhere(&Around::new(&written.program)),
         Some(_) => return None,
     };
     let knobs: Vec<Knob> =
@@ -212,8 +212,9 @@ pub(crate) fn fence_forbidding(
         return Some(Vec::new());
     }
     let one = |i: usize| (0..top.len()).map(|at| if at == i { top[at] } else { 0 }).collect();
-    let settings: Vec<_> = (0..top.len()).map(one).collect();
+    let settings: Vec<_> = (0..top.len()).map(one).chain([top.clone()]).collect();
     let found = search.first_of(settings).ok()??;
+    let found = search.least(found, top.len()).ok()?;
     Some(search.turned(&found).flat_map(|(knob, at)| knob.needs(written, 0, at)).collect())
 }
 

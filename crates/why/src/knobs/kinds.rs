@@ -94,12 +94,17 @@ impl<'p> Around<'p> {
 
     /// Fences in front of all accesses but the first of a thread.
     fn fences_before(&self, kinds: &[Fence]) -> Vec<Knob> {
+        self.fences_at(kinds, false)
+    }
+
+    /// A knob for a fence before each access; with `first`, also where it is the first in its thread.
+    fn fences_at(&self, kinds: &[Fence], first: bool) -> Vec<Knob> {
         let program = self.program;
         // Nothing orders what is first in its thread, and nothing stands between the micro-ops of one instruction.
         let begins = |&(t, at): &Spot| {
             let (before, this) = (&program.thread(t).code[..at], instr(program, (t, at)));
             let own = before.iter().rev().take_while(|i| i.span == this.span).any(|i| i.op.is_visible());
-            !own && before.iter().any(|i| i.op.is_visible())
+            !own && (first || before.iter().any(|i| i.op.is_visible()))
         };
         let level = |&fence: &Fence| (Change::FenceBefore(fence), fence_text(program.dialect, fence));
         let above: Vec<_> = kinds.iter().map(level).collect();
@@ -244,13 +249,23 @@ pub fn places(around: &Around<'_>) -> Vec<Knob> {
 
 /// Fences between the proxies that a program of PTX goes through.
 pub fn proxy_fences(around: &Around<'_>) -> Vec<Knob> {
+    fences_of_proxies(around, false)
+}
+
+/// As [`proxy_fences`], also before what is first in its thread: in a reading of the source, a fence there may say of its accesses what
+/// they are to others.
+pub fn proxy_fences_anywhere(around: &Around<'_>) -> Vec<Knob> {
+    fences_of_proxies(around, true)
+}
+
+fn fences_of_proxies(around: &Around<'_>, first: bool) -> Vec<Knob> {
     let program = around.program;
     let used = |proxy: &str| match proxy {
         "ALIAS" => program.locations.iter().any(|l| matches!(l.kind, LocationKind::Alias { .. })),
         _ => spots(program).any(|s| goes_through(&instr(program, s).op, proxy)),
     };
     let kinds = PROXIES.iter().filter(|p| around.row().proxies && used(p));
-    kinds.flat_map(|p| around.fences_before(&[Fence::Proxy(p)])).collect()
+    kinds.flat_map(|p| around.fences_at(&[Fence::Proxy(p)], first)).collect()
 }
 
 /// Fences that order memory.

@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
         answer.explanation = Some(Box::new(Explanation { missing: Some(missing), ..Explanation::default() }));
     }
 
-    /// Another reading of the source in which the program, or the program with one more proxy fence, forbids an outcome: and the fence.
+    /// Another reading of the source in which the program, or the program with more proxy fences, forbids an outcome: and the fences.
     fn by_reading(&mut self, negate: bool, deadline: Deadline) -> Option<(Setting, Vec<Need>)> {
         self.other_readings().into_iter().find_map(|setting| {
             let needs = fence_forbidding(self.under(setting), negate, setting, deadline.0)?;
