@@ -17,7 +17,8 @@ use program::options::Setting as Value;
 use report::{self, Known, Line, Reading, Table};
 use stop::Spent;
 use verdict::{
-    Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop,
+    Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, Property, Reason, Remedy, Unwritten, Verdict,
+    as_prop,
 };
 use why::Session;
 
@@ -481,7 +482,26 @@ fn abandon<S>(session: &mut Option<S>) {
     });
 }
 
-/// Remarks about an answer that is no failure, but not what its author had in mind.
+/// At most so many lines that read what nothing has written are told.
+const MOST_READS: usize = 8;
+
+/// Remarks about reads of what nothing has written, one for each line of the code.
+fn unwritten(reads: &[Unwritten]) -> Vec<String> {
+    let mut told: Vec<(&Unwritten, usize)> = Vec::new();
+    for read in reads {
+        match told.iter_mut().find(|(one, _)| (&one.line, &one.text) == (&read.line, &read.text)) {
+            Some((one, others)) => *others += usize::from(one.thread != read.thread),
+            None => told.push((read, 0)),
+        }
+    }
+    let said = told.into_iter().take(MOST_READS).map(|(read, others)| match others {
+        0 => read.said(),
+        1 => format!("{}; so can another thread", read.said()),
+        n => format!("{}; so can {n} other threads", read.said()),
+    });
+    said.collect()
+}
+
 /// The options that were set and that an answer has to name, as it rests on more than the text of the model.
 fn told_settings(unit: &Unit<'_>, settings: &Settings, property: &Property) -> Vec<(&'static str, &'static str)> {
     let set = settings.set.iter().chain(&unit.test.options).filter(|set| set.row().told);
@@ -498,6 +518,7 @@ fn told_settings(unit: &Unit<'_>, settings: &Settings, property: &Property) -> V
     told
 }
 
+/// Remarks about an answer that is no failure, but not what its author had in mind.
 fn notes(unit: &Unit<'_>, expectation: Option<&Expectation>, question: &Question, answer: &Answer) -> Vec<String> {
     let about_axiom = question.axiom.as_ref().and_then(|axiom| note_on_axiom(&unit.model.model, axiom, answer));
     // Where a test says how its threads end, or what excludes it, its author knows.
@@ -507,7 +528,10 @@ fn notes(unit: &Unit<'_>, expectation: Option<&Expectation>, question: &Question
         None => "no execution runs to its end, so that every outcome is forbidden: `--property liveness` says who waits"
             .to_owned(),
     });
-    about_axiom.into_iter().chain(about_end).chain(answer.remarks.iter().cloned()).collect()
+    // Where the answer is left undecided for one of them, the reason says so.
+    let told = answer.verdict.reason().is_some();
+    let of_memory = if told { Vec::new() } else { unwritten(&answer.unwritten) };
+    about_axiom.into_iter().chain(about_end).chain(of_memory).chain(answer.remarks.iter().cloned()).collect()
 }
 
 fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<String> {

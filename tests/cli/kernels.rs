@@ -73,9 +73,9 @@ $L__BB0_5:
 
 const ARGS: [&str; 10] = [
     "--arg",
-    "0=data",
+    "0=data=0",
     "--arg",
-    "mp_param_1=flag",
+    "mp_param_1=flag=0",
     "--arg",
     "2=out:u32[2]",
     "--arg",
@@ -109,7 +109,10 @@ fn a_kernel_becomes_a_test() {
     let said = import(folder.path(), &[&launch[..], &ARGS].concat());
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
     let text = fs::read_to_string(folder.path().join("t/mp.toml")).expect("written");
-    assert!(text.contains("_ZZ2mpE1s = { size = 4, type = \"u32\", space = \"shared\" }"), "{text}");
+    assert!(
+        text.contains("_ZZ2mpE1s = { init = \"unknown\", size = 4, type = \"u32\", space = \"shared\" }"),
+        "{text}"
+    );
     assert!(text.contains("code = '''\n#line 17 \"k.ptx\"\n"), "{text}");
     let answer = |file: &str| {
         let said = fencepost(folder.path(), &["check", file, "--all-properties", "--format", "jsonl"]);
@@ -204,7 +207,7 @@ fn answers_speak_of_the_lines_of_the_kernel() {
     let race = |module: &str, format: &str| {
         fs::write(folder.path().join("k.ptx"), module).expect("writable");
         let arguments =
-            ["import", "k.ptx", "--grid", "2", "--block", "1", "--arg", "0=data", "-o", "k.toml", "--force"];
+            ["import", "k.ptx", "--grid", "2", "--block", "1", "--arg", "0=data=0", "-o", "k.toml", "--force"];
         let said = fencepost(folder.path(), &arguments);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
         let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
@@ -260,12 +263,13 @@ fn buffers_are_of_structures_and_of_pointers() {
     let (list, nodes) = ("k_0=&nodes[1]", "nodes:{u64,u32,u16}[2]=0,200,5,&nodes[0],100000,70");
     let of_list = format!("k_3={nodes}");
     let said = import(&[list, &of_list, "k_1=table=&a,&b", "k_2=out", "b=u32[2]=100"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("`a` begins with unknown values") && said.err.contains("a=u32=0"), "{}", said.err);
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
     for line in [
         "nodes = { init = [0, 0, 0, 0, 200, 0, 5, 0, \"&nodes\", 0, 0, 0, 34464, 1, 70, 0], type = \"u16\" }",
         "table = { init = [\"&a\", \"&b\"], type = \"u64\" }",
-        "a = { init = 0 }",
+        "a = { init = \"unknown\" }",
         "b = { init = [100, 0], type = \"u32\" }",
         "k_0 = \"&nodes[8]\"",
     ] {
@@ -275,7 +279,7 @@ fn buffers_are_of_structures_and_of_pointers() {
     assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
     // No parameter says what the nodes are, nor what a pointer leads to that is in memory.
     let of_nodes = format!("nodes={}", nodes.trim_start_matches("nodes:"));
-    let said = import(&[list, &of_nodes, "k_1=table=&a,&b", "k_2=out", "k_3=0", "b={u32,u32}=100,7"]);
+    let said = import(&[list, &of_nodes, "k_1=table=&a,&b", "k_2=out", "k_3=0", "b={u32,u32}=100,7", "a=u32=0"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
     for line in [
@@ -435,9 +439,9 @@ fn shared_arrays_have_elements_of_their_own_size() {
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
         let text = fs::read_to_string(folder.path().join(&file)).expect("written");
         for line in [
-            "bar = { init = 0, type = \"u64\"",
-            "s = { size = 2, type = \"u32\"",
-            "h = { size = 2, type = \"u16\"",
+            "bar = { init = \"unknown\", type = \"u64\"",
+            "s = { init = \"unknown\", size = 2, type = \"u32\"",
+            "h = { init = \"unknown\", size = 2, type = \"u16\"",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
@@ -469,7 +473,7 @@ fn registers_of_blocks_are_told_apart_where_elements_are_found() {
     let said = fencepost(folder.path(), &launch);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
-    for line in ["bar = { init = 0, type = \"u64\"", "v = { init = 0, type = \"u32\""] {
+    for line in ["bar = { init = \"unknown\", type = \"u64\"", "v = { init = \"unknown\", type = \"u32\""] {
         assert!(text.contains(line), "{line}\n{text}");
     }
     let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
@@ -486,11 +490,11 @@ fn buffers_hold_structures_with_pointers() {
         fs::write(folder.path().join("k.ptx"), text).expect("writable");
         let _ = fs::remove_file(folder.path().join("k.toml"));
         let mut arguments = vec!["import", "k.ptx", "--kernel", "queue", "--grid", "2", "--block", "1"];
-        arguments.extend(["--arg", items, "--arg", "1=count", "--arg", "2=buf:u32[2]", "--arg", "3=out"]);
+        arguments.extend(["--arg", items, "--arg", "1=count=0", "--arg", "2=buf:u32[2]", "--arg", "3=out"]);
         fencepost(folder.path(), &[&arguments[..], &["--ask", "buf[1] != 49", "-o", "k.toml"]].concat())
     };
     let answers = |text: &str| {
-        let said = import(text, "0=items:u32[4]");
+        let said = import(text, "0=items:u32[4]=0");
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
         let of = |property: &str| {
             let said = fencepost(folder.path(), &["check", "k.toml", "--property", property, "--format", "jsonl"]);
@@ -804,7 +808,7 @@ fn structures_strings_and_floats_are_taken_as_they_are_printed() {
     let said = import(&["--arg", "k_1+8=5", "--ask", "out != 9", "-o", "k.toml"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
-    assert!(text.contains("s = { size = 4, type = \"u32\", space = \"shared\" }"), "{text}");
+    assert!(text.contains("s = { init = \"unknown\", size = 4, type = \"u32\", space = \"shared\" }"), "{text}");
     let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
     assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
     let said = fencepost(folder.path(), &["import", "k.ptx"]);
@@ -867,9 +871,9 @@ fn buffers_of_bytes_are_whole_words_where_operations_on_words_are_atomic() {
     };
     let word = "atom.relaxed.gpu.or.b32 %r1, [%rd2], 8;";
     for (access, buffer, declared, asked) in [
-        (word, "flag:bool", "flag = { size = 4, type = \"u8\" }", "flag[0] != 7"),
+        (word, "flag:bool=0", "flag = { size = 4, type = \"u8\" }", "flag[0] != 7"),
         (word, "flag:u8=3", "flag = { init = [3, 0, 0, 0], type = \"u8\" }", "flag[0] != 7"),
-        (word, "flag:u8[8]", "flag = { size = 8, type = \"u8\" }", "flag[0] != 7"),
+        (word, "flag:u8[8]=0", "flag = { size = 8, type = \"u8\" }", "flag[0] != 7"),
         ("", "flag:u8", "flag = { init = 0, type = \"u8\" }", "flag != 7"),
     ] {
         fs::write(folder.path().join("k.ptx"), module(access)).expect("writable");
@@ -956,7 +960,9 @@ fn bytes_of_shared_memory_have_the_fields_that_are_accessed() {
     let said = import("carved", &["--arg", "smem=bytes[16]"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     assert!(
-        text().contains("smem = { fields = { at0 = \"u32[2]\", at8 = \"mbarrier\" }, space = \"shared\" }"),
+        text().contains(
+            "smem = { fields = { at0 = \"u32[2]\", at8 = \"mbarrier\" }, init = \"unknown\", space = \"shared\" }"
+        ),
         "{}",
         text()
     );
@@ -965,7 +971,7 @@ fn bytes_of_shared_memory_have_the_fields_that_are_accessed() {
     fs::write(folder.path().join("k.ptx"), overlap).expect("writable");
     let said = import("carved", &["--arg", "smem=bytes[16]"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert!(text().contains("smem = { bytes = 16, space = \"shared\" }"), "{}", text());
+    assert!(text().contains("smem = { bytes = 16, init = \"unknown\", space = \"shared\" }"), "{}", text());
     let said = fencepost(folder.path(), &["check", "k.toml", "--property", "undefined", "-v"]);
     assert!(said.out.contains("undefined  "), "{}{}", said.out, said.err);
 }

@@ -23,6 +23,7 @@ mod run;
 mod streams;
 mod undefined;
 mod unknown;
+mod unwritten;
 mod vacuous;
 
 use std::path::Path;

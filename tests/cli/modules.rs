@@ -185,7 +185,7 @@ fn shared_arrays_are_of_numbers() {
                   ld.param.u64 %rd1, [p];\nmov.u32 %r1, smem;\nst.shared.f32 [%r1+4], 0f3F800000;\nld.shared.f32 %f1, [%r1+4];\n\
                   st.global.f32 [%rd1], %f1;\nret;\n}\n";
     for (arg, line) in [
-        ("smem=f32[64]", "smem = { size = 64, type = \"u32\", space = \"shared\" }"),
+        ("smem=f32[64]", "smem = { init = \"unknown\", size = 64, type = \"u32\", space = \"shared\" }"),
         ("smem=f32[2]=0.5,1", "smem = { init = [1056964608, 1065353216], type = \"u32\", space = \"shared\" }"),
     ] {
         let said = import(folder.path(), module, &["--arg", "0=out:f32", "--arg", arg, "--ask", "out == 1.0"]);

@@ -590,5 +590,5 @@ fn the_examples_in_the_guide_are_true() {
     let test = one("runs.toml", &format!("name = 'r'\n[[thread]]\ncode = ''\n{runs}"));
     assert_eq!(test.runs[0].ends, Some("livelock"));
     let memory = blocks.iter().find(|b| b.starts_with("[memory]")).expect("the example of memory");
-    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 10);
+    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 11);
 }

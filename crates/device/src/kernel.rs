@@ -189,6 +189,7 @@ impl Group<'_> {
             for (r, register) in self.thread(t).regs.iter().enumerate() {
                 let start = match register.init {
                     Init::Int(value) => Start::Number(register.ty.wrap(value)),
+                    Init::Unknown => Start::Number(0),
                     Init::Address { loc, index } => {
                         let object = self.shape.shared.iter().find(|object| object.loc == loc);
                         let object = object.ok_or_else(|| unbuilt("an address of local memory as an argument"))?;

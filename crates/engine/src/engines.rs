@@ -11,6 +11,7 @@ use super::Engine;
 use super::bounds::TaskBounds;
 use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
+use super::initial;
 use super::query::{Deadline, FinalState, Found, Query};
 use super::replay::{self, Replayed};
 use super::symbolic::{Backend, Expected, Symbolic};
@@ -105,6 +106,24 @@ impl<'a> Prepared<'a> {
         Prepared::with(task, Size::default(), Default::default())
     }
 
+    /// A task, when it is known what of it depends on what is in memory that nothing has written.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub fn settled(mut task: Task<'a>, deadline: Deadline) -> Result<Self, Reason> {
+        let ask =
+            |task: Task<'_>, query: &Query<'_>| match Prepared::new(task).ask(Engine::Auto, query, deadline).0 {
+                Said::Yes(found) => Ok(Some(found.0)),
+                Said::No => Ok(None),
+                Said::Unknown(reason) => Err(reason),
+                Said::Defect(law) => Err(Reason::Engine(law)),
+            };
+        let (unwritten, bounds) = initial::unwritten(&task, deadline.0, &ask)?;
+        task.unwritten = unwritten;
+        let starts = bounds.into_iter().map(Rc::new).collect();
+        Ok(Prepared { starts, ..Prepared::new(task) })
+    }
+
     /// The same task under other settings, for who wants to know whether there is an execution, and not which; `None` if it has to
     /// be built anew.
     pub fn under(&self, set: &[Setting]) -> Option<Self> {
@@ -127,6 +146,16 @@ impl<'a> Prepared<'a> {
 
     /// Puts a query to the engine or engines, and replays what they find.
     pub fn ask(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
+        let (said, who) = self.put_to(engine, query, deadline);
+        let rests_on = |said: &Said| match said {
+            Said::No => self.task.first_value(query.props.iter().map(|p| p.0), false),
+            _ => None,
+        };
+        (rests_on(&said).map_or(said, Said::Unknown), who)
+    }
+
+    /// The same, with 0 in memory that nothing has written.
+    fn put_to(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
         if let Some(reason) = self.task.unknown(query.props.iter().map(|p| p.0), false) {
             return (Said::Unknown(reason), engine.name());
         }
@@ -240,7 +269,8 @@ impl<'a> Prepared<'a> {
         query: &Query<'_>,
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
-        if let Some(reason) = self.task.unknown(query.props.iter().map(|p| p.0), true) {
+        let props = || query.props.iter().map(|p| p.0);
+        if let Some(reason) = self.task.unknown(props(), true).or_else(|| self.task.first_value(props(), true)) {
             return (Vec::new(), Some(Halt::Undecided(reason)), engine.name());
         }
         let ((states, reason), who) = match engine {

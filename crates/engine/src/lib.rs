@@ -9,6 +9,7 @@
 //! | [`liveness`] | questions about executions that never end |
 //! | [`replay`] | the plain evaluator that every witness passes before anyone sees it |
 //! | [`fault`] | what is wrong with an execution that a model flags |
+//! | `initial` | which reads can find memory that nothing has written |
 
 mod bounds;
 pub mod computed;
@@ -18,6 +19,7 @@ pub mod eval;
 mod excluded;
 pub mod execution;
 pub mod fault;
+mod initial;
 pub mod limits;
 pub mod liveness;
 mod objects;

@@ -5,7 +5,7 @@
 //! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer is then
 //!   `undecided`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,11 +26,11 @@ use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
 use cat::rel::EventSet;
 use program::litmus::{self, Atom as PropAtom, LitmusTest, Observable, Prop};
-use program::memory::CellId;
+use program::memory::{CellId, Memory};
 use program::options::{Options, Setting};
 use program::unknown::{Site, Unknowns};
 use program::{Program, Ty};
-use verdict::{Reason, State};
+use verdict::{Place, Reason, State};
 
 /// One test under one model at one bound.
 #[derive(Clone)]
@@ -69,6 +69,8 @@ pub struct Task<'a> {
     pub rivals: Option<Rivals>,
     /// Values that are not worked out, which no answer may depend on.
     pub unknowns: Unknowns,
+    /// What reads can find that nothing has written.
+    pub unwritten: Unwritten,
     /// Which values were not given up, and why others were: they could not be listed.
     pub needed: Option<(Needed, Reason)>,
     /// Whether descriptions of executions have every relation that the model names.
@@ -83,9 +85,28 @@ pub struct Task<'a> {
     pub(crate) objects: Found,
 }
 
+/// What reads find that nothing has written, where memory begins with any value (`Init::Unknown`), and where it ends so.
+#[derive(Clone, Debug, Default)]
+pub struct Unwritten {
+    /// Micro-ops that can read memory before anything is written there, with the name of that memory.
+    pub reads: BTreeMap<Site, String>,
+    /// Memory that the test observes, and that can be as it was at the end.
+    pub ends: BTreeSet<CellId>,
+    /// What depends on what these reads find.
+    pub unknowns: Unknowns,
+}
+
+/// Whether some memory begins with any value.
+pub(crate) fn has_unknown(memory: &Memory) -> bool {
+    memory.cells.iter().any(|cell| cell.unknown)
+}
+
 fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
     Reason::Unknown { made: place(program, made), depends }
 }
+
+/// What depends on a value, of a proposition.
+const ASKED: &str = "what is asked about";
 
 /// The options of a test under a model, where `set` overrides both.
 fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> Options {
@@ -381,6 +402,7 @@ impl<'a> Task<'a> {
             absent,
             rivals,
             unknowns,
+            unwritten: Unwritten::default(),
             needed,
             detail: false,
             narrowed: false,
@@ -396,7 +418,7 @@ impl<'a> Task<'a> {
     /// of all that a task is made of, only the sets that say which reading is chosen are others.
     pub fn under(&self, set: &[Setting]) -> Option<Task<'a>> {
         let options = options(self.test, self.model, set);
-        if self.narrowed || !options.same_events(self.sk.options) {
+        if self.narrowed || !options.same_events(self.sk.options) || has_unknown(&self.sk.memory) {
             return None;
         }
         let mut task = self.clone();
@@ -420,7 +442,43 @@ impl<'a> Task<'a> {
             return Some(why.clone());
         }
         let made = asked.into_iter().find_map(|o| self.unknowns.shown(program, &self.sk.memory, o))?;
-        Some(not_worked_out(program, made, "what is asked about".to_owned()))
+        Some(not_worked_out(program, made, ASKED.to_owned()))
+    }
+
+    /// Why an answer that there is no execution rests on what is in memory that nothing has written, if it does; for some propositions,
+    /// and what all outcomes show if it `lists` them. An execution that there is stands: what is in that memory may be 0.
+    pub fn first_value<'p>(&self, props: impl IntoIterator<Item = &'p Prop>, lists: bool) -> Option<Reason> {
+        if self.unwritten.reads.is_empty() && self.unwritten.ends.is_empty() {
+            return None;
+        }
+        let program = &self.test.program;
+        let read = |(made, depends): (Site, String)| {
+            let memory = self.unwritten.reads.get(&made).cloned().unwrap_or_default();
+            Reason::Unwritten { read: Some(Box::new(place(program, made))), memory, depends }
+        };
+        let unknowns = &self.unwritten.unknowns;
+        if let Some((made, steered)) = unknowns.steered() {
+            return Some(read((made, place(program, steered).to_string())));
+        }
+        let mut asked = Vec::new();
+        props.into_iter().for_each(|p| p.observables(&mut |o| asked.push(o)));
+        asked.extend(self.observed.iter().filter(|_| lists));
+        let as_it_was = |o: &Observable| self.sk.observed_cell(*o).filter(|c| self.unwritten.ends.contains(c));
+        if let Some(cell) = asked.iter().find_map(as_it_was) {
+            let memory = self.sk.memory.cell(cell).name.clone();
+            return Some(Reason::Unwritten { read: None, memory, depends: ASKED.to_owned() });
+        }
+        let made = asked.into_iter().find_map(|o| unknowns.shown(program, &self.sk.memory, o))?;
+        Some(read((made, ASKED.to_owned())))
+    }
+
+    /// The reads that can find memory in which nothing was written.
+    pub fn reads_of_nothing_written(&self) -> Vec<verdict::Unwritten> {
+        let of = |(site, memory): (&Site, &String)| {
+            let Place { text, thread, line } = place(&self.sk.program, *site);
+            verdict::Unwritten { thread, line, text, memory: memory.clone() }
+        };
+        self.unwritten.reads.iter().map(of).collect()
     }
 
     /// What its loop bound leaves open: the cut at which a thread can go on, if there is one.

@@ -166,6 +166,9 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
         let value = Eval::new(sk, &execution.known()).value(e);
         let shown = |v| match cell(task, execution, e) {
             Some(c) if event.thread.is_some() && task.is_unknown(c) => "?".to_string(),
+            Some(c) if event.thread.is_none() && sk.memory.cell(sk.memory.cell(c).memory).unknown => {
+                "?".to_string()
+            }
             Some(c) => sk.memory.show_in(&sk.program, c, v),
             None => task.show(v),
         };

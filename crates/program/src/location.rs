@@ -27,6 +27,9 @@ pub enum Init {
         /// The element.
         index: u32,
     },
+    /// Any value: memory that nothing has written (CUDA C++ Programming Guide, __shared__; PTX ISA, Initializers; OpenCL C, Local Address
+    /// Space Qualifier). Programs run with 0 in its place, and no answer may depend on that.
+    Unknown,
 }
 
 /// A class of the CUDA C++ library, of which an object may be.
@@ -102,6 +105,8 @@ pub struct OpenClMemory {
 pub struct Location {
     /// Its name.
     pub name: String,
+    /// Further names of the same address.
+    pub also: Vec<String>,
     /// Object or alias.
     pub kind: LocationKind,
 }

@@ -39,6 +39,8 @@ pub struct Cell {
     pub ty: Ty,
     /// Initial value (of the object).
     pub init: i64,
+    /// Whether that stands for any value ([`Init::Unknown`]). An mbarrier object that nothing has made is none, so it has a value.
+    pub unknown: bool,
     /// Where it lives.
     pub space: Space,
     /// Location and number of the cell there.
@@ -115,6 +117,7 @@ impl Memory {
                         virtual_address,
                         ty: layout.field(index).ty,
                         init: 0,
+                        unknown: false,
                         space: *space,
                         location: (loc, index),
                         owner,
@@ -130,6 +133,8 @@ impl Memory {
                 let viewer = memory.cells[i].owner;
                 memory.cells[i].init =
                     memory.cells[i].ty.wrap(memory.initial(program, &init[index as usize], viewer));
+                memory.cells[i].unknown =
+                    init[index as usize] == Init::Unknown && !program.is_mbarrier(loc, index);
             }
         }
         memory
@@ -139,6 +144,7 @@ impl Memory {
     pub fn initial(&self, program: &Program, init: &Init, viewer: Option<ThreadId>) -> i64 {
         match *init {
             Init::Int(v) => v,
+            Init::Unknown => 0,
             Init::Address { loc, index } => {
                 let viewer = viewer.or_else(|| program.thread_ids().next());
                 self.address(program, loc, index, viewer).unwrap_or(0)

@@ -135,7 +135,8 @@ impl<'a> Code<'a> {
             (Op::Assign { value, .. }, _) => self.constant(t, held, value),
             // What nothing writes to stays as it was.
             (Op::Load { access, .. }, Reach::Cell(cell)) if !self.written.contains(&self.object(*cell)) => {
-                Some(access.ty.wrap(self.memory.cell(*cell).init))
+                let first = self.memory.cell(self.memory.cell(*cell).memory);
+                (!first.unknown).then(|| access.ty.wrap(first.init))
             }
             _ => None,
         }
@@ -176,6 +177,8 @@ pub struct Unknowns {
     whole: BTreeMap<LocId, Site>,
     /// Objects of which some cell may hold one.
     part: BTreeMap<LocId, Site>,
+    /// Reads that can find memory that nothing has written, where that has an unknown value.
+    unwritten: BTreeSet<Site>,
     /// What threads hand to others, by the micro-op.
     given: BTreeMap<Site, Site>,
     /// A way, an address or whether something is written depends on a value: where it is made, and what depends on it.
@@ -200,8 +203,13 @@ fn makes(e: &Expr) -> bool {
 impl Unknowns {
     /// Analyses a program.
     pub fn of(program: &Program) -> Unknowns {
-        let mut unknowns = Unknowns::default();
-        if !are_made(program) {
+        Unknowns::with_unwritten(program, BTreeSet::new())
+    }
+
+    /// The same, where some reads can find memory that nothing has written ([`crate::Init::Unknown`]).
+    pub fn with_unwritten(program: &Program, unwritten: BTreeSet<Site>) -> Unknowns {
+        let mut unknowns = Unknowns { unwritten, ..Unknowns::default() };
+        if !are_made(program) && unknowns.unwritten.is_empty() {
             return unknowns;
         }
         let code = Code::new(program);
@@ -325,8 +333,9 @@ impl Unknowns {
             e.registers(&mut |r| found = found.or(held.unknown.get(&r).copied()));
             found
         };
+        let nothing_written = self.unwritten.contains(&here).then_some(here);
         let reach = code.reach(here, op, held);
-        let in_memory = self.found(code, &reach);
+        let in_memory = self.found(code, &reach).or(nothing_written);
         let steered = self.steers(op, in_memory, &of);
         let read = match op {
             Op::Assign { value, .. } => of(value),
@@ -336,6 +345,7 @@ impl Unknowns {
         let written = match op {
             Op::Store { value, .. } => of(value),
             Op::Rmw { .. } if updates(op) => Some(here),
+            Op::Rmw { update: Update::Apply(..), .. } if nothing_written.is_some() => nothing_written,
             Op::Rmw { update, .. } => update.operands().into_iter().find_map(of),
             _ => None,
         };

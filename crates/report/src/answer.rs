@@ -11,7 +11,7 @@ use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, PairObject, Undefined};
 use super::{Comparison, Line, PartOf, Reading, Table};
 use diag::SourceLine;
-use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
+use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason, Unwritten};
 
 /// One answer; fields in the order of the keys.
 #[derive(Serialize)]
@@ -67,9 +67,22 @@ struct AnswerObject<'a> {
     /// Beside the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<usize>,
+    /// Reads that can find memory in which nothing was written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unwritten: Vec<UnwrittenObject<'a>>,
     /// Always the last one: `merge` takes it off.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<&'a PartOf>,
+}
+
+/// A read that can find memory in which nothing was written.
+#[derive(Serialize)]
+struct UnwrittenObject<'a> {
+    thread: &'a str,
+    #[serde(flatten)]
+    line: &'a SourceLine,
+    text: &'a str,
+    memory: &'a str,
 }
 
 /// How the answer depends on the reading of a source.
@@ -214,8 +227,13 @@ fn object(line: &Line) -> AnswerObject<'_> {
         pairs_complete: answer.races.as_ref().map(|races| races.complete),
         settings: line.settings.iter().copied().collect(),
         events: line.ms.and(answer.events),
+        unwritten: answer.unwritten.iter().map(unwritten).collect(),
         part: line.part.as_ref(),
     }
+}
+
+fn unwritten(of: &Unwritten) -> UnwrittenObject<'_> {
+    UnwrittenObject { thread: &of.thread, line: &of.line, text: &of.text, memory: &of.memory }
 }
 
 fn dependence(of: &Dependence) -> DependenceObject<'_> {

@@ -162,6 +162,7 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
             machine.objects.push((LocId(i as u16), owner, memory.len(), layout.clone(), init.len()));
             memory.extend(init.iter().enumerate().map(|(i, v)| match v {
                 Init::Int(v) => layout.field(i as u32).ty.wrap(*v),
+                Init::Unknown => 0,
                 Init::Address { loc, index } => machine.element_address(*loc, *index, owner),
             }));
         }
@@ -177,6 +178,7 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
                 .iter()
                 .map(|r| match &r.init {
                     Init::Int(v) => *v,
+                    Init::Unknown => 0,
                     Init::Address { loc, index } => machine.element_address(*loc, *index, t),
                 })
                 .collect(),

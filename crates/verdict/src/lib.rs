@@ -141,6 +141,30 @@ pub struct Answer {
     pub events: Option<usize>,
     /// What else was tried, and what there is to try.
     pub remarks: Vec<String>,
+    /// Reads that can find memory in which nothing was written.
+    #[serde(default)]
+    pub unwritten: Vec<Unwritten>,
+}
+
+/// A read that can find memory before anything is written there, where that begins with an unknown value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unwritten {
+    /// The name of its thread.
+    pub thread: String,
+    /// Its 1-based line in the test file.
+    pub line: SourceLine,
+    /// The instruction as written.
+    pub text: String,
+    /// What it reads.
+    pub memory: String,
+}
+
+impl Unwritten {
+    /// In a sentence.
+    pub fn said(&self) -> String {
+        let Unwritten { thread, line, text, memory } = self;
+        format!("`{text}` ({thread}, line {line}) can read `{memory}` before anything is written there")
+    }
 }
 
 /// An answer that depends on how a source is read.
@@ -191,11 +215,19 @@ impl Answer {
             vacuous: false,
             events: None,
             remarks: Vec::new(),
+            unwritten: Vec::new(),
         }
     }
 
     /// The same, given up for a reason.
-    pub fn undecided(self, reason: Reason) -> Answer {
+    pub fn undecided(mut self, reason: Reason) -> Answer {
+        if let Reason::Unwritten { read: Some(read), memory, .. } = &reason
+            && self.unwritten.is_empty()
+        {
+            let Place { text, thread, line } = &**read;
+            let (text, thread, line, memory) = (text.clone(), thread.clone(), line.clone(), memory.clone());
+            self.unwritten.push(Unwritten { thread, line, text, memory });
+        }
         Answer { verdict: Verdict::Undecided(reason), ..self }
     }
 

@@ -53,6 +53,16 @@ pub enum Reason {
         /// What depends on it, in words.
         depends: String,
     },
+    /// The answer depends on what is in memory that nothing has written.
+    #[error("not worked out: {}", unwritten(.read, .memory, .depends))]
+    Unwritten {
+        /// What reads it; `None`: it is there at the end.
+        read: Option<Box<Place>>,
+        /// The memory.
+        memory: String,
+        /// What depends on it, in words.
+        depends: String,
+    },
     /// Implementations may settle what these instructions do: in what way, by the model.
     #[error("implementation-defined: {}; {what}", .at.iter().map(Place::to_string).collect::<Vec<_>>().join(" and "))]
     ImplementationDefined {
@@ -200,6 +210,19 @@ fn many(at: &Option<Place>) -> String {
     let what = "an address, an operand of floating point, or a value that depends on itself";
     let of = at.as_ref().map(|at| format!(", of {at}")).unwrap_or_default();
     format!("{what}{of}, takes more than a thousand")
+}
+
+fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
+    match read {
+        Some(read) => {
+            format!(
+                "{read} can read `{memory}` before anything is written there; its first value is unknown, and {depends} depends on it"
+            )
+        }
+        None => {
+            format!("`{memory}` can end as it began, with an unknown value, and {depends} depends on it")
+        }
+    }
 }
 
 fn apart(place: &Place, named: bool) -> String {

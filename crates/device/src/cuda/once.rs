@@ -23,8 +23,8 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
     let groups = shape.groups.len();
     let list = |all: Vec<i64>| all.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let mut args = vec![
-        format!("meeting=meetings:u32[{}]", 4 * APART),
-        format!("results=told:s64[{}]", shape.results.len()),
+        format!("meeting=meetings:u32[{}]=0", 4 * APART),
+        format!("results=told:s64[{}]=0", shape.results.len()),
         format!("order=dealt:u32[{groups}]={}", list((0..groups as i64).collect())),
     ];
     // Groups are dealt by their number, do not meet, and nothing delays them.

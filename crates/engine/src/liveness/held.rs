@@ -135,8 +135,10 @@ impl Teller<'_> {
         // What is there at the start stays unless somebody who runs writes it, the thread itself or another.
         let (running, idle) = (ways(false), ways(true));
         let stays = |a: i64| !running.may_write(a);
-        let seen = |a: i64| stays(a).then(|| memory.cell(cell(a).expect("it has a value")).init);
-        let seen = |a: i64| cell(a).and_then(|_| seen(a));
+        let seen = |a: i64| {
+            let first = memory.cell(cell(a)?);
+            (!first.unknown && stays(a)).then_some(first.init)
+        };
         let regs = thread.regs.iter().map(|r| memory.initial(program, &r.init, Some(t))).collect();
         let mut walk = Walk { pc: 0, regs };
         if header > 0 && idle.walk(t, &mut walk, Some(&(0..=header - 1)), &mut |a| seen(a)) != Rest::Left

@@ -210,6 +210,7 @@ impl<'a> Liveness<'a> {
         }
         let ready = self.ready((case, bound), (model, posed), deadline).map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
+        answer.unwritten.extend(task.reads_of_nothing_written());
         let conditions = ready.conditions[&model].clone();
         if task.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
@@ -278,7 +279,7 @@ impl<'a> Liveness<'a> {
                 let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
                 let sk = &mut task.sk;
                 let conditions = asked.map(|p| (p, fairness::conditions(sk, p).of_case(sk, of))).collect();
-                Ok(Ready { prepared: Prepared::new(task), conditions, hangs: None })
+                Ok(Ready { prepared: Prepared::settled(task, deadline)?, conditions, hangs: None })
             })
             .as_mut()
             .map_err(|reason| reason.clone())

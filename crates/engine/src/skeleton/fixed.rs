@@ -62,7 +62,8 @@ impl Fixed {
         (address, ty): (i64, Ty),
     ) -> Option<i64> {
         let cell = memory.cell(memory.accessed(program, thread, address, ty.bytes(), false)?);
-        self.has(program, cell.location.0).then(|| ty.wrap(memory.cell(cell.memory).init))
+        let first = memory.cell(cell.memory);
+        (!first.unknown && self.has(program, cell.location.0)).then(|| ty.wrap(first.init))
     }
 
     /// Whether a write may be to such memory after all.

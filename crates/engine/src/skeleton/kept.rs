@@ -130,7 +130,8 @@ fn holds(
     let value = out.events[k.write.index()].value.and_then(|v| out.pool.as_const(v));
     let accesses =
         out.events.iter().enumerate().filter(|(_, e)| (e.is_read() || e.is_write()) && e.thread.is_some());
-    let (mut readers, mut values) = (Vec::new(), vec![Some(memory.cell(location).init)]);
+    let first = memory.cell(memory.cell(location).memory);
+    let (mut readers, mut values) = (Vec::new(), vec![Some(first.init).filter(|_| !first.unknown)]);
     let (mut of_location, mut writes) = (FxHashSet::default(), Vec::new());
     for (i, e) in accesses {
         match cell(&out.pool, e) {

@@ -230,12 +230,20 @@ pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
 
 /// The words of models.
 pub fn signature() -> Signature {
-    of(&ROWS[..ROWS.len() - progress::ROWS.len()])
+    of(&ROWS[..ROWS.len() - progress::ROWS.len() - CHECKER.len()])
 }
 
 /// The words of rules about endless executions: those of models, and [`progress::ROWS`].
 pub fn of_endless() -> Signature {
-    of(&ROWS)
+    of(&ROWS[..ROWS.len() - CHECKER.len()])
+}
+
+/// Two sets that no model can name. A task says what is in them, to ask for pairs of a write and a read.
+const CHECKER: [&str; 2] = ["first writes", "first reads"];
+
+/// The ids of these sets.
+pub(crate) fn of_the_checker() -> [BaseId; 2] {
+    [2, 1].map(|back| BaseId((ROWS.len() - back) as u16))
 }
 
 fn of(rows: &[Row]) -> Signature {
@@ -257,6 +265,8 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
         Row { name, doc, says, role: Role::None, build: progress::relation(pairs), needs: NOTHING }
     });
     rows.extend(endless);
+    let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
+    rows.extend(CHECKER.map(|name| set(name, "what the checker asks for", none())));
     rows
 });
 

@@ -23,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::encode::Encoding;
 use super::leaves::holds;
+use crate::initial;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::base::Base;
 use crate::skeleton::event::Event;
@@ -259,7 +260,8 @@ fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
 /// The parts of a task's classes that a query leaves alike: what it demands of final values stays what it is when two threads
 /// of a part are exchanged, and, if it is for `states`, what they show does.
 pub(super) fn of_query(task: &Task<'_>, classes: &[Class], query: &Query<'_>, states: bool) -> Vec<Class> {
-    if !query.require.is_const() {
+    let ours = |flag: &usize| initial::is_ours(task.model, *flag);
+    if !query.require.is_const() || query.flags.iter().flatten().any(ours) {
         return Vec::new();
     }
     // Where values may be missing, the image of an execution may be among those.

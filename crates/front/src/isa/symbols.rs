@@ -23,6 +23,8 @@ pub struct Symbols {
 pub struct Symbol {
     /// As written.
     pub name: String,
+    /// Further names of the same address.
+    pub also: Vec<String>,
     /// Where it was declared, or first used.
     pub span: Span,
     /// What it stands for.
@@ -131,7 +133,7 @@ impl Symbols {
 
     /// All names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().map(|s| s.name.as_str())
+        self.list.iter().flat_map(|s| s.also.iter().chain([&s.name])).map(String::as_str)
     }
 
     /// The symbol with that index.
@@ -141,11 +143,7 @@ impl Symbols {
 
     /// Adds a name. `None` (with a diagnostic) if it exists or there are too many.
     pub fn declare(&mut self, name: &str, span: Span, kind: SymbolKind, sink: &mut Sink) -> Option<LocId> {
-        if let Some(old) = self.find(name) {
-            let first = self.get(old).span;
-            sink.error("duplicate-location", span, format!("location `{name}` is declared twice"), |d| {
-                d.label("declared again").also(first, "first declared here")
-            });
+        if !self.is_new(name, span, sink) {
             return None;
         }
         let Ok(index) = u16::try_from(self.list.len()) else {
@@ -153,8 +151,26 @@ impl Symbols {
             return None;
         };
         self.index.insert(name.to_string(), LocId(index));
-        self.list.push(Symbol { name: name.to_string(), span, kind });
+        self.list.push(Symbol { name: name.to_string(), also: Vec::new(), span, kind });
         Some(LocId(index))
+    }
+
+    /// Adds a further name of the address that one has: arrays of dynamic shared memory all begin at one place. With a diagnostic if
+    /// the name exists.
+    pub fn declare_at(&mut self, name: &str, span: Span, of: LocId, sink: &mut Sink) {
+        if self.is_new(name, span, sink) {
+            self.index.insert(name.to_string(), of);
+            self.list[usize::from(of.0)].also.push(name.to_string());
+        }
+    }
+
+    fn is_new(&self, name: &str, span: Span, sink: &mut Sink) -> bool {
+        let Some(old) = self.find(name) else { return true };
+        let first = self.get(old).span;
+        sink.error("duplicate-location", span, format!("location `{name}` is declared twice"), |d| {
+            d.label("declared again").also(first, "first declared here")
+        });
+        false
     }
 
     /// Whether an alias has a multimem address.
@@ -186,7 +202,8 @@ impl Symbols {
 
     /// Takes note that a text looks at what it names.
     pub fn watch(&mut self, text: &str) {
-        for symbol in self.list.iter_mut().filter(|symbol| text.contains(&symbol.name)) {
+        let named = |symbol: &Symbol| symbol.also.iter().chain([&symbol.name]).any(|name| text.contains(name));
+        for symbol in self.list.iter_mut().filter(|symbol| named(symbol)) {
             if let SymbolKind::Object(object) = &mut symbol.kind {
                 object.watched = true;
             }
@@ -337,7 +354,7 @@ impl Symbols {
                     LocationKind::Object { layout, init, space, atomic, opencl, kind, class }
                 }
             };
-            Location { name: symbol.name, kind }
+            Location { name: symbol.name, also: symbol.also, kind }
         };
         self.list.into_iter().map(finish).collect()
     }

@@ -17,16 +17,26 @@ use std::sync::Arc;
 
 use self::accesses::{Accesses, address, mentions, words};
 use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded};
+use super::toml::UNKNOWN;
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::litmus::{Atom, LitmusTest, Observable, Prop, Side};
 use program::points::{Points, access_of};
-use program::{CmpOp, Layout, LocationKind, Op, Program, Space, Ty};
+use program::{CmpOp, Init, Layout, LocationKind, Op, Program, Space, Ty};
 
-/// A test as text, with warnings and the buffers that end inside of a word that is accessed, with how many bytes they have.
-type Imported = (String, Vec<Diagnostic>, BTreeMap<String, u64>);
+/// What became of a kernel.
+#[derive(Default)]
+struct Imported {
+    /// The test.
+    text: String,
+    warnings: Vec<Diagnostic>,
+    /// The buffers that end inside of a word that is accessed, with how many bytes they have.
+    part: BTreeMap<String, u64>,
+    /// The buffers without values that the kernel reads.
+    inputs: BTreeSet<String>,
+}
 
 /// The special register that holds how much dynamic shared memory a CTA has.
 const DYNAMIC: &str = "%dynamic_smem_size";
@@ -130,7 +140,9 @@ impl Source {
         self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
         let mut all: Vec<Diagnostic> =
             sink.into_diagnostics().into_iter().filter(|d| d.severity == Severity::Error).collect();
-        if let Err(others) = self.test(Some(&kernel.name), &self.trial(kernel), &BTreeMap::new()) {
+        if let Err(others) =
+            self.test(Some(&kernel.name), &self.trial(kernel), (&BTreeMap::new(), &BTreeSet::new()))
+        {
             // What a trial binds is made up: only what is said of the code counts, and neither of addresses nor of how many threads there are.
             let of_code = |d: &Diagnostic| {
                 let of_trial = d.id == "unsupported-address" || d.message.contains("names no thread");
@@ -288,19 +300,32 @@ impl Source {
         kernel: Option<&str>,
         launch: &Launch,
     ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let (text, warnings, part) = self.test(kernel, launch, &BTreeMap::new())?;
-        if part.is_empty() {
-            return Ok((text, warnings));
+        let none = BTreeSet::new();
+        let first = self.test(kernel, launch, (&BTreeMap::new(), &none))?;
+        if first.part.is_empty() && first.inputs.is_empty() {
+            return Ok((first.text, first.warnings));
         }
-        self.test(kernel, launch, &part).map(|(text, warnings, _)| (text, warnings))
+        let mut made = self.test(kernel, launch, (&first.part, &first.inputs))?;
+        let inputs: Vec<String> = first.inputs.iter().map(|name| format!("`{name}`")).collect();
+        if let [name, ..] = inputs.as_slice() {
+            let begin = if inputs.len() == 1 { "begins with unknown values" } else { "begin with unknown values" };
+            let message = format!("{} {begin}: no values are given", inputs.join(", "));
+            let name = name.trim_matches('`');
+            made.warnings.push(self.plain("unknown-values", message).warning().help(format!(
+                "give the first values where it is bound, as in `--arg 0={name}=0` or `--arg 0={name}:u32[4]=1,2`, or, if others point \
+                 to it, `--arg {name}=u32=0`; what is not given is 0"
+            )));
+        }
+        Ok((made.text, made.warnings))
     }
 
-    /// A test of a kernel. `whole`: buffers that are made whole words, with how many bytes they have.
+    /// A test of a kernel. `whole`: buffers that are made whole words, with how many bytes they have; `inputs`: those that begin with
+    /// unknown values.
     fn test(
         &self,
         kernel: Option<&str>,
         launch: &Launch,
-        whole: &BTreeMap<String, u64>,
+        (whole, inputs): (&BTreeMap<String, u64>, &BTreeSet<String>),
     ) -> Result<Imported, Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
         // What cannot be read is told of the test.
@@ -380,10 +405,11 @@ impl Source {
             }
         }
         let mut variables = String::new();
+        let mut lines = Vec::new();
         // What is of bytes, until it is known what is in it.
         let mut cut: Vec<String> = Vec::new();
-        // How much dynamic shared memory there is: all variables in it begin at one place.
-        let mut dynamic = 0;
+        // Arrays of dynamic shared memory, which all begin at one place, and how much of it there is.
+        let mut dynamic: Vec<(&Variable, Made)> = Vec::new();
         let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
         let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
         let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
@@ -406,10 +432,9 @@ impl Source {
                 }
                 None => Made::default(),
             };
-            if variable.elements.is_none() {
-                let size =
-                    made.fields.first().map_or(variable.ty, |word| type_named(word).unwrap_or(BYTE)).bytes();
-                dynamic = dynamic.max(made.elements.unwrap_or(0).saturating_mul(u64::from(size)));
+            if variable.elements.is_none() && variable.space == "shared" {
+                dynamic.push((variable, made));
+                continue;
             }
             let addresses = match self.addresses(variable) {
                 Ok(addresses) => addresses,
@@ -421,7 +446,18 @@ impl Source {
                     continue;
                 }
             };
-            match declared(variable, made, addresses, accesses.of(variable, &inner)) {
+            lines.push((variable, declared(variable, made, addresses, accesses.of(variable, &inner))));
+        }
+        let bytes = dynamic.iter().filter_map(|(variable, made)| sized(variable, made)).max().unwrap_or(0);
+        if all.contains(DYNAMIC) {
+            given.entry(DYNAMIC.to_owned()).or_insert(Binding::Scalar(bytes as i64));
+        }
+        let types = dynamic.iter().flat_map(|(variable, _)| accesses.of(variable, &inner)).collect();
+        if let Some((variable, made)) = one_of(&dynamic, bytes) {
+            lines.push((variable, declared(variable, made, None, types)));
+        }
+        for (variable, line) in lines {
+            match line {
                 Ok(text) => {
                     if text.contains("{ bytes = ") {
                         cut.push(variable.name.clone());
@@ -435,8 +471,10 @@ impl Source {
                 ),
             }
         }
-        if all.contains(DYNAMIC) {
-            given.entry(DYNAMIC.to_owned()).or_insert(Binding::Scalar(dynamic as i64));
+        if let Some(((first, _), others)) = dynamic.split_first() {
+            for (variable, _) in others {
+                let _ = writeln!(variables, "{} = {{ at = {} }}", toml_key(&variable.name), quote(&first.name));
+            }
         }
         // Buffers that no parameter is bound to, and to which others point.
         let is_variable = |name: &str| {
@@ -513,11 +551,20 @@ impl Source {
                 None => memory[name].object(&memory),
             };
             let space = if in_memory.iter().any(|param| param.name == *name) { "param" } else { "global" };
+            let line = |unknown: bool| match ty.as_deref() {
+                Some(BYTES) => of_bytes(name, elements, "global", unknown),
+                ty => {
+                    let values = if unknown { &[UNKNOWN.to_owned()][..] } else { &values };
+                    format!("{} = {}", toml_key(name), object(values, elements, ty, space))
+                }
+            };
             if ty.as_deref() == Some(BYTES) {
                 cut.push(name.clone());
-                let _ = writeln!(out, "{}", of_bytes(name, elements, "global"));
+            }
+            if inputs.contains(name) {
+                let _ = writeln!(out, "{}", line(true));
             } else {
-                let _ = writeln!(out, "{} = {}", toml_key(name), object(&values, elements, ty.as_deref(), space));
+                let _ = writeln!(out, "{}", line(false));
             }
         }
         out.push_str(&variables);
@@ -558,19 +605,24 @@ impl Source {
                 let mut warnings: Vec<_> = read.warnings.into_iter().map(|d| self.moved(d, &places)).collect();
                 warnings
                     .extend(read.tests.first().into_iter().flat_map(|test| self.taken_for_bits(test, &memory)));
-                let Some(test) = read.tests.first() else { return Ok((out, warnings, BTreeMap::new())) };
+                let Some(test) = read.tests.first() else {
+                    return Ok(Imported { text: out, warnings, ..Imported::default() });
+                };
                 for location in test.program.locations.iter().filter(|l| cut.contains(&l.name)) {
                     let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
+                    let unknown = init.contains(&Init::Unknown);
                     // What is in registers has no fields.
                     if *space == Space::Register {
                         continue;
                     }
-                    let before = of_bytes(&location.name, layout.bytes(init.len()), space.name());
-                    let after = of_fields(&location.name, layout, init.len(), space.name());
+                    let before = of_bytes(&location.name, layout.bytes(init.len()), space.name(), unknown);
+                    let after = of_fields(&location.name, layout, init.len(), space.name(), unknown);
                     out = out.replacen(&before, &after, 1);
                 }
                 let part = parts_of_words(&test.program).into_iter().filter(|(name, _)| order.contains(name));
-                Ok((out, warnings, part.collect()))
+                let bare = |name: &String| memory.get(name).is_some_and(|made| made.init.is_none());
+                let read = read_by(&test.program).into_iter().filter(|name| order.contains(name) && bare(name));
+                Ok(Imported { text: out, warnings, part: part.collect(), inputs: read.collect() })
             }
             Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
         }
@@ -644,6 +696,17 @@ impl Source {
         self.plain("unbound-parameter", format!("parameter `{piece}` of `{}` is not bound", kernel.name))
             .help(format!("`--arg {number}{offset}={example}`, or `--arg {piece}={example}`; {FORM}"))
     }
+}
+
+/// The names of objects that some instruction may read.
+fn read_by(program: &Program) -> BTreeSet<String> {
+    let points = Points::compute(program);
+    let mut found = BTreeSet::new();
+    for (thread, _, instr) in program.instrs().filter(|(_, _, instr)| instr.op.read().is_some()) {
+        let objects = instr.op.address().map(|addr| points.of(usize::from(thread.0), addr)).unwrap_or_default();
+        found.extend(objects.into_iter().map(|object| program.location(object).name.clone()));
+    }
+    found
 }
 
 /// Objects in global memory that end inside of a word on which there are atomic operations: so compilers make those on bytes. Nothing else lies
@@ -722,6 +785,24 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
     found.into_iter().map(|(at, ty)| (name(at), ty)).collect()
 }
 
+/// How many bytes of dynamic shared memory a launch says an array has, if it says so.
+fn sized(variable: &Variable, made: &Made) -> Option<u64> {
+    let element = made.fields.first().map_or(variable.ty, |word| type_named(word).unwrap_or(BYTE));
+    made.elements.map(|n| n.saturating_mul(u64::from(element.bytes())))
+}
+
+/// All arrays of dynamic shared memory as one, the first. What only one of them says is kept; of several with sizes, the bytes count.
+fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable, Made)> {
+    let (first, _) = all.first()?;
+    let mut said = all.iter().filter(|(_, made)| !made.is_unsaid());
+    let made = match (said.next(), said.next()) {
+        (None, _) => Made::default(),
+        (Some((_, one)), None) => one.clone(),
+        _ => Made { fields: vec![BYTES.to_owned()], elements: Some(bytes), ..Made::default() },
+    };
+    Some((first, made))
+}
+
 /// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as, `types`.
 fn declared(
     v: &Variable,
@@ -749,15 +830,21 @@ fn declared(
     // Bytes that are no whole number of these elements are not accessed as such.
     let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
     let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
+    let differ = |word: &str| {
+        let said = type_named(word).map(|ty| ty.bits);
+        types.iter().any(|ty| Some(ty.bits) < said) || types.iter().any(|ty| ty.bits != types[0].bits)
+    };
     let several =
         types.iter().any(|ty| ty.bits != types[0].bits) && v.ty.bits == 8 && begins.iter().all(|n| *n == 0);
     let cut = match made.fields.first() {
         Some(word) if word == BYTES => made.elements.or(bytes),
+        // A type that is not that of all accesses says how many bytes there are.
+        Some(word) if v.elements.is_none() && made.init.is_none() && differ(word) => sized(v, &made),
         None if made.init.is_none() && (several || v.space == "local") => bytes,
         _ => None,
     };
     if let Some(bytes) = cut.filter(|bytes| (1..=MOST_BYTES).contains(bytes)) {
-        return Ok(format!("{}\n", of_bytes(&v.name, bytes, v.space)));
+        return Ok(format!("{}\n", of_bytes(&v.name, bytes, v.space, v.space == "shared" && made.init.is_none())));
     }
     let ty = match made.fields.first() {
         Some(word) => type_named(word).unwrap_or(v.ty),
@@ -773,6 +860,7 @@ fn declared(
         _ => return Err((format!("the size of `{}` is not known", v.name), help())),
     };
     let init = match made.init {
+        None if v.space == "shared" => vec![UNKNOWN.to_owned()],
         Some(init) => init.iter().map(|first| first.text(&BTreeMap::new())).collect(),
         None => regrouped(&begins, v.ty, ty).iter().map(i64::to_string).collect::<Vec<_>>(),
     };
@@ -785,21 +873,27 @@ fn code_of(function: &str) -> String {
 }
 
 /// The line of an array of bytes.
-fn of_bytes(name: &str, bytes: u64, space: &str) -> String {
+fn of_bytes(name: &str, bytes: u64, space: &str, unknown: bool) -> String {
     let space = if space == "global" { String::new() } else { format!(", space = {}", quote(space)) };
-    format!("{} = {{ bytes = {bytes}{space} }}", toml_key(name))
+    format!("{} = {{ bytes = {bytes}{}{space} }}", toml_key(name), first(unknown))
+}
+
+/// What an array says of values that it begins with, where these may be any.
+fn first(unknown: bool) -> String {
+    if unknown { format!(", init = {}", quote(UNKNOWN)) } else { String::new() }
 }
 
 /// The line of what its accesses made of one.
-fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str) -> String {
+fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str, unknown: bool) -> String {
     let name = toml_key(name);
     if layout.cells() == 1 {
-        return format!("{name} = {}", object(&[], cells as u64, Some(&layout.field(0).ty.ptx_name()), space));
+        let init = if unknown { vec![UNKNOWN.to_owned()] } else { Vec::new() };
+        return format!("{name} = {}", object(&init, cells as u64, Some(&layout.field(0).ty.ptx_name()), space));
     }
     let count = cells / layout.cells();
     let size = if count > 1 { format!(", size = {count}") } else { String::new() };
     let space = if space == "global" { String::new() } else { format!(", space = {}", quote(space)) };
-    format!("{name} = {{ fields = {}{size}{space} }}", fields(layout))
+    format!("{name} = {{ fields = {}{size}{}{space} }}", fields(layout), first(unknown))
 }
 
 /// Initial values of one type as values of another: the same bytes, the lowest of each first.
@@ -813,6 +907,10 @@ fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
 /// What stands behind the name of an object. One without a type has that of its accesses.
 fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> String {
     let mut keys = match init {
+        [one] if one == UNKNOWN => {
+            let size = (elements > 1).then(|| format!("size = {elements}"));
+            [format!("init = {}", quote(UNKNOWN))].into_iter().chain(size).collect()
+        }
         _ if elements > 1 && init.iter().all(|value| value == "0") => vec![format!("size = {elements}")],
         [] => vec!["init = 0".to_owned()],
         [one] if elements == 1 => vec![format!("init = {one}")],

@@ -190,7 +190,7 @@ pub(super) const LOCATION: &[Key] = &[
     key(
         "init",
         VALUES,
-        "initial value, or a list with one per element, or per member of a structure; 0 if absent",
+        "initial value, or a list with one per element, or per member of a structure; `\"unknown\"`: any value; 0 if absent",
     ),
     key("size", Shape::Count, "number of elements that all start at `init`"),
     key(
@@ -232,6 +232,11 @@ pub(super) const LOCATION: &[Key] = &[
         "multimem",
         Shape::Bool,
         "PTX: an alias of an array with an element for each device is the multimem address of these",
+    ),
+    key(
+        "at",
+        Shape::Text,
+        "a further name of the address of this location, declared before: arrays of dynamic shared memory begin at one place",
     ),
     key("alias", Shape::Text, "another name for the memory of this location, declared before"),
     key("proxy", Shape::Word(PROXIES), "the proxy an alias goes through; generic (a second address) if absent"),

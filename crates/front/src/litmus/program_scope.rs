@@ -60,7 +60,7 @@ fn refuse(
     let first = thread.code.first().map_or(Span::default(), |instr| instr.span);
     let given = thread.regs.iter().filter_map(|r| match r.init {
         Init::Address { loc, .. } => Some((loc, first)),
-        Init::Int(_) => None,
+        Init::Int(_) | Init::Unknown => None,
     });
     let uses = thread.code.iter().flat_map(|instr| named(instr).into_iter().map(|loc| (loc, instr.span)));
     let mut told: Vec<(LocId, Span)> = Vec::new();

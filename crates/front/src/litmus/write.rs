@@ -75,6 +75,9 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
         out.push_str("\n[memory]\n");
         for location in &program.locations {
             let _ = writeln!(out, "{} = {}", toml_key(&location.name), memory(location, program));
+            for name in &location.also {
+                let _ = writeln!(out, "{} = {{ at = {} }}", toml_key(name), quote(&location.name));
+            }
         }
     }
     for id in program.thread_ids() {
@@ -221,6 +224,7 @@ fn initial(thread: &Thread, program: &Program) -> Vec<String> {
 fn value(init: &Init, program: &Program) -> String {
     match init {
         Init::Int(v) => v.to_string(),
+        Init::Unknown => quote("unknown"),
         Init::Address { loc, index: 0 } => quote(&format!("&{}", program.location(*loc).name)),
         // One element or several: what stands behind the name leads to the same cell.
         Init::Address { loc, index } => {

@@ -33,10 +33,10 @@ impl<'a> Session<'a> {
             .entry(bound)
             .or_insert_with(|| {
                 let task = Task::build(Purpose::Outcomes, test, model, set, bound, thin_air, deadline.0);
-                task.map(|mut task| {
+                task.and_then(|mut task| {
                     task.detail = detail;
                     task.started = task.sk.leave(left);
-                    Prepared::new(task)
+                    Prepared::settled(task, deadline)
                 })
             })
             .as_mut()
@@ -59,6 +59,7 @@ impl<'a> Session<'a> {
     ) -> Result<Tried, Halt> {
         let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
         answer.events = Some(task.sk.len());
+        answer.unwritten = task.reads_of_nothing_written();
         if task.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
         }

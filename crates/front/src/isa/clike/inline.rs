@@ -261,6 +261,7 @@ impl Lowering<'_, '_> {
     fn given_value(&self, reg: program::RegId, ty: &Type) -> Value {
         let expr = match self.initial(reg) {
             Init::Int(v) => Expr::Const(v),
+            Init::Unknown => Expr::Const(0),
             Init::Address { loc, index } => {
                 shifted(&Expr::Address(loc), self.symbols.layout(loc).offset(index) as u64)
             }

@@ -73,6 +73,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) scopes: Scopes,
     /// Memory that this thread's code has declared so far.
     pub(super) declared_memory: Vec<LocId>,
+    /// The first array of dynamic shared memory that the code declares: all others begin where it does.
+    pub(super) dynamic: Option<(String, LocId)>,
     /// The objects that functions have one of, however often they are called: by where they are declared.
     pub(super) lasting: HashMap<usize, LocId>,
     /// The kernel that the code is of.
@@ -123,6 +125,7 @@ impl<'a, 's> Lowering<'a, 's> {
             sink,
             scopes: Scopes::new(),
             declared_memory: Vec::new(),
+            dynamic: None,
             lasting: HashMap::new(),
             kernel: None,
             outermost: 0,
@@ -155,6 +158,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
             Init::Address { loc, index } => l.of_cell(*loc, *index).pointer(),
             // What the code declares decides; a number that is no `int` is not made one.
             Init::Int(v) => Value::int(*v).ty,
+            Init::Unknown => Value::int(0).ty,
         };
         let reg = l.add(name, ty.word().unwrap_or(Ty::WORD), init.clone());
         l.scopes.bind_outside(name, Binding::Register(Variable { reg, of: ty.into(), known: None }));

@@ -11,7 +11,7 @@ use super::lower::Lowering;
 use super::scope::Binding;
 use super::types::{Qualified, Record, Type};
 use crate::isa::{Object, SymbolKind};
-use program::{Expr, Init, LocId, MemoryKind, OpenClMemory, Space};
+use program::{Class, Expr, Init, LocId, MemoryKind, OpenClMemory, Space};
 
 impl<'a> Lowering<'a, '_> {
     /// `extern __shared__ int s[];`: memory of that name, whose size the test says.
@@ -22,9 +22,36 @@ impl<'a> Lowering<'a, '_> {
             Type::Array(element, _) => &element.ty,
             ty => ty,
         };
-        let there = self.location(word).map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
-        let alike = there.as_ref().is_some_and(|(of, space)| of.ty == *element && *space == Space::Shared);
-        if !alike {
+        let found = self.location(word);
+        let there = found.map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
+        let sized = |ty: &Type| ty.stored().map(|ty| ty.bits);
+        // A view of another type has elements of the same size.
+        let alike = |ty: &Type| ty == element || (sized(ty).is_some() && sized(ty) == sized(element));
+        let alike = there.as_ref().is_some_and(|(of, space)| alike(&of.ty) && *space == Space::Shared);
+        if let (true, Some(loc)) = (alike, found) {
+            let (first, begins) = self.dynamic.get_or_insert_with(|| (word.to_owned(), loc)).clone();
+            if begins != loc {
+                let message = format!("`{word}` begins where `{first}` does");
+                self.error("unsupported", range, message, |d| {
+                    d.label("expected a further name of that memory in the test")
+                        .note(
+                            "all arrays of dynamic shared memory start at the same address (CUDA C++ Programming Guide, __shared__)",
+                        )
+                        .help(format!("declare it in `[memory]` behind `{first}`, as `{word} = {{ at = \"{first}\" }}`"))
+                });
+            } else if there.is_some_and(|(of, _)| of.ty != *element) {
+                let elements = self.symbols.elements(loc) as u32;
+                let all = match &of.ty {
+                    Type::Array(element, _) => Type::Array(element.clone(), elements),
+                    _ => Type::Array(of.clone().into(), elements),
+                };
+                let binding = Binding::Memory(Expr::Address(loc), all.into());
+                match self.outside {
+                    true => self.scopes.bind_outside(word, binding),
+                    false => self.scopes.bind(word, binding),
+                }
+            }
+        } else {
             let message = match there {
                 Some(_) => format!("`{word}` is other memory than this declaration says"),
                 None => format!("the size of `{word}` is not in the code"),
@@ -180,7 +207,11 @@ impl<'a> Lowering<'a, '_> {
             ty: element.ty.stored().map(|ty| (ty, span)),
             declared: true,
             record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
-            init: if of_program { init } else { vec![Init::Int(0); of.ty.cells() as usize] },
+            init: match space {
+                _ if of_program => init,
+                Space::Shared => unwritten(&of.ty),
+                _ => vec![Init::Int(0); of.ty.cells() as usize],
+            },
             space,
             atomic: Some(element.atomic || atomic),
             opencl: OpenClMemory {
@@ -237,4 +268,18 @@ impl<'a> Lowering<'a, '_> {
         }
         None
     }
+}
+
+/// What memory that a group shares begins with: any values. Objects with constructors have what these make of them.
+fn unwritten(ty: &Type) -> Vec<Init> {
+    let mut found = Vec::new();
+    ty.each_cell(&mut |_, _, of| {
+        found.push(match of.ty {
+            Type::Object(Class::Barrier(_) | Class::Latch(_) | Class::Semaphore(..) | Class::Mbarrier, _) => {
+                Init::Int(0)
+            }
+            _ => Init::Unknown,
+        });
+    });
+    found
 }

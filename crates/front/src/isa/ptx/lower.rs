@@ -181,6 +181,7 @@ fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
     let given = |reg: &Register| env.regs.iter().any(|r| bare(&r.name) == reg.name);
     let value = |reg: &Register| match reg.init {
         Init::Int(v) => Expr::Const(v),
+        Init::Unknown => Expr::Const(0),
         Init::Address { loc, index } => {
             plus(Expr::Address(loc), symbols.layout(loc).offset(index), Ty { bits: 8, signed: false })
         }

@@ -286,6 +286,7 @@ impl Run<'_> {
         let labels: HashSet<usize> = thread.code.iter().filter_map(|instr| instr.op.target()).collect();
         let start = |init: &Init| match init {
             Init::Int(n) => number(Range::one(*n)),
+            Init::Unknown => None,
             Init::Address { loc, index } => Some(Value {
                 base: Some(program.object(*loc)),
                 at: Range::one(program.layout(*loc).offset(*index)),

@@ -203,7 +203,8 @@ fn lay(program: &mut Program, object: LocId, new: Layout) {
     let at: HashMap<i64, u32> = (0..count as u32).map(|cell| (new.offset(cell), cell)).collect();
     // A byte inside of a cell has none; the analysis of what is in memory begins at its cell.
     let cell = |byte: u32| (0..=i64::from(byte).min(bytes)).rev().find_map(|n| at.get(&n).copied()).unwrap_or(0);
-    *init = vec![Init::Int(0); count];
+    let first = if init.contains(&Init::Unknown) { Init::Unknown } else { Init::Int(0) };
+    *init = vec![first; count];
     *layout = new;
     let starts = program.locations.iter_mut().flat_map(|location| match &mut location.kind {
         LocationKind::Object { init, .. } => init.iter_mut().collect::<Vec<_>>(),

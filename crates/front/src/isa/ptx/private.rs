@@ -213,6 +213,7 @@ impl<'a> Flow<'a> {
         let thread = &program.threads[t];
         let start = |reg: &Register| match reg.init {
             Init::Int(v) => Value::Is(Expr::Const(v)),
+            Init::Unknown => Value::Is(Expr::Const(0)),
             Init::Address { loc, index } => {
                 let offset = program.layout(loc).offset(index);
                 Value::Is(known::behind(Expr::Address(program.object(loc)), offset))

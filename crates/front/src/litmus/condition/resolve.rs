@@ -46,7 +46,9 @@ impl<'p> Resolver<'p> {
         let threads = program.threads.iter().enumerate();
         let threads = threads.map(|(i, t)| (t.name.clone(), ThreadId(i as u16))).collect();
         let locations = program.locations.iter().enumerate();
-        let locations = locations.map(|(i, l)| (l.name.clone(), LocId(i as u16))).collect();
+        let locations = locations
+            .flat_map(|(i, l)| l.also.iter().chain([&l.name]).map(move |name| (name.clone(), LocId(i as u16))))
+            .collect();
         Resolver { program, unknown, threads, locations, regs: HashMap::new() }
     }
 
@@ -194,7 +196,7 @@ impl<'p> Resolver<'p> {
             kind,
             class: None,
         };
-        self.program.locations.push(Location { name: name.to_string(), kind });
+        self.program.locations.push(Location { name: name.to_string(), also: Vec::new(), kind });
         self.locations.insert(name.to_string(), id);
         Some(id)
     }

@@ -173,7 +173,8 @@ impl Binding {
             fields.into_iter().map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned()).collect();
         let laid = Laid::new(&fields);
         let fits = laid.as_ref().is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
-        let started = fields == [BYTES] && init.is_some();
+        // Bytes have no values of their own, but all may be 0.
+        let started = fields == [BYTES] && !init.as_deref().is_none_or(all_zeros);
         if !init_fits || !fits || started || (structure.is_some() && laid.is_none()) || !is_identifier(&name) {
             return None;
         }
@@ -183,6 +184,10 @@ impl Binding {
         let (index, elements) = if address { (count, None) } else { (None, count) };
         Some(Binding::Buffer { name, index, made: Made { fields, elements, init, number } })
     }
+}
+
+fn all_zeros(init: &[First]) -> bool {
+    init.iter().all(|first| *first == First::Bits(0))
 }
 
 /// `buffer` or `buffer[2]`: its name, and which element.
@@ -226,6 +231,7 @@ impl Made {
     /// The same with so many bytes, and what is left of its last word: zeros, unless it begins with something else, are what accesses make of them.
     pub(super) fn of_words(mut self, bytes: u64) -> Made {
         let bytes = bytes.next_multiple_of(WORD);
+        self.init = self.init.filter(|init| !all_zeros(init));
         match (&self.init, Laid::new(&self.fields)) {
             (None, _) => (self.fields, self.elements) = (vec![BYTES.to_owned()], Some(bytes)),
             (Some(_), Some(laid)) => self.elements = Some(bytes / laid.bytes),
@@ -270,7 +276,7 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
     let Binding::Buffer { name, index: None, made } = binding else { return None };
     // A floating-point number is its bits.
     let (number, word) = float(name).map_or((None, name.as_str()), |(format, bits)| (Some(format), bits));
-    let ty = if name == BYTES && made.init.is_none() { Ty::U32 } else { type_named(word)? };
+    let ty = if name == BYTES && made.init.as_deref().is_none_or(all_zeros) { Ty::U32 } else { type_named(word)? };
     let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
     (made.fields.is_empty() && (ty.bits == 64 || !points)).then(|| Made {
         fields: vec![word.to_owned()],

@@ -88,6 +88,9 @@ impl Reader<'_, '_> {
         let class = |cell: usize| object.class.or(layout.field(cell as u32).mbarrier.then_some(Class::Mbarrier));
         let word = |(cell, value): (usize, Init)| match (class(cell), value) {
             (None, value) => Ok(value),
+            // What has a constructor, or is none before code makes one.
+            (Some(Class::Atomic(_) | Class::Flag), Init::Unknown) => Ok(Init::Unknown),
+            (Some(class), Init::Unknown) => class_initial(class, 0).map(Init::Int),
             (Some(class), Init::Int(count)) => class_initial(class, count).map(Init::Int),
             (Some(Class::Atomic(_)), address) => Ok(address),
             _ => Err("expected a number".to_string()),

@@ -83,7 +83,7 @@ impl Reader<'_, '_> {
     /// Reads `bytes`.
     pub(super) fn bytes(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<u32> {
         let given = table.get("bytes")?;
-        self.alone(table, "bytes", &["type", "size", "init"]);
+        self.alone(table, "bytes", &["type", "size"]);
         let count = self.count(table, &["bytes"], choice)?;
         if !(1..=MAX_BYTES).contains(&count) {
             self.sink.error("bad-number", span_of(given), format!("an array has 1 to {MAX_BYTES} bytes"), |d| {

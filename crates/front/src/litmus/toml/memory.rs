@@ -18,8 +18,12 @@ use program::{Class, Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space, mba
 #[derive(Clone)]
 enum Start {
     Int(i64),
+    Unknown,
     Address(MappedText),
 }
+
+/// The word for memory that begins with any value.
+pub(in crate::litmus) const UNKNOWN: &str = "unknown";
 
 /// The type of an mbarrier object.
 pub(super) const MBARRIER: &str = "mbarrier";
@@ -40,6 +44,14 @@ impl Reader<'_, '_> {
                 });
                 continue;
             }
+            if let DeValue::Table(t) = value.get_ref()
+                && t.contains_key("at")
+            {
+                if let Some(of) = self.same_address(t, &symbols, choice) {
+                    symbols.declare_at(name, span, of, self.sink);
+                }
+                continue;
+            }
             let declared = match value.get_ref() {
                 DeValue::Table(t) if t.contains_key("alias") => {
                     self.alias(t, &symbols, choice).map(|kind| (kind, Vec::new()))
@@ -50,7 +62,9 @@ impl Reader<'_, '_> {
             let Some((mut kind, values)) = declared else { continue };
             self.c_object(dialect, value, &mut kind, choice);
             if let SymbolKind::Object(object) = &mut kind {
-                object.init = vec![Init::Int(0); values.len().max(1)];
+                let unknown = values.iter().any(|value| matches!(value, Start::Unknown));
+                let first = if unknown { Init::Unknown } else { Init::Int(0) };
+                object.init = vec![first; values.len().max(1)];
             }
             let multimem = self.multimem(value);
             if let Some(id) = symbols.declare(name, span, kind, self.sink) {
@@ -83,6 +97,16 @@ impl Reader<'_, '_> {
         given.get_ref().as_bool().unwrap_or(false)
     }
 
+    /// Which name has the address of another one; `None` with a diagnostic if that is not declared before it.
+    fn same_address(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Option<LocId> {
+        for (key, span, _) in entries(table).into_iter().filter(|(key, ..)| *key != "at") {
+            let message = format!("a further name of an address has no `{key}` of its own");
+            self.sink
+                .error("conflicting-keys", span, message, |d| d.label("declare it where the memory is declared"));
+        }
+        self.named_before(table, "at", symbols, choice)
+    }
+
     /// An alias; `None` with a diagnostic if what it names is not declared before it.
     fn alias(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Option<SymbolKind> {
         for key in ["init", "type", "space", "bytes", "fields"] {
@@ -95,22 +119,39 @@ impl Reader<'_, '_> {
         }
         let proxy =
             self.word(table, "proxy", keys::PROXIES, choice).and_then(Proxy::named).unwrap_or(Proxy::Generic);
-        let target = self.string(table, "alias", choice)?;
+        let of = self.named_before(table, "alias", symbols, choice)?;
+        Some(SymbolKind::Alias { of, proxy })
+    }
+
+    /// The location that a key names, which is declared before.
+    fn named_before(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> Option<LocId> {
+        let target = self.string(table, key, choice)?;
         let name = target.as_str();
-        let Some(of) = symbols.find(name) else {
+        let found = symbols.find(name);
+        if found.is_none() {
             let later =
                 self.root.get("memory").and_then(|m| m.get_ref().as_table()).is_some_and(|t| t.contains_key(name));
             let span = target.span(0..name.len());
-            self.sink.error("unknown-location", span, format!("there is no location `{name}` to alias"), |d| {
+            let message = match key {
+                "alias" => format!("there is no location `{name}` to alias"),
+                _ => format!("there is no location `{name}`"),
+            };
+            self.sink.error("unknown-location", span, message, |d| {
                 if later {
-                    d.label("declared later").help("move the alias behind what it names")
+                    let what = if key == "alias" { "alias" } else { "further name" };
+                    d.label("declared later").help(format!("move the {what} behind what it names"))
                 } else {
                     d.label("expected a location declared before").did_you_mean(name, symbols.names())
                 }
             });
-            return None;
-        };
-        Some(SymbolKind::Alias { of, proxy })
+        }
+        found
     }
 
     fn object(&mut self, dialect: Dialect, table: &DeTable<'_>, choice: &Choice) -> (SymbolKind, Vec<Start>) {
@@ -133,7 +174,8 @@ impl Reader<'_, '_> {
         if let Some(fields) = &fields {
             values = self.structures(fields, values, size, table);
         } else if let Some(bytes) = bytes {
-            values = vec![Start::Int(0); bytes as usize];
+            let first = self.of_all_bytes(&values, table);
+            values = vec![first; bytes as usize];
         } else if let Some(record) = &record {
             values = self.structures(&record.layout(), values, size, table);
         } else if let Some(size) = size {
@@ -199,6 +241,8 @@ impl Reader<'_, '_> {
         let cells = layout.cells();
         if values.is_empty() {
             values = vec![Start::Int(0); cells];
+        } else if let [Start::Unknown] = values[..] {
+            values = vec![Start::Unknown; cells];
         }
         let count = size.unwrap_or(1).max(1) as usize;
         let span = table.get("size").or(table.get("init")).map_or(Span::default(), span_of);
@@ -218,6 +262,21 @@ impl Reader<'_, '_> {
                     d.label(format!("expected {cells} for each: `{}`", paths.join("`, `")))
                 });
                 vec![Start::Int(0); cells * count]
+            }
+        }
+    }
+
+    /// What each of an array of bytes begins with: it is cut into cells later.
+    fn of_all_bytes(&mut self, values: &[Start], table: &DeTable<'_>) -> Start {
+        match values {
+            [] | [Start::Int(0)] => Start::Int(0),
+            [Start::Unknown] => Start::Unknown,
+            _ => {
+                let span = table.get("init").map_or(Span::default(), span_of);
+                self.sink.error("conflicting-keys", span, "`init` beside `bytes`", |d| {
+                    d.label("expected `\"unknown\"`, or nothing: zeros")
+                });
+                Start::Int(0)
             }
         }
     }
@@ -264,10 +323,11 @@ impl Reader<'_, '_> {
         }
         match trimmed.parse() {
             Ok(value) => Start::Int(value),
+            Err(_) if trimmed == UNKNOWN => Start::Unknown,
             Err(_) => {
                 let span = text.span(0..text.as_str().len());
                 self.sink.error("bad-value", span, format!("`{trimmed}` is no initial value"), |d| {
-                    d.label("expected an integer, or an address such as \"&x\" or \"&x[1]\"")
+                    d.label("expected an integer, an address such as \"&x\" or \"&x[1]\", or \"unknown\"")
                 });
                 Start::Int(0)
             }
@@ -278,7 +338,7 @@ impl Reader<'_, '_> {
     fn first_value(&mut self, start: Start, of: LocId, symbols: &Symbols) -> Init {
         let span = match &start {
             Start::Address(text) => text.span(0..text.as_str().len()),
-            Start::Int(_) => Span::default(),
+            Start::Int(_) | Start::Unknown => Span::default(),
         };
         let init = self.resolve(start, symbols);
         let of_program = |id: LocId| {
@@ -303,6 +363,7 @@ impl Reader<'_, '_> {
     fn resolve(&mut self, start: Start, symbols: &Symbols) -> Init {
         let text = match start {
             Start::Int(value) => return Init::Int(value),
+            Start::Unknown => return Init::Unknown,
             Start::Address(text) => text,
         };
         let source = text.as_str();
@@ -353,7 +414,15 @@ impl Reader<'_, '_> {
                 });
                 continue;
             }
-            let start = self.start(value, choice);
+            let start = match self.start(value, choice) {
+                Start::Unknown => {
+                    self.sink.error("bad-value", span_of(value), "a register has a value", |d| {
+                        d.label("expected an integer, or an address such as \"&x\"")
+                    });
+                    Start::Int(0)
+                }
+                start => start,
+            };
             let init = self.resolve(start, symbols);
             list.push(RegInit { name: bare.to_string(), init, span });
         }

@@ -34,7 +34,7 @@ pub(super) mod target;
 pub(super) mod template;
 mod threads;
 
-pub(super) use memory::is_identifier;
+pub(super) use memory::{UNKNOWN, is_identifier};
 use strings::map_string;
 use template::{Choice, Template};
 

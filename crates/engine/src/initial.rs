@@ -1,0 +1,160 @@
+//! Memory that nothing has written yet, where that may hold any value (`Init::Unknown`): which reads can find it so.
+//!
+//! # Invariants
+//! - Programs run with 0 in the place of such a value. It may be that, so an execution that is found is one. That there is none is said
+//!   only if it does not depend on the value: a read that can find it gives one that is not worked out ([`program::unknown`]).
+//! - That 0 stands there does not hide a read. In any execution the first read that finds such memory depends on no such value, and up
+//!   to that read the execution is one with zeros. So executions count that do not run to their end.
+//!
+//! # Sources
+//! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; PTX ISA 9.4, *Initializers* (`.global` and `.const` alone);
+//!   OpenCL C, *Local Address Space Qualifier*: memory that a group shares has no first value.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use super::execution::Execution;
+use super::query::Query;
+use super::task::{Task, Unwritten, has_unknown};
+use crate::bounds::TaskBounds;
+use crate::skeleton::Cond;
+use crate::skeleton::base::Base;
+use crate::skeleton::signature::{self, of_the_checker};
+use cat::model::ir::{Axiom, Effect, Kind, Model, Node, NodeId, NodeOp, Test};
+use cat::rel::EventSet;
+use program::memory::CellId;
+use program::unknown::Unknowns;
+use verdict::Reason;
+
+/// What the flag is called with which the reads are asked for.
+const FLAG: &str = "unwritten";
+
+/// After so many searches all reads that are left count.
+const MOST: usize = 16;
+
+/// What asks engines: an execution of a task that a query describes, if there is one.
+pub(crate) type Ask<'x> = dyn for<'t> Fn(Task<'t>, &Query<'t>) -> Result<Option<Execution>, Reason> + 'x;
+
+/// Whether a flag is the one that the reads are asked for with: it does not treat threads alike.
+pub(crate) fn is_ours(model: &Model, flag: usize) -> bool {
+    model.flags[flag].name == FLAG && model.flags[flag].effect == Effect::Hazard
+}
+
+/// What a task has of reads that can find memory in which nothing was written, and of such memory at the end; with the bounds of the task, if
+/// they were needed.
+///
+/// # Errors
+/// Why that is not known.
+pub(crate) fn unwritten(
+    task: &Task<'_>,
+    deadline: Option<Instant>,
+    ask: &Ask<'_>,
+) -> Result<(Unwritten, Option<TaskBounds>), Reason> {
+    let mut found = Unwritten::default();
+    if !has_unknown(&task.sk.memory) {
+        return Ok((found, None));
+    }
+    let sk = &task.sk;
+    let first = |c: CellId| sk.memory.cell(sk.memory.cell(c).memory);
+    let initial = EventSet::from_fn(sk.len(), |e| {
+        let e = e.index();
+        sk.events[e].thread.is_none() && task.surely_at(e).is_some_and(|c| first(c).unknown)
+    });
+    let all = vec![true; task.model.axioms.len()];
+    let bounds = TaskBounds::new(task, &all, deadline).ok_or(Reason::Time)?;
+    let never = bounds.never_read(task);
+    let mut left: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for read in (0..sk.len()).filter(|&e| sk.events[e].is_read() && sk.events[e].thread.is_some()) {
+        let may = |w: &usize| task.domains.may_overlap(sk, read, *w) && !never.has(*w, read);
+        let sources: Vec<usize> = initial.iter().filter(may).collect();
+        if !sources.is_empty() {
+            left.insert(read, sources);
+        }
+    }
+    found.ends = at_the_end(task, ask)?;
+    if left.is_empty() {
+        return Ok((found, Some(bounds)));
+    }
+    let model = asking(task.model);
+    let mut asked: Task<'_> = task.clone();
+    asked.model = &model;
+    asked.absent = signature::absent(&model, &sk.program);
+    let [writes, reads] = of_the_checker();
+    asked.bases.insert(writes, (0, Base::Set(initial.clone())));
+    let name = |source: usize| task.surely_at(source).map_or(String::new(), |c| first(c).name.clone());
+    let site = |read: usize| Some((sk.events[read].thread?, sk.events[read].instr));
+    for n in 0.. {
+        left.retain(|read, _| site(*read).is_some_and(|site| !found.reads.contains_key(&site)));
+        if left.is_empty() {
+            break;
+        }
+        if n == MOST {
+            found.reads.extend(left.iter().filter_map(|(read, from)| Some((site(*read)?, name(from[0])))));
+            break;
+        }
+        asked.bases.insert(reads, (0, Base::Set(EventSet::from_fn(sk.len(), |e| left.contains_key(&e.index())))));
+        let flags = Some(vec![model.flags.len() - 1]);
+        let query = Query { complete: false, no_fault: false, flags, ..Query::complete(&model) };
+        let Some(execution) = ask(asked.clone(), &query)? else { break };
+        let from = &execution.free[model.values.0 as usize];
+        for (source, read) in from.iter().filter(|(w, r)| initial.has(*w) && left.contains_key(r)) {
+            found.reads.extend(site(read).map(|site| (site, name(source))));
+        }
+    }
+    found.unknowns = Unknowns::with_unwritten(&task.test.program, found.reads.keys().copied().collect());
+    Ok((found, Some(bounds)))
+}
+
+/// Memory that the test observes, and that can be as it was at the end.
+fn at_the_end(task: &Task<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason> {
+    let mut task = task.clone();
+    let mut open = Vec::new();
+    for (&cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
+        if !task.sk.memory.cell(cell).unknown {
+            continue;
+        }
+        let mut written = Cond::FALSE;
+        for &(write, here) in writers.iter().filter(|(w, _)| task.sk.events[*w].thread.is_some()) {
+            let guarded = task.sk.pool.and(here, task.sk.events[write].guard);
+            written = task.sk.pool.or(written, guarded);
+        }
+        let not = task.sk.pool.not(written);
+        if not != Cond::FALSE {
+            open.push((cell, not));
+        }
+    }
+    let mut found = BTreeSet::new();
+    for (cell, not) in open {
+        let props = task.test.filter.iter().map(|p| (p, true)).collect();
+        let query = Query { require: not, props, no_fault: false, ..Query::complete(task.model) };
+        if ask(task.clone(), &query)?.is_some() {
+            found.insert(cell);
+        }
+    }
+    Ok(found)
+}
+
+/// A model with one more flag: some read of a set takes its value from some write of another one.
+fn asking(model: &Model) -> Model {
+    let mut model = model.clone();
+    let free = NodeOp::Free(model.values);
+    let nodes = &mut model.nodes;
+    let mut add = |op: NodeOp, kind: Kind, is_static: bool| {
+        nodes.push(Node { op, kind, is_static, name: None, span: Default::default() });
+        NodeId(nodes.len() as u32 - 1)
+    };
+    let [writes, reads] = of_the_checker().map(|id| add(NodeOp::Base(id), Kind::Set, true));
+    let pairs = add(NodeOp::Product(writes, reads), Kind::Rel, true);
+    let values = add(free, Kind::Rel, false);
+    let node = add(NodeOp::Inter(values, pairs), Kind::Rel, false);
+    model.flags.push(Axiom {
+        name: FLAG.to_owned(),
+        test: Test::Empty,
+        negated: true,
+        effect: Effect::Hazard,
+        node,
+        doc: String::new(),
+        span: Default::default(),
+    });
+    model
+}
