@@ -56,7 +56,7 @@ mod tests {
     use verdict::hang::Wait;
     use verdict::{
         Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, RacingPair, RacingPairs, Remedy,
-        Seat, Style, ThreadEnd, Verdict, Witness, WitnessEvent,
+        Seat, Style, ThreadEnd, Unwritten, Verdict, Witness, WitnessEvent,
     };
 
     /// An answer with something in every field.
@@ -127,6 +127,13 @@ mod tests {
                 verdicts: vec![("v".into(), "allowed".into())],
             }],
             events: Some(7),
+            remarks: vec!["r".into()],
+            unwritten: vec![Unwritten {
+                thread: "P0".into(),
+                line: 3.into(),
+                text: "i".into(),
+                memory: "x".into(),
+            }],
         }
     }
 

@@ -110,6 +110,7 @@ mod tests {
         };
         Model {
             name: "m".into(),
+            language: String::new(),
             title: "T".into(),
             header: String::new(),
             nodes: base.iter().chain(ops).map(node).collect(),
