@@ -102,23 +102,22 @@ fn neighbour(path: &Path) -> Option<PathBuf> {
 }
 
 /// Which folder one is, whatever path leads to it.
-#[cfg(unix)]
-fn identity(folder: &Path) -> io::Result<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    let data = fs::metadata(folder)?;
-    Ok((data.dev(), data.ino()))
-}
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Identity(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] PathBuf);
 
-/// Which folder one is, whatever path leads to it.
-#[cfg(not(unix))]
-fn identity(folder: &Path) -> io::Result<Identity> {
-    fs::canonicalize(folder)
-}
+impl Identity {
+    #[cfg(unix)]
+    fn of(folder: &Path) -> io::Result<Identity> {
+        use std::os::unix::fs::MetadataExt;
+        let data = fs::metadata(folder)?;
+        Ok(Identity((data.dev(), data.ino())))
+    }
 
-#[cfg(unix)]
-type Identity = (u64, u64);
-#[cfg(not(unix))]
-type Identity = PathBuf;
+    #[cfg(not(unix))]
+    fn of(folder: &Path) -> io::Result<Identity> {
+        fs::canonicalize(folder).map(Identity)
+    }
+}
 
 /// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it, so that a symbolic link back to one of
 /// them is not followed for ever.
@@ -130,7 +129,7 @@ fn search(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let read = || -> io::Result<(Identity, Vec<fs::DirEntry>)> {
-        Ok((identity(folder)?, fs::read_dir(folder)?.collect::<io::Result<_>>()?))
+        Ok((Identity::of(folder)?, fs::read_dir(folder)?.collect::<io::Result<_>>()?))
     };
     let (identity, mut entries) = match read() {
         Ok(read) => read,

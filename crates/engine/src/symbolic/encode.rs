@@ -101,6 +101,10 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budg
             Shape::Order => e.order(i),
         }
     }
+    // What was given up is of no use, whatever else is built.
+    if e.gates.exhausted().is_some() {
+        return e;
+    }
     e.barrier_order();
     e.final_writes();
     e.likely = Rc::new(e.guesses());

@@ -100,6 +100,9 @@ impl Encoding<'_> {
         let free_bound = self.start.free[f].clone();
         let pairs: Vec<(usize, usize)> = free_bound.may.iter().collect();
         for &(i, j) in &pairs {
+            if self.gates.tick(self.clauses.len()) {
+                return;
+            }
             let key = (i as u32, j as u32);
             if free_bound.must.has(i, j) {
                 self.inner.leaves.free[f].insert(key, Lit::TRUE);

@@ -19,7 +19,7 @@ pub(super) struct Closure {
     may: Vec<Rel>,
     memo: FxHashMap<(u32, u32, u32), Lit>,
     /// Ways to events among which it is an order, from others.
-    to_last: FxHashMap<(u32, u32), Lit>,
+    last_reached: FxHashMap<(u32, u32), Lit>,
     /// By event from which only certain edges lead, to events that surely execute: the nearest of these.
     after: Vec<Option<Vec<usize>>>,
     /// The same of edges that lead to it.
@@ -178,7 +178,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                     (Lit::FALSE, _) => Lit::FALSE,
                     (_, true) if k == i => Lit::TRUE,
                     (_, true) => self.leaves.free(gates, order, i, k),
-                    (_, false) => self.to_last(gates, plus, a, i, k),
+                    (_, false) => self.last_reached(gates, plus, a, i, k),
                 };
                 (before, outside)
             };
@@ -189,17 +189,17 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 
     /// Whether `k`, among which and others the closure is an order, is reachable from `i`, which is not one of them.
-    fn to_last(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, k: usize) -> Lit {
+    fn last_reached(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, k: usize) -> Lit {
         let bound = self.value(plus);
         if bound.rel().must.has(i, k) || !bound.rel().may.has(i, k) {
             return Lit::constant(bound.rel().must.has(i, k));
         }
         let key = (i as u32, k as u32);
-        if let Some(&known) = self.closures[&plus].to_last.get(&key) {
+        if let Some(&known) = self.closures[&plus].last_reached.get(&key) {
             return known;
         }
         let lit = self.through(gates, plus, a, i, k);
-        self.closures.get_mut(&plus).expect("made by the caller").to_last.insert(key, lit);
+        self.closures.get_mut(&plus).expect("made by the caller").last_reached.insert(key, lit);
         lit
     }
 
@@ -286,7 +286,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
         let after = self.nearest(&inner.must, &inner.may, &outer.must);
         let before = self.nearest(&inner.must.inverse(), &inner.may.inverse(), &outer.must.inverse());
-        Closure { hubs, may, memo: FxHashMap::default(), to_last: FxHashMap::default(), after, before }
+        Closure { hubs, may, memo: FxHashMap::default(), last_reached: FxHashMap::default(), after, before }
     }
 
     /// For each event whose edges are all certain, and lead to events that surely execute: those of them to which it comes through no other.
