@@ -496,16 +496,14 @@ fn what_a_range_of_no_items_and_an_empty_event_come_to_is_warned_of() {
 }
 
 #[test]
-fn what_would_be_left_to_implementations_is_no_remedy() {
+fn an_event_orders_what_two_queues_do_not() {
     let test = file("opencl/producer-consumer-no-event");
     let model = load_shipped("opencl", &signature()).unwrap().unwrap();
     let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]).explaining();
     let Definedness::Undefined(fault) = session.definedness(None).unwrap().unwrap() else { panic!("it races") };
     assert!(fault.why.iter().any(|w| w.contains("no call orders these accesses of `produce` and `consume`")));
-    // Plain objects of OpenCL have no atomic functions, so there is nothing to write that orders them.
-    assert!(
-        matches!(&fault.remedy, Some(Remedy::None(why)) if why.contains("no atomic operation")),
-        "{:?}",
-        fault.remedy
-    );
+    // Plain objects of OpenCL have no atomic functions; a wait list restores the order.
+    let Some(Remedy::Changes(changes)) = &fault.remedy else { panic!("{:?}", fault.remedy) };
+    let said: Vec<&str> = changes.iter().map(|change| change.text.as_str()).collect();
+    assert!(said.len() == 2 && said[0].contains("&ordered") && said[1].contains("{ordered}"), "{said:?}");
 }

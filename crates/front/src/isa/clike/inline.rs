@@ -138,7 +138,8 @@ impl Lowering<'_, '_> {
             ExprKind::Method(..) | ExprKind::Refer(_) => Touches::Everything,
             ExprKind::Cast(to, _) => pure(is_plain(to)),
             ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => {
-                pure(matches!(target.kind, ExprKind::Name))
+                // A field of a parameter is as much its own.
+                pure(matches!(target.kind, ExprKind::Name) || self.is_special(target))
             }
             ExprKind::Call(name, _) => match self.str(name) {
                 name if self.is_plain_read(name) => Touches::Memory,
