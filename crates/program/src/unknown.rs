@@ -179,6 +179,8 @@ pub struct Unknowns {
     part: BTreeMap<LocId, Site>,
     /// Reads that can find memory that nothing has written, where that has an unknown value.
     unwritten: BTreeSet<Site>,
+    /// Micro-ops that may write one.
+    writers: BTreeSet<Site>,
     /// What threads hand to others, by the micro-op.
     given: BTreeMap<Site, Site>,
     /// A way, an address or whether something is written depends on a value: where it is made, and what depends on it.
@@ -245,6 +247,11 @@ impl Unknowns {
                 None => self.part.get(&program.object(loc)).copied(),
             },
         }
+    }
+
+    /// Whether a micro-op may write an unknown value.
+    pub fn writes(&self, site: Site) -> bool {
+        self.writers.contains(&site)
     }
 
     /// Where a value is made that may be in a cell, in the memory of the program.
@@ -352,6 +359,10 @@ impl Unknowns {
         let given = if let Op::Give { value, .. } = op { of(value) } else { None };
         if let Some(site) = written {
             self.leave(code, &reach, site);
+        }
+        // An atomic that computes from an unknown value writes one, to memory that has one already.
+        if written.or(in_memory.filter(|_| matches!(op, Op::Rmw { .. }))).is_some() {
+            self.writers.insert(here);
         }
         if let Some(site) = given {
             self.given.entry(here).or_insert(site);
