@@ -946,7 +946,8 @@ mod tests {
         assert!(missing.iter().all(|d| d.message.contains("`k_0+8`")) && missing.len() == 1, "{missing:?}");
         let (text, _) = source.to_toml(None, &launch(&["0+4=7", "k_0+8=9"])).expect("both are bound");
         assert!(text.contains(r#"regs = { "k_0+4" = 7, "k_0+8" = 9 }"#), "{text}");
-        assert!(text.contains(r#"s = { size = 4, type = "u32", space = "shared" }"#), "{text}");
+        let shared = r#"s = { init = "unknown", size = 4, type = "u32", space = "shared" }"#;
+        assert!(text.contains(shared), "{text}");
     }
 
     /// One whose address is taken is memory of the test, of which it has to be said what it is made of.

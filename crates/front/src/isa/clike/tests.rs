@@ -283,7 +283,10 @@ fn functions_stand_where_they_are_called() {
     wrong(Dialect::C, "int f(int v) { return v; } int f(long v) { return v; } f(1);", "is a function `f` before");
     wrong(Dialect::C, "int f(int v) { return v; }", "nothing that runs");
     wrong(Dialect::C, "int f(int v) { return v; } int i = 0; int r = f(i++) + i;", "in no order");
-    wrong(Dialect::C, "int f(long *p) { return *p; } int r = f(x) + f(y);", "left open");
+    // Two reads need no order, and what others may notice does.
+    c("int f(long *p) { return *p; } int r = f(x) + f(y);", "R.na = goto3 R.na = goto6 =");
+    wrong(Dialect::C, "int f(volatile long *p) { return *p; } int r = f(x) + f(y);", "left open");
+    wrong(Dialect::C, "int f(long *p) { return *p = 1; } int r = f(x) + f(y);", "left open");
     wrong(Dialect::Cuda, "__device__ int f(int &a) { return a++; } int i = 0; int r = f(i) + i;", "in no order");
     wrong(Dialect::Cuda, "__device__ void f(int &a) { a = 1; } const int n = 0; f(n);", "would lose `const`");
     wrong(Dialect::C, "int r = atomic_store(x, 1);", "this has no value");
