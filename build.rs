@@ -16,7 +16,11 @@ fn main() {
     println!("cargo:rerun-if-changed=src/cli/new/templates");
     println!("cargo:rustc-env=FENCEPOST_BUILD={}", identity());
     let named = |name: &str| env::var(format!("DEP_FENCEPOST_Z3_{name}"));
-    if let (Ok(put), Ok(found), Ok(system)) = (named("PUT"), named("FOUND"), env::var("CARGO_CFG_TARGET_OS")) {
+    if let (Ok(put), Ok(found), Ok(system)) = (
+        named("PUT"),
+        named("FOUND"),
+        env::var("CARGO_CFG_TARGET_OS"),
+    ) {
         for folder in rpaths(Path::new(&put), Path::new(&found), &system) {
             println!("cargo:rustc-link-arg=-Wl,-rpath,{folder}");
         }
@@ -29,16 +33,30 @@ fn main() {
 fn identity() -> String {
     let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
     let own = ["src", "models", "Cargo.toml", "Cargo.lock", "build.rs"].map(PathBuf::from);
-    let crates = fs::read_dir("crates").into_iter().flatten().flatten().map(|entry| entry.path());
+    let crates = fs::read_dir("crates")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     // What tests share is no part of the program.
-    for root in own.into_iter().chain(crates.filter(|path| !path.ends_with("testkit"))) {
+    for root in own
+        .into_iter()
+        .chain(crates.filter(|path| !path.ends_with("testkit")))
+    {
         println!("cargo:rerun-if-changed={}", root.display());
         contents(&root, &mut parts);
     }
     let of_build = |name: &str| {
         name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_TARGET_") || {
-            ["TARGET", "PROFILE", "OPT_LEVEL", "DEBUG", "CARGO_ENCODED_RUSTFLAGS", "CARGO_PKG_VERSION"]
-                .contains(&name)
+            [
+                "TARGET",
+                "PROFILE",
+                "OPT_LEVEL",
+                "DEBUG",
+                "CARGO_ENCODED_RUSTFLAGS",
+                "CARGO_PKG_VERSION",
+            ]
+            .contains(&name)
         }
     };
     for (name, value) in env::vars_os() {
@@ -48,7 +66,11 @@ fn identity() -> String {
         }
     }
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let version = Command::new(rustc).arg("-vV").output().map(|done| done.stdout).unwrap_or_default();
+    let version = Command::new(rustc)
+        .arg("-vV")
+        .output()
+        .map(|done| done.stdout)
+        .unwrap_or_default();
     parts.push(("rustc".to_owned(), version));
     parts.sort();
     // Two passes that begin differently: 128 bits. Not a secret, and nobody gains by a collision.

@@ -30,22 +30,31 @@ fn root() -> &'static Path {
 }
 
 fn engines() -> Vec<(&'static str, Engine)> {
-    Engine::ALONE.iter().map(|&engine| (engine.name(), engine)).collect()
+    Engine::ALONE
+        .iter()
+        .map(|&engine| (engine.name(), engine))
+        .collect()
 }
 
 fn ptx() -> Model {
-    model::load_shipped("ptx", &signature()).expect("shipped").expect("a shipped model is sound")
+    model::load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("a shipped model is sound")
 }
 
 fn ask(test: &LitmusTest, model: &Model, engine: Engine) -> String {
-    let answer = Session::new(test, model, engine, Limits::default(), &[]).reachability(None, false);
+    let answer =
+        Session::new(test, model, engine, Limits::default(), &[]).reachability(None, false);
     format!("{:?}", answer.verdict)
 }
 
 /// All test files below a folder, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
@@ -60,12 +69,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn one_by_one() {
     let model = ptx();
     for file in FILES {
-        let Ok(bytes) = std::fs::read(root().join(file)) else { panic!("{file} is gone") };
+        let Ok(bytes) = std::fs::read(root().join(file)) else {
+            panic!("{file} is gone")
+        };
         let tests = litmus::parse(file, &bytes).expect("a shipped test is sound");
         let test = &tests[0];
         let name = |what: &str| format!("{}: {what}", test.name);
-        measure(&name("parse"), 1, || litmus::parse(file, black_box(&bytes)).map(|t| t.len()));
-        measure(&name("skeleton"), 1, || Skeleton::build(black_box(test), Options::default(), 4).map(|s| s.len()));
+        measure(&name("parse"), 1, || {
+            litmus::parse(file, black_box(&bytes)).map(|t| t.len())
+        });
+        measure(&name("skeleton"), 1, || {
+            Skeleton::build(black_box(test), Options::default(), 4).map(|s| s.len())
+        });
         for (engine, which) in engines() {
             measure(&name(engine), 1, || ask(black_box(test), &model, which));
         }
@@ -81,12 +96,17 @@ fn folder() {
         .filter(|test| test.expect.contains_key("ptx"))
         .collect();
     measure("litmus: parse", files.len() as u64, || {
-        files.iter().map(|file| litmus::read_path(file).map_or(0, |t| t.len())).sum::<usize>()
+        files
+            .iter()
+            .map(|file| litmus::read_path(file).map_or(0, |t| t.len()))
+            .sum::<usize>()
     });
     for (engine, which) in engines() {
         let asked = || tests.iter().step_by(STRIDE);
         measure(&format!("litmus: {engine}"), asked().count() as u64, || {
-            asked().map(|test| ask(test, &model, which).len()).sum::<usize>()
+            asked()
+                .map(|test| ask(test, &model, which).len())
+                .sum::<usize>()
         });
     }
 }

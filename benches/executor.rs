@@ -31,7 +31,10 @@ const CASES: &[(&str, &[(MachineMemory, Early)])] = &[
             (MachineMemory::Weak, Early::Full(1)),
         ],
     ),
-    ("litmus/cuda/IRIW+rel+acq.device.toml", &[(MachineMemory::Cuda, Early::None)]),
+    (
+        "litmus/cuda/IRIW+rel+acq.device.toml",
+        &[(MachineMemory::Cuda, Early::None)],
+    ),
 ];
 
 /// Random runs per measurement.
@@ -39,12 +42,21 @@ const RUNS: u64 = 1_000;
 
 fn test(file: &str) -> LitmusTest {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    let Ok(bytes) = std::fs::read(path) else { panic!("{file} is gone") };
-    litmus::parse(file, &bytes).expect("a shipped test is sound").remove(0)
+    let Ok(bytes) = std::fs::read(path) else {
+        panic!("{file} is gone")
+    };
+    litmus::parse(file, &bytes)
+        .expect("a shipped test is sound")
+        .remove(0)
 }
 
 fn options(memory: MachineMemory, early: Early) -> Options {
-    Options { memory, early, timeout: None, ..Options::default() }
+    Options {
+        memory,
+        early,
+        timeout: None,
+        ..Options::default()
+    }
 }
 
 fn schedules() {
@@ -52,10 +64,23 @@ fn schedules() {
         let test = test(file);
         for &(memory, early) in *machines {
             let options = options(memory, early);
-            let schedule = Schedule::Random { runs: RUNS, seed: 1 };
-            measure(&format!("{}, {}, {early}: random schedules", test.name, memory.name()), RUNS, || {
-                observe(black_box(&test), &options, schedule).expect("it runs").steps
-            });
+            let schedule = Schedule::Random {
+                runs: RUNS,
+                seed: 1,
+            };
+            measure(
+                &format!(
+                    "{}, {}, {early}: random schedules",
+                    test.name,
+                    memory.name()
+                ),
+                RUNS,
+                || {
+                    observe(black_box(&test), &options, schedule)
+                        .expect("it runs")
+                        .steps
+                },
+            );
         }
     }
 }
@@ -65,24 +90,41 @@ fn states() {
         let test = test(file);
         for &(memory, early) in *machines {
             let options = options(memory, early);
-            let explored = || observe(black_box(&test), &options, Schedule::Exhaustive).expect("it runs").states;
-            measure(&format!("{}, {}, {early}: states", test.name, memory.name()), explored(), explored);
+            let explored = || {
+                observe(black_box(&test), &options, Schedule::Exhaustive)
+                    .expect("it runs")
+                    .states
+            };
+            measure(
+                &format!("{}, {}, {early}: states", test.name, memory.name()),
+                explored(),
+                explored,
+            );
         }
     }
 }
 
 fn kernels() {
     let test = test("litmus/kernels/reduction.toml");
-    let mapping = fencepost::program::mapping::Mapping::current(test.program.dialect).expect("a mapping");
+    let mapping =
+        fencepost::program::mapping::Mapping::current(test.program.dialect).expect("a mapping");
     let lowered = mapping.lowered(&test).expect("it lowers");
-    for (memory, test) in
-        [(MachineMemory::Sc, &test), (MachineMemory::Weak, &lowered), (MachineMemory::Cuda, &test)]
-    {
+    for (memory, test) in [
+        (MachineMemory::Sc, &test),
+        (MachineMemory::Weak, &lowered),
+        (MachineMemory::Cuda, &test),
+    ] {
         let options = options(memory, Early::None);
         let schedule = Schedule::Random { runs: 1, seed: 1 };
-        measure(&format!("{}, {}: random schedules", test.name, memory.name()), 1, || {
-            observe(black_box(test), &options, schedule).expect("it runs").steps
-        });
+        measure(
+            &format!("{}, {}: random schedules", test.name, memory.name()),
+            1,
+            || {
+                observe(black_box(test), &options, schedule)
+                    .expect("it runs")
+                    .steps
+            },
+        );
     }
 }
 

@@ -45,43 +45,141 @@ struct Family {
 }
 
 const FAMILIES: &[Family] = &[
-    Family { name: "doublings", asked: Asked::Reach, sizes: &[4, 8, 16], make: doublings },
-    Family { name: "SUM+fence.sc", asked: Asked::Reach, sizes: &[4, 6, 8, 10], make: sum },
-    Family { name: "two loops", asked: Asked::Reach, sizes: &[4, 8, 12], make: loops },
-    Family { name: "increments, lost", asked: Asked::Reach, sizes: &[4, 8, 16], make: lost },
-    Family { name: "increments, atomic", asked: Asked::Reach, sizes: &[2, 3, 4, 5], make: atomic },
-    Family { name: "SB+fence.sc", asked: Asked::Reach, sizes: &[10, 20, 40], make: |n| ring(n, "fence.sc.gpu;") },
+    Family {
+        name: "doublings",
+        asked: Asked::Reach,
+        sizes: &[4, 8, 16],
+        make: doublings,
+    },
+    Family {
+        name: "SUM+fence.sc",
+        asked: Asked::Reach,
+        sizes: &[4, 6, 8, 10],
+        make: sum,
+    },
+    Family {
+        name: "two loops",
+        asked: Asked::Reach,
+        sizes: &[4, 8, 12],
+        make: loops,
+    },
+    Family {
+        name: "increments, lost",
+        asked: Asked::Reach,
+        sizes: &[4, 8, 16],
+        make: lost,
+    },
+    Family {
+        name: "increments, atomic",
+        asked: Asked::Reach,
+        sizes: &[2, 3, 4, 5],
+        make: atomic,
+    },
+    Family {
+        name: "SB+fence.sc",
+        asked: Asked::Reach,
+        sizes: &[10, 20, 40],
+        make: |n| ring(n, "fence.sc.gpu;"),
+    },
     Family {
         name: "SB+fence.acq_rel",
         asked: Asked::Reach,
         sizes: &[10, 20, 40],
         make: |n| ring(n, "fence.acq_rel.gpu;"),
     },
-    Family { name: "SAMELOC", asked: Asked::Reach, sizes: &[16, 32, 64], make: same_location },
-    Family { name: "LONG+fence.sc", asked: Asked::Reach, sizes: &[8, 16, 32, 64], make: long },
-    Family { name: "straight", asked: Asked::Reach, sizes: &[250, 500, 1000, 2000], make: straight },
-    Family { name: "branches", asked: Asked::Reach, sizes: &[6, 12, 24], make: branches },
-    Family { name: "barriers", asked: Asked::Reach, sizes: &[2, 4, 6, 12, 32], make: barriers },
-    Family { name: "meeting", asked: Asked::Reach, sizes: &[16, 64, 256], make: meeting },
-    Family { name: "chain+acq_rel", asked: Asked::Reach, sizes: &[4, 8, 16], make: |n| chain(n, "acq_rel") },
-    Family { name: "chain+relaxed", asked: Asked::Reach, sizes: &[4, 8, 16], make: |n| chain(n, "relaxed") },
-    Family { name: "ticket lock", asked: Asked::Reach, sizes: &[2, 3], make: ticket },
-    Family { name: "cas lock", asked: Asked::Reach, sizes: &[2, 3], make: cas },
-    Family { name: "outcomes of IRIW", asked: Asked::Outcomes, sizes: &[3, 5, 7], make: readers },
-    Family { name: "outcomes of writers", asked: Asked::Outcomes, sizes: &[3, 4, 5, 6], make: writers },
+    Family {
+        name: "SAMELOC",
+        asked: Asked::Reach,
+        sizes: &[16, 32, 64],
+        make: same_location,
+    },
+    Family {
+        name: "LONG+fence.sc",
+        asked: Asked::Reach,
+        sizes: &[8, 16, 32, 64],
+        make: long,
+    },
+    Family {
+        name: "straight",
+        asked: Asked::Reach,
+        sizes: &[250, 500, 1000, 2000],
+        make: straight,
+    },
+    Family {
+        name: "branches",
+        asked: Asked::Reach,
+        sizes: &[6, 12, 24],
+        make: branches,
+    },
+    Family {
+        name: "barriers",
+        asked: Asked::Reach,
+        sizes: &[2, 4, 6, 12, 32],
+        make: barriers,
+    },
+    Family {
+        name: "meeting",
+        asked: Asked::Reach,
+        sizes: &[16, 64, 256],
+        make: meeting,
+    },
+    Family {
+        name: "chain+acq_rel",
+        asked: Asked::Reach,
+        sizes: &[4, 8, 16],
+        make: |n| chain(n, "acq_rel"),
+    },
+    Family {
+        name: "chain+relaxed",
+        asked: Asked::Reach,
+        sizes: &[4, 8, 16],
+        make: |n| chain(n, "relaxed"),
+    },
+    Family {
+        name: "ticket lock",
+        asked: Asked::Reach,
+        sizes: &[2, 3],
+        make: ticket,
+    },
+    Family {
+        name: "cas lock",
+        asked: Asked::Reach,
+        sizes: &[2, 3],
+        make: cas,
+    },
+    Family {
+        name: "outcomes of IRIW",
+        asked: Asked::Outcomes,
+        sizes: &[3, 5, 7],
+        make: readers,
+    },
+    Family {
+        name: "outcomes of writers",
+        asked: Asked::Outcomes,
+        sizes: &[3, 4, 5, 6],
+        make: writers,
+    },
     Family {
         name: "outcomes of SB+fence.sc",
         asked: Asked::Outcomes,
         sizes: &[4, 8, 12],
         make: |n| ring(n, "fence.sc.gpu;"),
     },
-    Family { name: "outcomes of increments", asked: Asked::Outcomes, sizes: &[3, 4, 5, 6], make: counter },
+    Family {
+        name: "outcomes of increments",
+        asked: Asked::Outcomes,
+        sizes: &[3, 4, 5, 6],
+        make: counter,
+    },
 ];
 
 /// A test: the names of its cells, the code of its threads, what it asks.
 fn test(cells: &[&str], threads: &[String], condition: &str) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| format!("{cell} = 0")).collect();
-    let mut text = format!("name = \"T\"\ncondition = '{condition}'\nmemory = {{ {} }}\n", cells.join(", "));
+    let mut text = format!(
+        "name = \"T\"\ncondition = '{condition}'\nmemory = {{ {} }}\n",
+        cells.join(", ")
+    );
     for (cta, code) in threads.iter().enumerate() {
         write!(text, "[[thread]]\ncta = {cta}\ncode = '''{code}'''\n").expect("text grows");
     }
@@ -95,7 +193,11 @@ fn all(n: usize, term: impl Fn(usize) -> String) -> String {
 fn doublings(n: usize) -> String {
     let adds = "add.u32 r0, r0, r0; ".repeat(n);
     let writer = "st.relaxed.gpu.u32 [x], 1;".to_owned();
-    test(&["x"], &[writer, format!("ld.relaxed.gpu.u32 r0, [x]; {adds}")], &format!("P1:r0 == {}", 1u64 << n))
+    test(
+        &["x"],
+        &[writer, format!("ld.relaxed.gpu.u32 r0, [x]; {adds}")],
+        &format!("P1:r0 == {}", 1u64 << n),
+    )
 }
 
 fn sum(n: usize) -> String {
@@ -109,41 +211,76 @@ fn loops(n: usize) -> String {
         "mov.u32 i, 0; L: atom.relaxed.gpu.add.u32 r0, [x], 1; ld.relaxed.gpu.u32 r1, [x]; add.u32 i, i, 1; \
          setp.lt.u32 p, i, {n}; @p bra L;"
     );
-    format!("bound = {n}\n{}", test(&["x"], &[code.clone(), code], &format!("P0:r1 == {n} && P1:r1 == {}", 2 * n)))
+    format!(
+        "bound = {n}\n{}",
+        test(
+            &["x"],
+            &[code.clone(), code],
+            &format!("P0:r1 == {n} && P1:r1 == {}", 2 * n)
+        )
+    )
 }
 
 fn lost(n: usize) -> String {
-    let code = "ld.relaxed.gpu.u32 r0, [x]; add.u32 r0, r0, 1; st.relaxed.gpu.u32 [x], r0; ".repeat(n);
+    let code =
+        "ld.relaxed.gpu.u32 r0, [x]; add.u32 r0, r0, 1; st.relaxed.gpu.u32 [x], r0; ".repeat(n);
     test(&["x"], &[code.clone(), code], "x == 2")
 }
 
 fn atomic(n: usize) -> String {
-    let code: String = (0..n).map(|i| format!("atom.relaxed.gpu.add.u32 r{i}, [x], 1; ")).collect();
-    test(&["x"], &[code.clone(), code.clone(), code], &format!("P0:r0 == P1:r0 && x == {}", 3 * n))
+    let code: String = (0..n)
+        .map(|i| format!("atom.relaxed.gpu.add.u32 r{i}, [x], 1; "))
+        .collect();
+    test(
+        &["x"],
+        &[code.clone(), code.clone(), code],
+        &format!("P0:r0 == P1:r0 && x == {}", 3 * n),
+    )
 }
 
 /// Store buffering in a ring.
 fn ring(n: usize, fence: &str) -> String {
     let cells: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
     let threads: Vec<String> = (0..n)
-        .map(|i| format!("st.relaxed.gpu.u32 [x{i}], 1; {fence} ld.relaxed.gpu.u32 r0, [x{}];", (i + 1) % n))
+        .map(|i| {
+            format!(
+                "st.relaxed.gpu.u32 [x{i}], 1; {fence} ld.relaxed.gpu.u32 r0, [x{}];",
+                (i + 1) % n
+            )
+        })
         .collect();
-    test(&cells.iter().map(String::as_str).collect::<Vec<_>>(), &threads, &all(n, |i| format!("P{i}:r0 == 0")))
+    test(
+        &cells.iter().map(String::as_str).collect::<Vec<_>>(),
+        &threads,
+        &all(n, |i| format!("P{i}:r0 == 0")),
+    )
 }
 
 fn same_location(n: usize) -> String {
-    let writes =
-        |from: usize| (0..n).map(|i| format!("st.relaxed.gpu.u32 [x], {}; ", from + i)).collect::<String>();
-    let threads = [writes(1), format!("{} ld.relaxed.gpu.u32 r0, [x];", writes(n + 1))];
+    let writes = |from: usize| {
+        (0..n)
+            .map(|i| format!("st.relaxed.gpu.u32 [x], {}; ", from + i))
+            .collect::<String>()
+    };
+    let threads = [
+        writes(1),
+        format!("{} ld.relaxed.gpu.u32 r0, [x];", writes(n + 1)),
+    ];
     test(&["x"], &threads, &format!("P1:r0 == {}", n + 1))
 }
 
 fn long(n: usize) -> String {
     let thread = |mine: &str, other: &str| {
-        let one = format!("st.relaxed.gpu.u32 [{mine}], 1; fence.sc.gpu; ld.relaxed.gpu.u32 r0, [{other}]; ");
+        let one = format!(
+            "st.relaxed.gpu.u32 [{mine}], 1; fence.sc.gpu; ld.relaxed.gpu.u32 r0, [{other}]; "
+        );
         one.repeat(n)
     };
-    test(&["x", "y"], &[thread("x", "y"), thread("y", "x")], "P0:r0 == 0 && P1:r0 == 0")
+    test(
+        &["x", "y"],
+        &[thread("x", "y"), thread("y", "x")],
+        "P0:r0 == 0 && P1:r0 == 0",
+    )
 }
 
 /// One thread that reads and writes eight locations in turn.
@@ -184,18 +321,34 @@ fn barriers(n: usize) -> String {
         (0..n).map(round).collect::<String>()
     };
     let threads: Vec<String> = (0..4).map(thread).collect();
-    let text =
-        test(&cells.iter().map(String::as_str).collect::<Vec<_>>(), &threads, &format!("P3:r{} == 0", n - 1));
-    (1..4).fold(text, |text, cta| text.replace(&format!("cta = {cta}\n"), "cta = 0\n"))
+    let text = test(
+        &cells.iter().map(String::as_str).collect::<Vec<_>>(),
+        &threads,
+        &format!("P3:r{} == 0", n - 1),
+    );
+    (1..4).fold(text, |text, cta| {
+        text.replace(&format!("cta = {cta}\n"), "cta = 0\n")
+    })
 }
 
 /// Threads that meet at one barrier, each with a store before it and a load of what its neighbour stored behind it.
 fn meeting(n: usize) -> String {
     let cells: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
-    let thread = |t: usize| format!("st.weak.u32 [x{t}], 1; bar.sync 0; ld.weak.u32 r0, [x{}]; ", (t + 1) % n);
+    let thread = |t: usize| {
+        format!(
+            "st.weak.u32 [x{t}], 1; bar.sync 0; ld.weak.u32 r0, [x{}]; ",
+            (t + 1) % n
+        )
+    };
     let threads: Vec<String> = (0..n).map(thread).collect();
-    let text = test(&cells.iter().map(String::as_str).collect::<Vec<_>>(), &threads, "P0:r0 == 0");
-    (1..n).fold(text, |text, cta| text.replace(&format!("cta = {cta}\n"), "cta = 0\n"))
+    let text = test(
+        &cells.iter().map(String::as_str).collect::<Vec<_>>(),
+        &threads,
+        "P0:r0 == 0",
+    );
+    (1..n).fold(text, |text, cta| {
+        text.replace(&format!("cta = {cta}\n"), "cta = 0\n")
+    })
 }
 
 /// A message passed through read-modify-writes of one flag.
@@ -203,36 +356,68 @@ fn chain(n: usize, order: &str) -> String {
     let mut threads = vec!["st.weak.u32 [x], 1; st.release.gpu.u32 [f], 1;".to_owned()];
     threads.extend((0..n).map(|_| format!("atom.{order}.gpu.add.u32 r0, [f], 1;")));
     threads.push("ld.acquire.gpu.u32 r0, [f]; ld.relaxed.gpu.u32 r1, [x];".to_owned());
-    test(&["x", "f"], &threads, &format!("P{}:r0 == {} && P{}:r1 == 0", n + 1, n + 1, n + 1))
+    test(
+        &["x", "f"],
+        &threads,
+        &format!("P{}:r0 == {} && P{}:r1 == 0", n + 1, n + 1, n + 1),
+    )
 }
 
 fn ticket(n: usize) -> String {
     let code = "atom.relaxed.gpu.add.u32 t, [next], 1; L: ld.acquire.gpu.u32 s, [serving]; setp.ne.u32 p, s, t; \
                 @p bra L; ld.relaxed.gpu.u32 r0, [x]; add.u32 r1, r0, 1; st.relaxed.gpu.u32 [x], r1; \
                 add.u32 s, s, 1; st.release.gpu.u32 [serving], s;";
-    test(&["x", "next", "serving"], &vec![code.to_owned(); n], &format!("~(x == {n})"))
+    test(
+        &["x", "next", "serving"],
+        &vec![code.to_owned(); n],
+        &format!("~(x == {n})"),
+    )
 }
 
 fn cas(n: usize) -> String {
     let code = "L: atom.acquire.gpu.cas.b32 s, [lock], 0, 1; setp.ne.u32 p, s, 0; @p bra L; \
                 ld.relaxed.gpu.u32 r0, [x]; add.u32 r1, r0, 1; st.relaxed.gpu.u32 [x], r1; \
                 st.release.gpu.u32 [lock], 0;";
-    test(&["x", "lock"], &vec![code.to_owned(); n], &format!("~(x == {n})"))
+    test(
+        &["x", "lock"],
+        &vec![code.to_owned(); n],
+        &format!("~(x == {n})"),
+    )
 }
 
 /// Two writers, and readers of both that nothing orders.
 fn readers(n: usize) -> String {
-    let mut threads: Vec<String> =
-        ["x", "y"].iter().map(|cell| format!("st.relaxed.gpu.u32 [{cell}], 1;")).collect();
+    let mut threads: Vec<String> = ["x", "y"]
+        .iter()
+        .map(|cell| format!("st.relaxed.gpu.u32 [{cell}], 1;"))
+        .collect();
     threads.extend(vec!["ld.acquire.gpu.u32 r0, [x]; ld.acquire.gpu.u32 r1, [y];".to_owned(); n]);
-    test(&["x", "y"], &threads, &all(n, |i| format!("P{}:r0 == 1 && P{}:r1 == 0", i + 2, i + 2)))
+    test(
+        &["x", "y"],
+        &threads,
+        &all(n, |i| format!("P{}:r0 == 1 && P{}:r1 == 0", i + 2, i + 2)),
+    )
 }
 
 fn writers(n: usize) -> String {
-    let mut threads: Vec<String> = (0..n).map(|i| format!("st.relaxed.gpu.u32 [x], {};", i + 1)).collect();
-    let loads = |count: usize| (0..count).map(|i| format!("ld.relaxed.gpu.u32 r{i}, [x]; ")).collect::<String>();
+    let mut threads: Vec<String> = (0..n)
+        .map(|i| format!("st.relaxed.gpu.u32 [x], {};", i + 1))
+        .collect();
+    let loads = |count: usize| {
+        (0..count)
+            .map(|i| format!("ld.relaxed.gpu.u32 r{i}, [x]; "))
+            .collect::<String>()
+    };
     threads.extend(vec![loads(2); 2]);
-    test(&["x"], &threads, &format!("P{n}:r0 == 1 && P{n}:r1 == 2 && P{}:r0 == 2 && P{}:r1 == 1", n + 1, n + 1))
+    test(
+        &["x"],
+        &threads,
+        &format!(
+            "P{n}:r0 == 1 && P{n}:r1 == 2 && P{}:r0 == 2 && P{}:r1 == 1",
+            n + 1,
+            n + 1
+        ),
+    )
 }
 
 fn counter(n: usize) -> String {
@@ -252,7 +437,10 @@ fn clock(start: Instant) -> Duration {
 
 /// The answer in a word, and the time for one.
 fn measure(asked: Asked, test: &LitmusTest, model: &Model, engine: Engine) -> (String, Duration) {
-    let limits = Limits { timeout: Some(LIMIT), ..Limits::default() };
+    let limits = Limits {
+        timeout: Some(LIMIT),
+        ..Limits::default()
+    };
     let (start, mut runs) = (Instant::now(), 0);
     let before = clock(start);
     loop {
@@ -262,7 +450,11 @@ fn measure(asked: Asked, test: &LitmusTest, model: &Model, engine: Engine) -> (S
             Asked::Outcomes => {
                 let outcomes = session.outcomes();
                 assert_eq!(outcomes.defect, None);
-                if outcomes.complete { outcomes.outcomes.len().to_string() } else { "undecided".into() }
+                if outcomes.complete {
+                    outcomes.outcomes.len().to_string()
+                } else {
+                    "undecided".into()
+                }
             }
         };
         runs += 1;
@@ -279,15 +471,36 @@ fn growth(curve: &[(usize, f64)]) -> String {
     }
     // The slope of a line through the points, and how far they are from it.
     let fit = |x: fn(f64) -> f64| {
-        let points: Vec<(f64, f64)> = curve.iter().map(|&(n, ms)| (x(n as f64), ms.ln())).collect();
-        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+        let points: Vec<(f64, f64)> = curve
+            .iter()
+            .map(|&(n, ms)| (x(n as f64), ms.ln()))
+            .collect();
+        let mean =
+            |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-        let along: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-        let slope = along / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>();
-        (points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum::<f64>(), slope)
+        let along: f64 = points
+            .iter()
+            .map(|point| (point.0 - x) * (point.1 - y))
+            .sum();
+        let slope = along
+            / points
+                .iter()
+                .map(|point| (point.0 - x).powi(2))
+                .sum::<f64>();
+        (
+            points
+                .iter()
+                .map(|point| (point.1 - y - slope * (point.0 - x)).powi(2))
+                .sum::<f64>(),
+            slope,
+        )
     };
     let (power, exponential) = (fit(f64::ln), fit(|n| n));
-    if power.0 <= exponential.0 { format!("n^{:.1}", power.1) } else { format!("{:.2}^n", exponential.1.exp()) }
+    if power.0 <= exponential.0 {
+        format!("n^{:.1}", power.1)
+    } else {
+        format!("{:.2}^n", exponential.1.exp())
+    }
 }
 
 /// Milliseconds by family, size and engine.
@@ -295,17 +508,29 @@ type Figures = BTreeMap<String, f64>;
 
 fn read(path: &Path) -> Option<Figures> {
     let text = std::fs::read_to_string(path).ok()?;
-    let line = |line: &str| Some((line.split('\t').next()?.to_owned(), line.split('\t').nth(1)?.parse().ok()?));
+    let line = |line: &str| {
+        Some((
+            line.split('\t').next()?.to_owned(),
+            line.split('\t').nth(1)?.parse().ok()?,
+        ))
+    };
     Some(text.lines().filter_map(line).collect())
 }
 
 /// What became slower or faster than the rest did.
 fn compare(now: &Figures, then: &Figures) {
-    let mut ratios: Vec<(f64, &String)> =
-        now.iter().filter_map(|(what, &ms)| Some((ms / then.get(what)?, what))).collect();
+    let mut ratios: Vec<(f64, &String)> = now
+        .iter()
+        .filter_map(|(what, &ms)| Some((ms / then.get(what)?, what)))
+        .collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let Some(&(middle, _)) = ratios.get(ratios.len() / 2) else { return };
-    println!("\n{} figures compared; the middle one is {middle:.2} of the baseline", ratios.len());
+    let Some(&(middle, _)) = ratios.get(ratios.len() / 2) else {
+        return;
+    };
+    println!(
+        "\n{} figures compared; the middle one is {middle:.2} of the baseline",
+        ratios.len()
+    );
     for (ratio, what) in ratios.iter().map(|(ratio, what)| (ratio / middle, what)) {
         if !(0.67..1.5).contains(&ratio) {
             println!("{what:50} {ratio:6.2} of the baseline");
@@ -314,29 +539,56 @@ fn compare(now: &Figures, then: &Figures) {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let only: Vec<String> =
-        std::env::args().filter_map(|word| Some(word.strip_prefix("--engine=")?.to_owned())).collect();
-    let model = model::load_shipped("ptx", &signature()).expect("shipped").expect("a shipped model is sound");
-    let wanted = |&engine: &Engine| only.is_empty() || only.iter().any(|name| name == label(engine));
-    let engines: Vec<Engine> = Engine::ALONE.iter().copied().chain([Engine::Auto]).filter(wanted).collect();
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let only: Vec<String> = std::env::args()
+        .filter_map(|word| Some(word.strip_prefix("--engine=")?.to_owned()))
+        .collect();
+    let model = model::load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("a shipped model is sound");
+    let wanted =
+        |&engine: &Engine| only.is_empty() || only.iter().any(|name| name == label(engine));
+    let engines: Vec<Engine> = Engine::ALONE
+        .iter()
+        .copied()
+        .chain([Engine::Auto])
+        .filter(wanted)
+        .collect();
     let mut figures = Figures::new();
-    let title: String = engines.iter().map(|&e| format!("{:>12}", label(e))).collect();
-    println!("{:26}{:>4}{:>12}{title}   ms of processor time", "", "n", "answer");
-    for family in FAMILIES.iter().filter(|f| words.is_empty() || words.iter().any(|word| f.name.contains(word))) {
+    let title: String = engines
+        .iter()
+        .map(|&e| format!("{:>12}", label(e)))
+        .collect();
+    println!(
+        "{:26}{:>4}{:>12}{title}   ms of processor time",
+        "", "n", "answer"
+    );
+    for family in FAMILIES
+        .iter()
+        .filter(|f| words.is_empty() || words.iter().any(|word| f.name.contains(word)))
+    {
         // By engine: the sizes answered and their times; an engine that gave up is not asked for more.
         let mut curves: Vec<Vec<(usize, f64)>> = vec![Vec::new(); engines.len()];
         for (rank, &n) in family.sizes.iter().enumerate() {
             let text = (family.make)(n);
             let read = litmus::parse("family.toml", text.as_bytes());
-            let test = read.unwrap_or_else(|e| panic!("{}: {e:?}\n{text}", family.name)).remove(0);
+            let test = read
+                .unwrap_or_else(|e| panic!("{}: {e:?}\n{text}", family.name))
+                .remove(0);
             let (mut answer, mut row) = (String::new(), String::new());
             for (&engine, curve) in engines.iter().zip(&mut curves) {
                 let mut ms = None;
                 if curve.len() == rank {
                     let (said, time) = measure(family.asked, &test, &model, engine);
                     if said != "undecided" {
-                        assert!(answer.is_empty() || answer == said, "{} {n}: {answer}, {said}", family.name);
+                        assert!(
+                            answer.is_empty() || answer == said,
+                            "{} {n}: {answer}, {said}",
+                            family.name
+                        );
                         answer = said;
                         ms = Some(time.as_secs_f64() * 1e3);
                     }
@@ -345,19 +597,36 @@ fn main() {
                     curve.push((n, ms));
                     figures.insert(format!("{} {n} {}", family.name, label(engine)), ms);
                 }
-                write!(row, "{:>12}", ms.map_or("-".to_owned(), |ms| format!("{ms:.2}"))).expect("text grows");
+                write!(
+                    row,
+                    "{:>12}",
+                    ms.map_or("-".to_owned(), |ms| format!("{ms:.2}"))
+                )
+                .expect("text grows");
             }
-            let auto =
-                engines.iter().zip(&curves).find(|(engine, _)| **engine == Engine::Auto).map(|(_, curve)| curve);
-            let alone =
-                engines.iter().zip(&curves).filter(|(engine, _)| **engine != Engine::Auto).map(|(_, curve)| curve);
-            let best = alone.filter_map(|curve| curve.get(rank)).map(|point| point.1).reduce(f64::min);
+            let auto = engines
+                .iter()
+                .zip(&curves)
+                .find(|(engine, _)| **engine == Engine::Auto)
+                .map(|(_, curve)| curve);
+            let alone = engines
+                .iter()
+                .zip(&curves)
+                .filter(|(engine, _)| **engine != Engine::Auto)
+                .map(|(_, curve)| curve);
+            let best = alone
+                .filter_map(|curve| curve.get(rank))
+                .map(|point| point.1)
+                .reduce(f64::min);
             if let (Some(&(_, auto)), Some(best)) = (auto.and_then(|curve| curve.get(rank)), best) {
                 write!(row, "{:>8.2}", auto / best).expect("text grows");
             }
             println!("{:26}{n:>4}{answer:>12}{row}", family.name);
         }
-        let row: String = curves.iter().map(|curve| format!("{:>12}", growth(curve))).collect();
+        let row: String = curves
+            .iter()
+            .map(|curve| format!("{:>12}", growth(curve)))
+            .collect();
         println!("{:26}{:>16}{row}", "", "growth");
     }
     let stored = || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/families.tsv");
@@ -366,7 +635,10 @@ fn main() {
     if std::env::var_os("BLESS").is_some() {
         // What was not measured now stays as it was.
         let all: Figures = then.into_iter().flatten().chain(figures).collect();
-        let text: String = all.iter().map(|(what, ms)| format!("{what}\t{ms:.3}\n")).collect();
+        let text: String = all
+            .iter()
+            .map(|(what, ms)| format!("{what}\t{ms:.3}\n"))
+            .collect();
         std::fs::write(&path, text).expect("the baseline can be written");
     } else if let Some(then) = then {
         compare(&figures, &then);
@@ -374,5 +646,9 @@ fn main() {
 }
 
 fn label(engine: Engine) -> &'static str {
-    if engine == Engine::Auto { "auto" } else { engine.name() }
+    if engine == Engine::Auto {
+        "auto"
+    } else {
+        engine.name()
+    }
 }

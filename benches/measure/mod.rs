@@ -14,7 +14,10 @@ const RUNS: usize = 9;
 /// Prints the median time of what is measured, and how many things it gets through in a second.
 pub fn measure<T>(name: &str, things: u64, mut run: impl FnMut() -> T) {
     // What is asked for by name on the command line alone, as with tests.
-    let mut asked = std::env::args().skip(1).filter(|word| !word.starts_with('-')).peekable();
+    let mut asked = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .peekable();
     if asked.peek().is_some() && !asked.any(|word| name.contains(&word)) {
         return;
     }
@@ -28,5 +31,9 @@ pub fn measure<T>(name: &str, things: u64, mut run: impl FnMut() -> T) {
     times.sort();
     let median = times[times.len() / 2];
     let rate = things as f64 / median.as_secs_f64();
-    println!("{name:60} {median:>12.2?} {rate:>14.0}/s   ({:.2?} to {:.2?})", times[0], times[times.len() - 1]);
+    println!(
+        "{name:60} {median:>12.2?} {rate:>14.0}/s   ({:.2?} to {:.2?})",
+        times[0],
+        times[times.len() - 1]
+    );
 }

@@ -51,7 +51,8 @@ fn provide() -> Result<(), String> {
     }
     let from = find(&system)?;
     for (name, path) in libraries(&from, &system) {
-        place(&path, &out.join(&name)).map_err(|e| format!("cannot put {name} into {}: {e}", out.display()))?;
+        place(&path, &out.join(&name))
+            .map_err(|e| format!("cannot put {name} into {}: {e}", out.display()))?;
     }
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo::metadata=put={}", out.display());
@@ -71,14 +72,23 @@ fn find(system: &str) -> Result<PathBuf, String> {
             .into_iter()
             .find(|folder| !libraries(folder, system).is_empty())
             .and_then(|folder| fs::canonicalize(folder).ok())
-            .ok_or_else(|| format!("{FOLDER_VARIABLE} is {}, which holds no libz3", named.display()));
+            .ok_or_else(|| {
+                format!(
+                    "{FOLDER_VARIABLE} is {}, which holds no libz3",
+                    named.display()
+                )
+            });
     }
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("../..");
-    let root = fs::canonicalize(&root).map_err(|e| format!("cannot find {}: {e}", root.display()))?;
+    let root =
+        fs::canonicalize(&root).map_err(|e| format!("cannot find {}: {e}", root.display()))?;
     let folder = root.join(".z3");
     let script = root.join("tools").join("get_z3.py");
     println!("cargo:rerun-if-changed={}", script.display());
-    println!("cargo:rerun-if-changed={}", folder.join("VERSION").display());
+    println!(
+        "cargo:rerun-if-changed={}",
+        folder.join("VERSION").display()
+    );
     let have = fs::read_to_string(folder.join("VERSION")).unwrap_or_default();
     if have.trim() != VERSION || libraries(&folder, system).is_empty() {
         fetch(&script, &folder, system)?;
@@ -90,15 +100,21 @@ fn find(system: &str) -> Result<PathBuf, String> {
 fn fetch(script: &Path, folder: &Path, system: &str) -> Result<(), String> {
     let machine = variable("CARGO_CFG_TARGET_ARCH")?;
     let mut command = Command::new("python3");
-    command.arg(script).arg(folder).args(["--system", system, "--machine", &machine]);
+    command
+        .arg(script)
+        .arg(folder)
+        .args(["--system", system, "--machine", &machine]);
     let problem = match command.output() {
         Ok(done) if done.status.success() => return Ok(()),
         Ok(done) => String::from_utf8_lossy(&done.stderr).trim().to_owned(),
         Err(error) => {
-            format!("cannot run python3: {error}; on Debian and Ubuntu: apt-get install python3 python3-pip")
+            format!(
+                "cannot run python3: {error}; on Debian and Ubuntu: apt-get install python3 python3-pip"
+            )
         }
     };
-    let mut message = format!("libz3 {VERSION} is not there and could not be fetched.\n{problem}\n");
+    let mut message =
+        format!("libz3 {VERSION} is not there and could not be fetched.\n{problem}\n");
     let _ = writeln!(
         message,
         "Either let the build fetch it (python3 with pip, and a network, once), or set {FOLDER_VARIABLE} to a folder \

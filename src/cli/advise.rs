@@ -44,12 +44,19 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
     })?;
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
-    let mut units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, false)));
+    let mut units = run.plan(&files, |test, model| {
+        Ok(plan::expectations(test, model, false))
+    });
     selection.narrow(&mut units);
     run.open(&units, false)?;
     let groups: Vec<Group<'_>> = (units.chunk_by(|a, b| a.path == b.path))
         .flat_map(groups)
-        .map(|units| Group { units: units.into_iter().map(|unit| (unit, goals(unit, args.repair))).collect() })
+        .map(|units| Group {
+            units: units
+                .into_iter()
+                .map(|unit| (unit, goals(unit, args.repair)))
+                .collect(),
+        })
         .collect();
     run.decide(
         &groups,
@@ -61,7 +68,8 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
             // With `--repair` nobody expected it to be right.
             let wrong = matches!(advice.verdict, Advised::Repaired | Advised::BeyondRepair);
             let denied = args.deny == Some(DenyAdvice::OverSynchronised);
-            run.events.unmet |= wrong && !args.repair || denied && advice.verdict == Advised::OverSynchronised;
+            run.events.unmet |=
+                wrong && !args.repair || denied && advice.verdict == Advised::OverSynchronised;
             run.outputs.advice(&advice)
         },
     );
@@ -70,7 +78,9 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
 
 /// The table of costs.
 fn costs(args: &AdviseArgs) -> Result<Costs, Vec<diag::Diagnostic>> {
-    let Some(path) = &args.cost else { return Ok(Costs::shipped()) };
+    let Some(path) = &args.cost else {
+        return Ok(Costs::shipped());
+    };
     let text = load::text(path, file::LARGEST).map_err(|diagnostic| vec![*diagnostic])?;
     Costs::read(&SourceFile::new(path.to_string_lossy(), text))
 }
@@ -82,11 +92,19 @@ type Spans = BTreeSet<(u32, u32)>;
 fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
     let mut groups: Vec<(Spans, Vec<&Unit<'_>>)> = Vec::new();
     for unit in units {
-        let spans = unit.source.program.instrs().map(|(_, _, i)| (i.span.start, i.span.end));
+        let spans = unit
+            .source
+            .program
+            .instrs()
+            .map(|(_, _, i)| (i.span.start, i.span.end));
         let spans: Spans = spans.filter(|span| span.0 < span.1).collect();
         // Several groups may turn out to be one.
         let (same, others): (Vec<_>, Vec<_>) = (groups.into_iter()).partition(|group| {
-            !group.0.is_disjoint(&spans) || group.1.iter().any(|other| std::ptr::eq(other.source, unit.source))
+            !group.0.is_disjoint(&spans)
+                || group
+                    .1
+                    .iter()
+                    .any(|other| std::ptr::eq(other.source, unit.source))
         });
         groups = others;
         let mut all = (spans, Vec::new());
@@ -108,7 +126,13 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
         return Vec::new();
     }
     let goal = |question: &Question| match (&question.ask, question.expected) {
-        (Ask::Reachability { prop: Some(_), negate }, expected) => {
+        (
+            Ask::Reachability {
+                prop: Some(_),
+                negate,
+            },
+            expected,
+        ) => {
             let right = match expected {
                 Some("allowed") => repair,
                 Some(_) => true,
@@ -116,13 +140,20 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
             };
             right.then_some(Goal::Never { negate: *negate })
         }
-        (Ask::Race, Some(expected)) => (repair || expected == "race-free").then_some(Goal::RaceFree),
-        (Ask::Undefined, Some(expected)) => (repair || expected == "defined").then_some(Goal::Defined),
+        (Ask::Race, Some(expected)) => {
+            (repair || expected == "race-free").then_some(Goal::RaceFree)
+        }
+        (Ask::Undefined, Some(expected)) => {
+            (repair || expected == "defined").then_some(Goal::Defined)
+        }
         _ => None,
     };
     let mut goals: Vec<Goal> = unit.questions.iter().filter_map(goal).collect();
     // Of a test that expects no more than a race, the condition is to be kept from holding, too.
-    let asks = unit.questions.iter().any(|q| q.property == Property::Reachability);
+    let asks = unit
+        .questions
+        .iter()
+        .any(|q| q.property == Property::Reachability);
     if repair && !asks && unit.source.condition.is_some() {
         let own = plan::own_condition(unit.source, &unit.model.label);
         goals.extend(goal(&own));
@@ -134,8 +165,16 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
 fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advice> {
     let path = group.units[0].0.path;
     let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    let with_goals: Vec<_> = group.units.iter().filter(|unit| !unit.1.is_empty()).collect();
-    let shown = if with_goals.is_empty() { group.units.iter().collect() } else { with_goals.clone() };
+    let with_goals: Vec<_> = group
+        .units
+        .iter()
+        .filter(|unit| !unit.1.is_empty())
+        .collect();
+    let shown = if with_goals.is_empty() {
+        group.units.iter().collect()
+    } else {
+        with_goals.clone()
+    };
     for (unit, _) in shown {
         if !tests.contains(&unit.source.name) {
             tests.push(unit.source.name.clone());
@@ -166,15 +205,30 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
         return Decided::new(vec![told], Vec::new());
     }
     let asked = |(unit, goals): &&(&Unit<'_>, Vec<Goal>)| -> (String, String, Vec<Goal>) {
-        (unit.source.name.clone(), unit.model.label.clone(), goals.clone())
+        (
+            unit.source.name.clone(),
+            unit.model.label.clone(),
+            goals.clone(),
+        )
     };
     let mut wanted: Vec<(String, String, Vec<Goal>)> = with_goals.iter().map(asked).collect();
-    let how = How { engine: settings.engine, limits: settings.limits, set: &settings.set, costs };
+    let how = How {
+        engine: settings.engine,
+        limits: settings.limits,
+        set: &settings.set,
+        costs,
+    };
     let found = panics::catch(|| {
         let asked = with_goals.iter().map(|(unit, goals)| {
             let (test, model): (&LitmusTest, &Model) = (unit.source, &unit.model.model);
             let mapping = unit.mapping;
-            Asked { test, model, name: &unit.model.label, mapping, goals: goals.clone() }
+            Asked {
+                test,
+                model,
+                name: &unit.model.label,
+                mapping,
+                goals: goals.clone(),
+            }
         });
         advice::advise(asked.collect(), &how)
     });
@@ -195,15 +249,22 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
         wanted[*number].2.push(*goal);
     }
     told.keeps = (wanted.iter())
-        .flat_map(|(test, model, goals)| goals.iter().map(|goal| (test.clone(), model.clone(), goal.word())))
+        .flat_map(|(test, model, goals)| {
+            goals
+                .iter()
+                .map(|goal| (test.clone(), model.clone(), goal.word()))
+        })
         .collect();
     told.least = found.least;
     (told.cost, told.choices, told.programs) = (found.cost, found.choices, found.decided);
     told.undecided = found.undecided;
-    let given_up = found.given_up.as_ref().map(|reason| match (reason, stop::spent()) {
-        (Reason::Time, Some(Spent::Memory)) => &Reason::Memory,
-        _ => reason,
-    });
+    let given_up = found
+        .given_up
+        .as_ref()
+        .map(|reason| match (reason, stop::spent()) {
+            (Reason::Time, Some(Spent::Memory)) => &Reason::Memory,
+            _ => reason,
+        });
     told.reason = given_up.map(ToString::to_string);
     let Some(solution) = found.found else {
         told.verdict = match (&found.given_up, found.undecided) {
@@ -211,7 +272,9 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
             _ => Advised::Undecided,
         };
         if told.verdict == Advised::Undecided && told.reason.is_none() {
-            told.reason = Some("no program was found, and of some it was not decided whether they do".to_owned());
+            told.reason = Some(
+                "no program was found, and of some it was not decided whether they do".to_owned(),
+            );
         }
         return Decided::new(vec![told], Vec::new());
     };
@@ -227,23 +290,37 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
     let (lost, defects) = confirmed(group, &wanted, &solution.text, settings);
     if !lost.is_empty() {
         told.verdict = Advised::Undecided;
-        told.reason = Some(format!("the cheapest program does not keep {}", lost.join(", ")));
+        told.reason = Some(format!(
+            "the cheapest program does not keep {}",
+            lost.join(", ")
+        ));
     }
     told.program = Some(solution.text);
     Decided::new(vec![told], defects)
 }
 
 fn part(part: &Part) -> AdvicePart {
-    AdvicePart { line: part.line.clone(), threads: part.threads.clone(), text: part.text.clone() }
+    AdvicePart {
+        line: part.line.clone(),
+        threads: part.threads.clone(),
+        text: part.text.clone(),
+    }
 }
 
 fn item((of, without): &(Part, Without)) -> AdviceItem {
     let (needed, more, instead) = match without {
         Without::Needed => (Some(true), None, Vec::new()),
-        Without::More(more, instead) => (Some(false), Some(*more), instead.iter().map(part).collect()),
+        Without::More(more, instead) => {
+            (Some(false), Some(*more), instead.iter().map(part).collect())
+        }
         Without::Open(_) => (None, None, Vec::new()),
     };
-    AdviceItem { part: part(of), needed, more, instead }
+    AdviceItem {
+        part: part(of),
+        needed,
+        more,
+        instead,
+    }
 }
 
 /// Decides the proposed file by all engines: what of it is not so, and laws that were broken. What the search found to be so
@@ -255,12 +332,17 @@ fn confirmed(
     settings: &Settings,
 ) -> (Vec<String>, Vec<defect::Defect>) {
     let path = group.units[0].0.path;
-    let both = Settings { engine: Engine::Both, ..settings.clone() };
+    let both = Settings {
+        engine: Engine::Both,
+        ..settings.clone()
+    };
     let (mut lost, mut defects) = (Vec::new(), Vec::new());
     let tests = match seams::read_tests(path, text.as_bytes()) {
         Ok(read) => read.tests,
         Err(errors) => {
-            let why = errors.first().map_or(String::new(), |error| error.message.clone());
+            let why = errors
+                .first()
+                .map_or(String::new(), |error| error.message.clone());
             return (vec![format!("the form of a test: {why}")], defects);
         }
     };
@@ -308,7 +390,10 @@ fn confirmed(
                 None => line.met() != Some(false),
             };
             if !kept {
-                lost.push(format!("{} ({} under {label})", question.property, test.name));
+                lost.push(format!(
+                    "{} ({} under {label})",
+                    question.property, test.name
+                ));
             }
         }
     }

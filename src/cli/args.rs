@@ -16,8 +16,8 @@ mod values;
 pub(super) use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs};
 pub(super) use values::report_file;
 pub(super) use values::{
-    Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg,
-    SchedulingArg,
+    Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg,
+    ScheduleArg, SchedulingArg,
 };
 use values::{count, device, early, memory, option_value, schedule};
 
@@ -89,7 +89,13 @@ pub(super) enum Command {
 #[derive(Clone, Debug, Args)]
 pub(super) struct Talk {
     /// Colours in human output (`NO_COLOR` is honoured)
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN"
+    )]
     pub(super) color: Color,
     /// Only what needs attention: unmet, undecided, defects; no warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
@@ -283,7 +289,12 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "P")]
     pub(super) outcome: Option<String>,
     /// What to show instead of an outcome: race, undefined, liveness:fair, …
-    #[arg(long, value_name = "PROPERTY", default_value = "reachability", conflicts_with = "outcome")]
+    #[arg(
+        long,
+        value_name = "PROPERTY",
+        default_value = "reachability",
+        conflicts_with = "outcome"
+    )]
     pub(super) property: String,
     /// Which test, where the file has several
     #[arg(long, value_name = "TEST")]
@@ -324,7 +335,12 @@ pub(super) struct CompareArgs {
     pub(super) paths: Vec<PathBuf>,
     /// The models to compare; the first one is held against each of the others. Without any: those of each test's
     /// expectations
-    #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',')]
+    #[arg(
+        long = "models",
+        id = "compared",
+        value_name = "A,B",
+        value_delimiter = ','
+    )]
     pub(super) compared: Vec<String>,
     /// What the one test becomes in another language, as a test with the same names, instead of what a mapping makes of it
     #[arg(long, value_name = "FILE", conflicts_with = "mapping")]
@@ -362,7 +378,13 @@ pub(super) struct DistinguishArgs {
     /// compare-exchanges in place of exchanges; `red`, reductions; `alias` and `surface`, accesses by such names and proxy fences;
     /// `plain`, locations whose accesses are not atomic; `dep`, stores of what depends on reads; `branch`, threads that go on
     /// only if a read is as the outcome says; `barrier`, barriers of a group
-    #[arg(long, value_name = "LETTERS", value_enum, value_delimiter = ',', hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "LETTERS",
+        value_enum,
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
     pub(super) with: Vec<LettersArg>,
     /// Only outcomes that no interleaving shows, though each location alone looks like memory: critical cycles
     #[arg(long, conflicts_with = "suite")]
@@ -568,13 +590,31 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "NAME", help_heading = "Kernels")]
     pub(super) kernel: Option<String>,
     /// CTAs: `2`, or `2,1,1`
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_delimiter = ',',
+        num_args = 1,
+        help_heading = "Kernels"
+    )]
     pub(super) grid: Vec<u32>,
     /// Threads per CTA
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_delimiter = ',',
+        num_args = 1,
+        help_heading = "Kernels"
+    )]
     pub(super) block: Vec<u32>,
     /// CTAs per cluster; without it, as the kernel demands
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_delimiter = ',',
+        num_args = 1,
+        help_heading = "Kernels"
+    )]
     pub(super) cluster: Vec<u32>,
     /// What a parameter is, by name or number: `0=data:u32[4]=1,2,3,4` (a buffer: type, length, first values), `1=data` (the same one),
     /// `2='&data[2]'`, `3=16`, `4=nodes:{u64,u32}[2]=&nodes[1],5,0,6` (structures, with pointers). Of a shared variable, what its elements are: `s=u32[64]`. Of a timer, its value: `%globaltimer=0`
@@ -598,12 +638,27 @@ mod tests {
 
     #[test]
     fn repeatable_options_keep_their_order() {
-        let line =
-            ["fencepost", "check", "a", "--model", "ptx", "--model", "m.cat", "--set", "dep=syntactic", "b"];
+        let line = [
+            "fencepost",
+            "check",
+            "a",
+            "--model",
+            "ptx",
+            "--model",
+            "m.cat",
+            "--set",
+            "dep=syntactic",
+            "b",
+        ];
         let cli = Cli::try_parse_from(line).unwrap();
-        let Command::Check(args) = cli.command else { panic!("{cli:?}") };
+        let Command::Check(args) = cli.command else {
+            panic!("{cli:?}")
+        };
         assert_eq!(args.question.models, ["ptx", "m.cat"]);
-        assert_eq!(args.question.set, [("dep".to_owned(), "syntactic".to_owned())]);
+        assert_eq!(
+            args.question.set,
+            [("dep".to_owned(), "syntactic".to_owned())]
+        );
         assert_eq!(args.paths, [PathBuf::from("a"), PathBuf::from("b")]);
     }
 
@@ -613,7 +668,17 @@ mod tests {
             Command::Check(args) => args.fail_fast,
             _ => unreachable!(),
         };
-        assert!(parse(&["fencepost", "check", "--no-fail-fast", "--fail-fast"]));
-        assert!(!parse(&["fencepost", "check", "--fail-fast", "--no-fail-fast"]));
+        assert!(parse(&[
+            "fencepost",
+            "check",
+            "--no-fail-fast",
+            "--fail-fast"
+        ]));
+        assert!(!parse(&[
+            "fencepost",
+            "check",
+            "--fail-fast",
+            "--no-fail-fast"
+        ]));
     }
 }

@@ -20,12 +20,15 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
     // What no output shows is not looked for. Other formats name axioms, and say of what is not as expected how to mend it.
-    let shown = run.formats(|format, quiet| format.explains() && !(quiet && format == Format::Human));
+    let shown =
+        run.formats(|format, quiet| format.explains() && !(quiet && format == Format::Human));
     run.settings.explain = shown;
     run.settings.explain_unmet = !shown;
     run.settings.name_axioms = run.formats(|format, _| format != Format::Human);
     let files = run.load(slice::from_ref(&args.test));
-    let units = run.plan(&files, |test, model| question(test, model, args.outcome.as_deref()));
+    let units = run.plan(&files, |test, model| {
+        question(test, model, args.outcome.as_deref())
+    });
     run.open(&units, true)?;
     run.decide(&units, decide::answers, |run, line| {
         run.summary.add(&line);
@@ -43,10 +46,15 @@ pub(super) fn question(
     model: &str,
     outcome: Option<&str>,
 ) -> Result<Vec<Question>, Vec<Diagnostic>> {
-    let Some(text) = outcome else { return Ok(vec![plan::own_condition(test, model)]) };
+    let Some(text) = outcome else {
+        return Ok(vec![plan::own_condition(test, model)]);
+    };
     Ok(vec![Question {
         property: Property::Reachability,
-        ask: Ask::Reachability { prop: Some(seams::parse_prop(test, text)?), negate: false },
+        ask: Ask::Reachability {
+            prop: Some(seams::parse_prop(test, text)?),
+            negate: false,
+        },
         quantifier: "exists",
         proposition: text.trim().to_owned(),
         expected: None,

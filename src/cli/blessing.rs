@@ -45,12 +45,17 @@ pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnost
         return None;
     }
     let left = |why: &str| {
-        let message = format!("{} under {}: {} cannot be blessed: {why}", line.test, line.model, line.property);
+        let message = format!(
+            "{} under {}: {} cannot be blessed: {why}",
+            line.test, line.model, line.property
+        );
         Some(Err(Diagnostic::plain("not-blessed", message).warning()))
     };
     if line.expected == Some("required") && unit.source.quantifier != Quantifier::ForAll {
         // A violation was found; whether the condition itself can hold was not asked.
-        return left("it is not `required`, and whether it is `allowed` or `forbidden` was not asked");
+        return left(
+            "it is not `required`, and whether it is `allowed` or `forbidden` was not asked",
+        );
     }
     if unit.source.file.name == "<stdin>" {
         return left("it was read from standard input");
@@ -86,7 +91,11 @@ pub(super) fn apply(edits: &[Edit]) -> Blessed {
         let mut refuse = |count: usize, id: &'static str, message: String| {
             blessed.left += count;
             let plain = Diagnostic::plain(id, message);
-            blessed.diagnostics.push(if id == "not-blessed" { plain.warning() } else { plain });
+            blessed.diagnostics.push(if id == "not-blessed" {
+                plain.warning()
+            } else {
+                plain
+            });
         };
         let old = &edits[0].file.text;
         let mut text = old.clone();
@@ -100,7 +109,10 @@ pub(super) fn apply(edits: &[Edit]) -> Blessed {
                 None => refuse(
                     1,
                     "not-blessed",
-                    format!("`{name}`: no place speaks of {} under {} alone", edit.test, edit.model),
+                    format!(
+                        "`{name}`: no place speaks of {} under {} alone",
+                        edit.test, edit.model
+                    ),
                 ),
             }
         }
@@ -120,7 +132,11 @@ pub(super) fn apply(edits: &[Edit]) -> Blessed {
                 format!("`{name}` would not be valid any more; it is left as it is"),
             );
         } else if let Err(error) = files::keep(name.as_ref(), text.as_bytes()) {
-            refuse(written.len(), "unwritable-path", format!("cannot write `{name}`: {error}"));
+            refuse(
+                written.len(),
+                "unwritable-path",
+                format!("cannot write `{name}`: {error}"),
+            );
         } else {
             blessed.written.extend(written);
             blessed.files += 1;

@@ -27,8 +27,12 @@ pub(super) struct Named {
 
 /// The model that expectations of a request are about.
 pub(super) fn label(request: &str) -> String {
-    let stem = request.strip_suffix(".cat").map(|_| Path::new(request).file_stem());
-    stem.flatten().map_or(request.to_owned(), |stem| stem.to_string_lossy().into_owned())
+    let stem = request
+        .strip_suffix(".cat")
+        .map(|_| Path::new(request).file_stem());
+    stem.flatten().map_or(request.to_owned(), |stem| {
+        stem.to_string_lossy().into_owned()
+    })
 }
 
 /// What a name turned out to be.
@@ -88,12 +92,16 @@ impl Catalogue {
     /// What is wrong with a name that names nothing we have.
     pub(super) fn unknown(&self, name: &str) -> Diagnostic {
         match self.kind(name) {
-            NameKind::Reserved => {
-                Diagnostic::plain("model-not-shipped", format!("model `{name}` is not shipped yet"))
-                    .help("its published .cat file may be tried with `--model FILE.cat`")
-            }
+            NameKind::Reserved => Diagnostic::plain(
+                "model-not-shipped",
+                format!("model `{name}` is not shipped yet"),
+            )
+            .help("its published .cat file may be tried with `--model FILE.cat`"),
             _ => Diagnostic::plain("unknown-model", format!("there is no model `{name}`"))
-                .note(format!("models: {}; or a file that ends in .cat", self.shipped.join(", ")))
+                .note(format!(
+                    "models: {}; or a file that ends in .cat",
+                    self.shipped.join(", ")
+                ))
                 .did_you_mean(name, self.shipped.iter().map(String::as_str)),
         }
     }
@@ -108,13 +116,15 @@ impl Catalogue {
                 if let Some(known) = self.spoken.get(&key) {
                     return *known;
                 }
-                let prelude = |dialect: Dialect| self.prelude.as_deref().unwrap_or(dialect.row().prelude);
+                let prelude =
+                    |dialect: Dialect| self.prelude.as_deref().unwrap_or(dialect.row().prelude);
                 // What is wrong with it is said where it is asked for.
                 let spoken = match seams::load_model(name, prelude(dialect)) {
                     Ok(model) => seams::spoken(&model),
                     // It may be that the words it lacks are those of another prelude.
                     Err(_) => DIALECTS.iter().map(|row| row.dialect).find(|&other| {
-                        prelude(other) != prelude(dialect) && seams::load_model(name, prelude(other)).is_ok()
+                        prelude(other) != prelude(dialect)
+                            && seams::load_model(name, prelude(other)).is_ok()
                     }),
                 };
                 self.spoken.insert(key, spoken);
@@ -126,7 +136,10 @@ impl Catalogue {
     /// The model of that name, for tests of that dialect; `None` if it cannot be had, which [`Catalogue::diagnostics`]
     /// then tells.
     pub(super) fn get(&mut self, name: &str, dialect: Dialect) -> Option<Named> {
-        let prelude = self.prelude.clone().unwrap_or_else(|| dialect.row().prelude.to_owned());
+        let prelude = self
+            .prelude
+            .clone()
+            .unwrap_or_else(|| dialect.row().prelude.to_owned());
         self.load(name, &prelude)
     }
 
@@ -145,10 +158,19 @@ impl Catalogue {
             Ok(model) => {
                 if model.axioms.is_empty() {
                     let message = format!("model `{name}` has no axioms: it allows everything");
-                    self.diagnostics.push(Diagnostic::plain("no-axioms", message).warning());
+                    self.diagnostics
+                        .push(Diagnostic::plain("no-axioms", message).warning());
                 }
-                let label = if kind == NameKind::Shipped { name.to_owned() } else { model.name.clone() };
-                Some(Named { label, request: name.to_owned(), model: Arc::new(model) })
+                let label = if kind == NameKind::Shipped {
+                    name.to_owned()
+                } else {
+                    model.name.clone()
+                };
+                Some(Named {
+                    label,
+                    request: name.to_owned(),
+                    model: Arc::new(model),
+                })
             }
             Err(diagnostics) => {
                 // With another prelude, most messages are the same ones.
@@ -197,6 +219,9 @@ mod tests {
         assert!(c.get("ptx-v7.6", Dialect::C).is_none());
         let diagnostics = c.diagnostics();
         assert_eq!(diagnostics.len(), 1);
-        assert_eq!(diagnostics[0].help.as_deref(), Some("did you mean `ptx-v7.5`?"));
+        assert_eq!(
+            diagnostics[0].help.as_deref(),
+            Some("did you mean `ptx-v7.5`?")
+        );
     }
 }

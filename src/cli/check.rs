@@ -22,7 +22,11 @@ use report::{Line, Subject, counted};
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
     let round = || check(args, terminal).unwrap_or_else(|code| code);
-    if args.watch { watch::run(args, terminal, round) } else { round() }
+    if args.watch {
+        watch::run(args, terminal, round)
+    } else {
+        round()
+    }
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
@@ -33,18 +37,30 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     run.settings.explain_unmet = true;
     run.settings.deny_undefined = args.deny == Some(Deny::Undefined);
     let pictures = args.pictures;
-    let formats = args.question.reports.iter().map(|(format, _)| *format).chain([args.question.format]);
+    let formats = args
+        .question
+        .reports
+        .iter()
+        .map(|(format, _)| *format)
+        .chain([args.question.format]);
     let drawn = formats.into_iter().any(|format| format == FormatArg::Html);
     if drawn {
         run.settings.explain |= pictures == PicturesArg::All;
         run.settings.detail = pictures != PicturesArg::None;
     }
     let pictures = if drawn { pictures } else { PicturesArg::None };
-    let wanted = Wanted { bless: args.bless, verbose: terminal.verbose, pictures };
+    let wanted = Wanted {
+        bless: args.bless,
+        verbose: terminal.verbose,
+        pictures,
+    };
     let mut selection = run.select(&args.select)?;
     let folder = cache::default_folder(args.cache_dir.as_deref());
     let keeps = !(args.no_cache || cache::is_off());
-    run.cache = folder.as_deref().filter(|_| keeps).map(|folder| Arc::new(Cache::new(folder)));
+    run.cache = folder
+        .as_deref()
+        .filter(|_| keeps)
+        .map(|folder| Arc::new(Cache::new(folder)));
     // The record of failures lies beside the verdicts, and is kept if they are, or if somebody asks for it.
     let folder = folder.filter(|_| keeps || args.rerun_failed);
     let mut record = folder.map(|folder| Record::open(&folder, &args.paths));
@@ -58,7 +74,11 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         run.of_runs = files.iter().flat_map(|f| &f.tests).filter(alone).count();
     }
     let questions = |test: &LitmusTest, model: &str| {
-        let mut all = plan::expectations(test, model, args.all_properties || !args.property.is_empty());
+        let mut all = plan::expectations(
+            test,
+            model,
+            args.all_properties || !args.property.is_empty(),
+        );
         all.retain(|q| args.property.is_empty() || args.property.contains(&q.property.to_string()));
         all
     };
@@ -80,7 +100,9 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
             if let Some(pictured) = &checked.pictured {
                 run.outputs.drawing(pictured)?;
             }
-            let edit = checked.edit.map(|edit| edit.map_err(|warning| run.complain(&[warning])));
+            let edit = checked
+                .edit
+                .map(|edit| edit.map_err(|warning| run.complain(&[warning])));
             count(run, line, matches!(edit, Some(Ok(_))));
             edits.extend(edit.and_then(Result::ok));
             if let Some(record) = &mut record {
@@ -127,7 +149,12 @@ struct Checked {
 }
 
 /// What to do with the answers about one pair. Runs on a worker.
-fn judge(unit: &Unit<'_>, answers: Decided<Line>, selection: &Selection, wanted: &Wanted) -> Decided<Checked> {
+fn judge(
+    unit: &Unit<'_>,
+    answers: Decided<Line>,
+    selection: &Selection,
+    wanted: &Wanted,
+) -> Decided<Checked> {
     answers.map(|mut line| {
         let question = unit.questions.iter().find(|q| q.property == line.property);
         let shown = selection.shows(unit, question, line.answer.verdict.word());
@@ -145,7 +172,12 @@ fn judge(unit: &Unit<'_>, answers: Decided<Line>, selection: &Selection, wanted:
             line.drop_evidence();
             line.answer.explanation = None;
         }
-        Checked { line, pictured, shown, edit }
+        Checked {
+            line,
+            pictured,
+            shown,
+            edit,
+        }
     })
 }
 
@@ -163,8 +195,12 @@ fn rerun(run: &mut Run<'_>, record: Option<&Record>, selection: &mut Selection) 
     run.complain(&warning.into_iter().collect::<Vec<_>>());
     match failed {
         Some(failed) if !failed.is_empty() => selection.failed = Some(failed),
-        Some(_) => run.terminal.remark("nothing failed in the last run: everything is asked"),
-        None => run.terminal.remark("nothing is known of a last run: everything is asked"),
+        Some(_) => run
+            .terminal
+            .remark("nothing failed in the last run: everything is asked"),
+        None => run
+            .terminal
+            .remark("nothing is known of a last run: everything is asked"),
     }
 }
 
@@ -179,14 +215,27 @@ fn bless(run: &mut Run<'_>, edits: &[Edit]) {
     for (site, what) in &blessed.written {
         run.terminal.remark(&format!("blessed: {site}: {what}"));
     }
-    let (expectations, files) = (counted(blessed.written.len(), "expectation"), counted(blessed.files, "file"));
-    run.terminal.remark(&format!("blessed: {expectations} in {files}"));
+    let (expectations, files) = (
+        counted(blessed.written.len(), "expectation"),
+        counted(blessed.files, "file"),
+    );
+    run.terminal
+        .remark(&format!("blessed: {expectations} in {files}"));
 }
 
 /// What was decided, by what, and how long it took.
 fn effort(run: &Run<'_>, start: Instant) -> String {
-    let engines: Vec<_> = run.summary.engines.iter().map(|(engine, n)| format!("{n} by {engine}")).collect();
-    let by = if engines.is_empty() { String::new() } else { format!(": {}", engines.join(", ")) };
+    let engines: Vec<_> = run
+        .summary
+        .engines
+        .iter()
+        .map(|(engine, n)| format!("{n} by {engine}"))
+        .collect();
+    let by = if engines.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", engines.join(", "))
+    };
     let kept = match &run.cache {
         Some(cache) => format!("{} pairs from the cache", cache.hits()),
         None => "no cache".to_owned(),

@@ -29,7 +29,10 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.diagnose(&plain.help(help));
         return Err(super::exit::INVALID);
     }
-    let question = QuestionArgs { models, ..args.question.clone() };
+    let question = QuestionArgs {
+        models,
+        ..args.question.clone()
+    };
     let mut run = Run::new(terminal, &question, Subject::Comparisons)?;
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
@@ -44,23 +47,33 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
             super::exit::INVALID
         })?;
         if asked.is_empty() {
-            asked = [mapping.from, mapping.to].map(|dialect| dialect.default_model().to_owned()).to_vec();
+            asked = [mapping.from, mapping.to]
+                .map(|dialect| dialect.default_model().to_owned())
+                .to_vec();
         }
         run.settings.mapping = Some(Box::leak(Box::new(mapping)));
     }
-    let mut units = run.plan_for(&files, Asked::Expected(&asked), |test, model| Ok(questions(test, model)));
+    let mut units = run.plan_for(&files, Asked::Expected(&asked), |test, model| {
+        Ok(questions(test, model))
+    });
     selection.narrow(&mut units);
     run.open(&units, false)?;
     // What one model alone can judge is nothing to compare.
     let same = |a: &Unit<'_>, b: &Unit<'_>| (a.path, &a.test.name) == (b.path, &b.test.name);
-    let alone = units.chunk_by(same).filter(|group| group.len() == 1).count();
+    let alone = units
+        .chunk_by(same)
+        .filter(|group| group.len() == 1)
+        .count();
     if alone > 0 {
         let s = if alone == 1 { "" } else { "s" };
         let message = format!("{alone} test{s} passed over: only one of the models speaks of it");
         run.complain(&[Diagnostic::plain("nothing-to-compare", message).warning()]);
         run.summary.passed_over += alone;
     }
-    let groups: Vec<&[Unit<'_>]> = units.chunk_by(same).filter(|group| group.len() > 1).collect();
+    let groups: Vec<&[Unit<'_>]> = units
+        .chunk_by(same)
+        .filter(|group| group.len() > 1)
+        .collect();
     run.decide(
         &groups,
         |group, settings| judge(group, settings),
@@ -68,14 +81,24 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
             run.summary.add_comparison(&comparison);
             run.events.answered = true;
             // A difference that the test expects is none to complain of, nor is one that nobody expects otherwise.
-            run.events.unmet |= comparison.findings.iter().any(|f| f.relation == Relation::Violated)
-                || comparison.columns.iter().flat_map(|c| &c.lines).any(|line| line.status().fails());
+            run.events.unmet |= comparison
+                .findings
+                .iter()
+                .any(|f| f.relation == Relation::Violated)
+                || comparison
+                    .columns
+                    .iter()
+                    .flat_map(|c| &c.lines)
+                    .any(|line| line.status().fails());
             let undecided = |c: &Column| {
                 let verdict = c.lines.first().map(|line| &line.answer.verdict);
                 verdict.is_none_or(|v| v.reason().is_some())
             };
             run.events.undecided |= comparison.columns.iter().any(undecided)
-                || comparison.findings.iter().any(|f| f.relation == Relation::Undecided);
+                || comparison
+                    .findings
+                    .iter()
+                    .any(|f| f.relation == Relation::Undecided);
             run.outputs.comparison(&comparison)
         },
     );
@@ -90,16 +113,21 @@ fn by_hand(sources: &[File], targets: &[File]) -> Result<Mapping, Box<Diagnostic
             (Some(test), 0) => Ok(test.clone()),
             (first, more) => {
                 let count = usize::from(first.is_some()) + more;
-                let message =
-                    format!("`--target` is for one test and what it becomes, and the {which} has {count} tests");
+                let message = format!(
+                    "`--target` is for one test and what it becomes, and the {which} has {count} tests"
+                );
                 Err(Box::new(Diagnostic::plain("no-pair", message)))
             }
         }
     };
     let (source, target) = (one(sources, "source")?, one(targets, "target")?);
     Mapping::by_hand(&source, &target).map_err(|why| {
-        let message = format!("`{}` is no target of `{}`: {why}", target.file.name, source.file.name);
-        let help = "registers and locations of a target have the names that they have in the source";
+        let message = format!(
+            "`{}` is no target of `{}`: {why}",
+            target.file.name, source.file.name
+        );
+        let help =
+            "registers and locations of a target have the names that they have in the source";
         Box::new(Diagnostic::plain("no-pair", message).help(help))
     })
 }
@@ -108,10 +136,16 @@ fn by_hand(sources: &[File], targets: &[File]) -> Result<Mapping, Box<Diagnostic
 /// `required` under one of them, its violation is.
 pub(super) fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
     let mut own = plan::own_condition(test, model);
-    let required = test.expect.values().any(|e| e.reachability == Some(Reachability::Required));
+    let required = test
+        .expect
+        .values()
+        .any(|e| e.reachability == Some(Reachability::Required));
     if required && own.quantifier != Quantifier::ForAll.name() {
         own = Question {
-            ask: Ask::Reachability { prop: test.condition.clone(), negate: true },
+            ask: Ask::Reachability {
+                prop: test.condition.clone(),
+                negate: true,
+            },
             quantifier: Quantifier::ForAll.name(),
             expected: None,
             ..own
@@ -119,9 +153,19 @@ pub(super) fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
     }
     let other = |property, ask| {
         let (quantifier, proposition) = (own.quantifier, String::new());
-        Question { property, ask, quantifier, proposition, expected: None, axiom: None }
+        Question {
+            property,
+            ask,
+            quantifier,
+            proposition,
+            expected: None,
+            axiom: None,
+        }
     };
-    let (race, undefined) = (other(Property::Race, Ask::Race), other(Property::Undefined, Ask::Undefined));
+    let (race, undefined) = (
+        other(Property::Race, Ask::Race),
+        other(Property::Undefined, Ask::Undefined),
+    );
     vec![Question { axiom: None, ..own }, race, undefined]
 }
 
@@ -139,31 +183,43 @@ pub(super) fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparis
             // The evidence is for `ask`.
             line.drop_evidence();
         }
-        columns.extend(
-            outcomes
-                .results
-                .into_iter()
-                .map(|table| Column { lines: std::mem::take(&mut answers.results), outcomes: table.outcomes }),
-        );
+        columns.extend(outcomes.results.into_iter().map(|table| Column {
+            lines: std::mem::take(&mut answers.results),
+            outcomes: table.outcomes,
+        }));
     }
-    let means = Means { engine: settings.engine, limits: settings.limits, set: settings.set.clone() };
+    let means = Means {
+        engine: settings.engine,
+        limits: settings.limits,
+        set: settings.set.clone(),
+    };
     let findings = (1..units.len().min(columns.len()))
         .map(|i| {
             let (a, b) = (side(&units[0], &columns[0]), side(&units[i], &columns[i]));
-            panics::catch(|| difference::finding(&a, &b, &means)).unwrap_or_else(|message| Finding {
-                left: units[0].model.request.clone(),
-                right: units[i].model.request.clone(),
-                differs: None,
-                relation: Relation::Undecided,
-                rule: None,
-                by: None,
-                places: Vec::new(),
-                why: format!("a defect of Fencepost: {message}"),
+            panics::catch(|| difference::finding(&a, &b, &means)).unwrap_or_else(|message| {
+                Finding {
+                    left: units[0].model.request.clone(),
+                    right: units[i].model.request.clone(),
+                    differs: None,
+                    relation: Relation::Undecided,
+                    rule: None,
+                    by: None,
+                    places: Vec::new(),
+                    why: format!("a defect of Fencepost: {message}"),
+                }
             })
         })
         .collect();
     let (path, test) = (units[0].path.to_owned(), units[0].test.name.clone());
-    Decided::new(vec![Comparison { path, test, columns, findings }], defects)
+    Decided::new(
+        vec![Comparison {
+            path,
+            test,
+            columns,
+            findings,
+        }],
+        defects,
+    )
 }
 
 /// What came out of one unit.
@@ -178,7 +234,11 @@ fn side<'a>(unit: &'a Unit<'_>, column: &'a Column) -> Side<'a> {
             Some(Ask::Reachability { prop, negate }) => (prop.as_ref(), *negate),
             _ => (None, false),
         },
-        answers: column.lines.iter().map(|line| (&line.property, &line.answer)).collect(),
+        answers: column
+            .lines
+            .iter()
+            .map(|line| (&line.property, &line.answer))
+            .collect(),
         outcomes: &column.outcomes,
     }
 }

@@ -11,7 +11,8 @@ use super::run::Run;
 use super::terminal::{Terminal, cannot_write};
 use super::{exit, files, load};
 use compilers::{
-    Compiler, Family, Item, Judged, Language, Operation, Record, Report, Strength, What, as_exchanges,
+    Compiler, Family, Item, Judged, Language, Operation, Record, Report, Strength, What,
+    as_exchanges,
 };
 use diag::{Diagnostic, file};
 use distinguish::{Alphabet, Sought, Tier};
@@ -34,9 +35,13 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
     };
     let mut question = args.question.clone();
     if !question.models.is_empty() {
-        let plain =
-            Diagnostic::plain("unfit-model", "what compilers make is judged under `ptx`, without `--model`");
-        return Err(refuse(&plain.help("`--save` writes a mapping, which `compare` takes with any models")));
+        let plain = Diagnostic::plain(
+            "unfit-model",
+            "what compilers make is judged under `ptx`, without `--model`",
+        );
+        return Err(refuse(&plain.help(
+            "`--save` writes a mapping, which `compare` takes with any models",
+        )));
     }
     // What was found is decided by all engines that there are.
     if question.engine == EngineArg::Auto {
@@ -44,7 +49,10 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     let mut run = Run::new(terminal, &question, Subject::Others)?;
     let records = records(args, &mut run)?;
-    let reports: Vec<Report> = records.into_iter().map(|record| report(record, run.settings.mapping)).collect();
+    let reports: Vec<Report> = records
+        .into_iter()
+        .map(|record| report(record, run.settings.mapping))
+        .collect();
     if let Some(folder) = &args.save {
         for report in &reports {
             save(report, folder, args.force).map_err(|d| refuse(&d))?;
@@ -87,7 +95,9 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
         }
     }
     let named = [(Family::Clang, &args.clang), (Family::Nvcc, &args.nvcc)];
-    let named = named.iter().flat_map(|(family, paths)| paths.iter().map(|path| (*family, path)));
+    let named = named
+        .iter()
+        .flat_map(|(family, paths)| paths.iter().map(|path| (*family, path)));
     let mut compilers = Vec::new();
     for (family, path) in named {
         match Compiler::new(family, path, &args.include, args.arch.as_deref()) {
@@ -115,11 +125,17 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
         };
         let languages: Vec<&Language> = compiler.languages().iter().filter(wanted).collect();
         if languages.is_empty() {
-            let own: Vec<&str> = compiler.languages().iter().map(|language| language.row().name).collect();
+            let own: Vec<&str> = compiler
+                .languages()
+                .iter()
+                .map(|language| language.row().name)
+                .collect();
             let message = format!("`{path}` does not compile what `--language` names");
             let plain = Diagnostic::plain("unfit-language", message);
-            run.events.invalid |=
-                run.terminal.diagnose_all(&[plain.help(format!("it compiles {}", own.join(", ")))]) > 0;
+            run.events.invalid |= run
+                .terminal
+                .diagnose_all(&[plain.help(format!("it compiles {}", own.join(", ")))])
+                > 0;
         }
         for language in languages {
             let all = Operation::all(*language);
@@ -128,14 +144,18 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
                 Ok(Ok(outputs)) => records.push(Record::new(*language, &name, &outputs)),
                 Ok(Err(why)) => {
                     let (language, arch) = (language.row().name, &compiler.arch);
-                    let message = format!("`{path}` compiles nothing of {language} for `{arch}`: {why}");
+                    let message =
+                        format!("`{path}` compiles nothing of {language} for `{arch}`: {why}");
                     let help = "`--arch` names another target, `--include` a folder of headers, `--language` other languages";
                     run.events.invalid |=
-                        run.terminal.diagnose_all(&[Diagnostic::plain("no-compiler", message).help(help)]) > 0;
+                        run.terminal
+                            .diagnose_all(&[Diagnostic::plain("no-compiler", message).help(help)])
+                            > 0;
                 }
                 Err(error) => {
                     let message = format!("`{path}` could not be run: {error}");
-                    run.terminal.diagnose(&Diagnostic::plain("no-compiler", message));
+                    run.terminal
+                        .diagnose(&Diagnostic::plain("no-compiler", message));
                     return Err(exit::UNDECIDED);
                 }
             }
@@ -148,22 +168,32 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
 fn report(record: Record, selected: Option<&'static Mapping>) -> Report {
     let row = record.language.row();
     let own = || Mapping::named(row.mapping).expect("shipped");
-    let mapping = selected.filter(|m| m.from == row.dialect).unwrap_or_else(own);
+    let mapping = selected
+        .filter(|m| m.from == row.dialect)
+        .unwrap_or_else(own);
     Report::new(record, mapping)
 }
 
 /// Writes what the compiler printed, and a mapping that says what it does.
 fn save(report: &Report, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>> {
     let name = report.record.name();
-    let mut files: Vec<(PathBuf, String)> = vec![(folder.join(format!("{name}.ptx")), report.record.text())];
-    files.extend(report.observed(None).map(|mapping| (folder.join(format!("{name}.toml")), mapping.to_toml())));
+    let mut files: Vec<(PathBuf, String)> =
+        vec![(folder.join(format!("{name}.ptx")), report.record.text())];
+    files.extend(
+        report
+            .observed(None)
+            .map(|mapping| (folder.join(format!("{name}.toml")), mapping.to_toml())),
+    );
     fs::create_dir_all(folder).map_err(|error| Box::new(cannot_write(folder, &error)))?;
     for (path, text) in files {
         if !force && path.exists() {
             let message = format!("`{}` exists and is left as it is", path.display());
-            return Err(Box::new(Diagnostic::plain("file-exists", message).help("`--force` overwrites it")));
+            return Err(Box::new(
+                Diagnostic::plain("file-exists", message).help("`--force` overwrites it"),
+            ));
         }
-        files::replace(&path, text.as_bytes()).map_err(|error| Box::new(cannot_write(&path, &error)))?;
+        files::replace(&path, text.as_bytes())
+            .map_err(|error| Box::new(cannot_write(&path, &error)))?;
     }
     Ok(())
 }
@@ -184,20 +214,40 @@ fn told(report: &Report) -> Compiled {
         let operation = judged.operation;
         // Scopes are told together where all of them come out as the mapping has them.
         let alike = report.operations.iter().filter(|other| {
-            let Operation { form, order, bits, .. } = other.operation;
+            let Operation {
+                form, order, bits, ..
+            } = other.operation;
             (form, order, bits, other.strength)
-                == (operation.form, operation.order, operation.bits, judged.strength)
+                == (
+                    operation.form,
+                    operation.order,
+                    operation.bits,
+                    judged.strength,
+                )
         });
         let mapped: Vec<String> = alike.map(|other| made(report, other, true)).collect();
-        let is_mapped = judged.strength == Some(Strength::Equal) || mapped.iter().all(|other| *other == mapped[0]);
+        let is_mapped = judged.strength == Some(Strength::Equal)
+            || mapped.iter().all(|other| *other == mapped[0]);
         CompiledOperation {
             verdict: verdict(judged),
             forms: vec![operation.form.name()],
             order: compilers::order_word(operation.order),
-            bits: Some(operation.bits).filter(|bits| *bits > 0).into_iter().collect(),
-            scopes: scope(report, judged).map(compilers::scope_word).into_iter().collect(),
+            bits: Some(operation.bits)
+                .filter(|bits| *bits > 0)
+                .into_iter()
+                .collect(),
+            scopes: scope(report, judged)
+                .map(compilers::scope_word)
+                .into_iter()
+                .collect(),
             made: made(report, judged, is_mapped),
-            asked: sequence(judged.asked.iter().map(|step| reach(report, judged, step).to_string()).collect()),
+            asked: sequence(
+                judged
+                    .asked
+                    .iter()
+                    .map(|step| reach(report, judged, step).to_string())
+                    .collect(),
+            ),
         }
     };
     Compiled {
@@ -218,17 +268,34 @@ fn scope(report: &Report, judged: &Judged) -> Option<Scope> {
 fn reach(report: &Report, judged: &Judged, step: &Step) -> Step {
     let own = scope(report, judged).and_then(|scope| report.mapping.scope(scope));
     match step.reach {
-        Reach::Fixed(scope) if own == Some(scope) => Step { reach: Reach::Mapped, ..*step },
+        Reach::Fixed(scope) if own == Some(scope) => Step {
+            reach: Reach::Mapped,
+            ..*step
+        },
         _ => *step,
     }
 }
 
 /// What was made, at scopes as a mapping has them or as they are.
 fn made(report: &Report, judged: &Judged, is_mapped: bool) -> String {
-    let reach = |step: &Step| if is_mapped { reach(report, judged, step) } else { *step };
+    let reach = |step: &Step| {
+        if is_mapped {
+            reach(report, judged, step)
+        } else {
+            *step
+        }
+    };
     let item = |item: &Item| match &item.what {
-        What::Step(step) => Item { what: What::Step(reach(step)), ..item.clone() }.to_string(),
-        What::Reduction(step) => Item { what: What::Reduction(reach(step)), ..item.clone() }.to_string(),
+        What::Step(step) => Item {
+            what: What::Step(reach(step)),
+            ..item.clone()
+        }
+        .to_string(),
+        What::Reduction(step) => Item {
+            what: What::Reduction(reach(step)),
+            ..item.clone()
+        }
+        .to_string(),
         _ => item.to_string(),
     };
     match &judged.made {
@@ -238,13 +305,21 @@ fn made(report: &Report, judged: &Judged, is_mapped: bool) -> String {
 }
 
 fn sequence(parts: Vec<String>) -> String {
-    if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join("; ")
+    }
 }
 
 /// The kinds and orders of which less was made, in the order of the operations.
 fn weakened(report: &Report) -> Vec<(Kind, Order)> {
     let mut rows: Vec<(Kind, Order)> = Vec::new();
-    for judged in report.operations.iter().filter(|j| j.strength == Some(Strength::Weaker)) {
+    for judged in report
+        .operations
+        .iter()
+        .filter(|j| j.strength == Some(Strength::Weaker))
+    {
         let (kind, order, _) = judged.operation.row();
         if !rows.contains(&(kind, order)) {
             rows.push((kind, order));
@@ -255,9 +330,18 @@ fn weakened(report: &Report) -> Vec<(Kind, Order)> {
 
 /// The smallest program of which the source model and PTX by the mapping forbid what PTX allows of that one row as the compiler
 /// has it. Whether nobody is left to hear more.
-fn search(run: &mut Run<'_>, args: &CompilersArgs, report: &Report, row: (Kind, Order)) -> Result<bool, u8> {
+fn search(
+    run: &mut Run<'_>,
+    args: &CompilersArgs,
+    report: &Report,
+    row: (Kind, Order),
+) -> Result<bool, u8> {
     let language = report.record.language.row();
-    let words = format!("{} {}", compilers::kind_word(row.0), compilers::order_word(row.1));
+    let words = format!(
+        "{} {}",
+        compilers::kind_word(row.0),
+        compilers::order_word(row.1)
+    );
     let Some(mapping) = report.observed(Some(row)) else {
         run.terminal.remark(&format!(
             "no program is looked for that notices `{words}`: only sizes or forms came out weaker that no row of a mapping has"
@@ -266,22 +350,40 @@ fn search(run: &mut Run<'_>, args: &CompilersArgs, report: &Report, row: (Kind, 
     };
     let mapping: &'static Mapping = Box::leak(Box::new(mapping));
     let mut catalogue = Catalogue::new(None);
-    let models = (catalogue.get(TARGET, mapping.to), catalogue.get(language.model, mapping.from));
+    let models = (
+        catalogue.get(TARGET, mapping.to),
+        catalogue.get(language.model, mapping.from),
+    );
     let (Some(target), Some(source)) = models else {
         run.terminal.diagnose_all(&catalogue.diagnostics());
         return Err(exit::INVALID);
     };
-    let allows = Side { model: target.clone(), mapping: Some(mapping) };
-    let promised = Side { model: target, mapping: Some(report.mapping) };
-    let forbids = Side { model: source, mapping: None };
+    let allows = Side {
+        model: target.clone(),
+        mapping: Some(mapping),
+    };
+    let promised = Side {
+        model: target,
+        mapping: Some(report.mapping),
+    };
+    let forbids = Side {
+        model: source,
+        mapping: None,
+    };
     let mut alphabet = Alphabet::new(language.dialect, &[]);
     let set = run.settings.set.clone();
     // The search knows exchanges alone, which are what compare-exchanges are where they succeed. What is found is written with
     // those, and decided so.
     alphabet.compares = row.0 == Kind::Cas;
     let searched = |side: &Side| {
-        let mapping = side.mapping.filter(|_| alphabet.compares).map(|m| &*Box::leak(Box::new(as_exchanges(m))));
-        Side { model: side.model.clone(), mapping: mapping.or(side.mapping) }
+        let mapping = side
+            .mapping
+            .filter(|_| alphabet.compares)
+            .map(|m| &*Box::leak(Box::new(as_exchanges(m))));
+        Side {
+            model: side.model.clone(),
+            mapping: mapping.or(side.mapping),
+        }
     };
     let ways = [searched(&allows), searched(&promised)];
     let sought = Sought {
@@ -296,12 +398,19 @@ fn search(run: &mut Run<'_>, args: &CompilersArgs, report: &Report, row: (Kind, 
         deadline: run.settings.limits.timeout.map(|t| Instant::now() + t),
     };
     let answer = distinguish::search(&sought).map_err(|why| {
-        run.terminal.diagnose(&Diagnostic::plain("cannot-distinguish", why));
+        run.terminal
+            .diagnose(&Diagnostic::plain("cannot-distinguish", why));
         exit::INVALID
     })?;
     let mut found = Vec::new();
     for (number, program) in answer.found.iter().enumerate() {
-        found.extend(confirmed(run, (&allows, &forbids), &alphabet, program, number));
+        found.extend(confirmed(
+            run,
+            (&allows, &forbids),
+            &alphabet,
+            program,
+            number,
+        ));
     }
     let distinction = Distinction {
         allows: format!("{}, its {words} alone", allows.called()),

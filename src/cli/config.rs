@@ -56,7 +56,11 @@ const KEYS: [(&str, Read); 15] = [
     ("models", |v, place, value| {
         let file = |model: String| {
             let is_file = model.ends_with(".cat");
-            if is_file { place.path(&model).to_string_lossy().into_owned() } else { model }
+            if is_file {
+                place.path(&model).to_string_lossy().into_owned()
+            } else {
+                model
+            }
         };
         v.models = Some(texts(value)?.into_iter().map(file).collect());
         Ok(())
@@ -90,8 +94,15 @@ const KEYS: [(&str, Read); 15] = [
         Ok(())
     }),
     ("reports", |v, place, value| {
-        let report = |text: String| args::report_file(&text).map(|(format, file)| (format, place.path(file)));
-        v.reports = Some(texts(value)?.into_iter().map(report).collect::<Result<_, _>>()?);
+        let report = |text: String| {
+            args::report_file(&text).map(|(format, file)| (format, place.path(file)))
+        };
+        v.reports = Some(
+            texts(value)?
+                .into_iter()
+                .map(report)
+                .collect::<Result<_, _>>()?,
+        );
         Ok(())
     }),
     ("filter", |v, place, value| {
@@ -99,7 +110,12 @@ const KEYS: [(&str, Read); 15] = [
         Ok(())
     }),
     ("paths", |v, place, value| {
-        v.paths = Some(texts(value)?.into_iter().map(|path| place.path(path)).collect());
+        v.paths = Some(
+            texts(value)?
+                .into_iter()
+                .map(|path| place.path(path))
+                .collect(),
+        );
         Ok(())
     }),
     ("all-properties", |v, _, value| {
@@ -121,20 +137,32 @@ const KEYS: [(&str, Read); 15] = [
 ];
 
 fn text(value: &DeValue<'_>) -> Result<String, String> {
-    value.as_str().map(str::to_owned).ok_or_else(|| "expected a text in quotes".into())
+    value
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| "expected a text in quotes".into())
 }
 
 fn texts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     let expected = || "expected a list of texts, as in [\"a\", \"b\"]".to_owned();
-    value.as_array().ok_or_else(expected)?.iter().map(|v| text(v.get_ref()).map_err(|_| expected())).collect()
+    value
+        .as_array()
+        .ok_or_else(expected)?
+        .iter()
+        .map(|v| text(v.get_ref()).map_err(|_| expected()))
+        .collect()
 }
 
 fn truth(value: &DeValue<'_>) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| "expected true or false".into())
+    value
+        .as_bool()
+        .ok_or_else(|| "expected true or false".into())
 }
 
 fn number(value: &DeValue<'_>, least: u32, most: u32) -> Result<u32, String> {
-    let written = value.as_integer().and_then(|n| n.as_str().parse::<u32>().ok());
+    let written = value
+        .as_integer()
+        .and_then(|n| n.as_str().parse::<u32>().ok());
     written
         .filter(|n| (least..=most).contains(n))
         .ok_or_else(|| format!("expected a number from {least} to {most}"))
@@ -158,7 +186,9 @@ pub(super) fn apply(
     matches: &ArgMatches,
     terminal: &Terminal,
 ) -> Result<(), Vec<Diagnostic>> {
-    let Some(question) = question(command) else { return Ok(()) };
+    let Some(question) = question(command) else {
+        return Ok(());
+    };
     let (off, profile) = (question.no_config, question.profile.clone());
     if off {
         return Ok(());
@@ -166,7 +196,10 @@ pub(super) fn apply(
     let found = find().map_err(|diagnostic| vec![*diagnostic])?;
     let Some((folder, file)) = found else {
         let missing = |name| {
-            let plain = Diagnostic::plain("no-config", format!("there is no `{NAME}`, so no profile `{name}`"));
+            let plain = Diagnostic::plain(
+                "no-config",
+                format!("there is no `{NAME}`, so no profile `{name}`"),
+            );
             vec![plain.note("it was looked for in the current folder and those above it")]
         };
         return profile.map_or(Ok(()), |name| Err(missing(name)));
@@ -176,8 +209,12 @@ pub(super) fn apply(
         let profile = profile.map_or(String::new(), |name| format!(", profile {name}"));
         terminal.remark(&format!("options from {}{profile}", file.name));
     }
-    let matches = matches.subcommand().map_or(matches, |(_, of_command)| of_command);
-    fill(command, values, &|id| matches.value_source(id) == Some(ValueSource::CommandLine));
+    let matches = matches
+        .subcommand()
+        .map_or(matches, |(_, of_command)| of_command);
+    fill(command, values, &|id| {
+        matches.value_source(id) == Some(ValueSource::CommandLine)
+    });
     Ok(())
 }
 
@@ -206,17 +243,30 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
     if let Some(question) = question(command) {
         set(&mut question.engine, values.engine, given("engine"));
         set(&mut question.bound, values.bound.map(Some), given("bound"));
-        set(&mut question.timeout, values.timeout.map(Some), given("timeout"));
+        set(
+            &mut question.timeout,
+            values.timeout.map(Some),
+            given("timeout"),
+        );
         // The name of a memory is no limit.
-        let limited = question.memory.iter().any(|memory| matches!(memory, MemoryArg::Size(_)));
-        question.memory.extend(values.memory.filter(|_| !limited).map(MemoryArg::Size));
+        let limited = question
+            .memory
+            .iter()
+            .any(|memory| matches!(memory, MemoryArg::Size(_)));
+        question
+            .memory
+            .extend(values.memory.filter(|_| !limited).map(MemoryArg::Size));
         set(&mut question.jobs, values.jobs.map(Some), given("jobs"));
     }
     // A mapping has to fit the models that are told apart.
     if !matches!(command, Command::Distinguish(_))
         && let Some(question) = question(command)
     {
-        set(&mut question.mapping, values.mapping.map(Some), given("mapping"));
+        set(
+            &mut question.mapping,
+            values.mapping.map(Some),
+            given("mapping"),
+        );
     }
     // What is compared is said on the command line, or by the tests.
     if !matches!(command, Command::Compare(_) | Command::Distinguish(_))
@@ -227,11 +277,27 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
     if let Command::Check(args) = command {
         set(&mut args.question.format, values.format, given("format"));
         set(&mut args.question.reports, values.reports, given("reports"));
-        set(&mut args.select.configured_filter, values.filter.map(Some), given("filter"));
+        set(
+            &mut args.select.configured_filter,
+            values.filter.map(Some),
+            given("filter"),
+        );
         set(&mut args.paths, values.paths, given("paths"));
-        set(&mut args.all_properties, values.all_properties, given("all_properties"));
-        set(&mut args.fail_fast, values.fail_fast, given("fail_fast") || given("no_fail_fast"));
-        set(&mut args.no_cache, values.cache.map(|on| !on), given("no_cache"));
+        set(
+            &mut args.all_properties,
+            values.all_properties,
+            given("all_properties"),
+        );
+        set(
+            &mut args.fail_fast,
+            values.fail_fast,
+            given("fail_fast") || given("no_fail_fast"),
+        );
+        set(
+            &mut args.no_cache,
+            values.cache.map(|on| !on),
+            given("no_cache"),
+        );
         set(&mut args.cache_dir, values.cache_dir.map(Some), false);
     }
 }
@@ -241,13 +307,18 @@ type Found = (PathBuf, Arc<SourceFile>);
 
 /// The nearest file.
 fn find() -> Result<Option<Found>, Box<Diagnostic>> {
-    let Ok(here) = std::env::current_dir() else { return Ok(None) };
+    let Ok(here) = std::env::current_dir() else {
+        return Ok(None);
+    };
     let mut folder = PathBuf::new();
     for above in here.ancestors() {
         if above.join(NAME).exists() && !above.join(NAME).is_dir() {
             let path = folder.join(NAME);
             let text = super::load::text(&path, file::LARGEST)?;
-            return Ok(Some((folder, SourceFile::new(path.to_string_lossy(), text))));
+            return Ok(Some((
+                folder,
+                SourceFile::new(path.to_string_lossy(), text),
+            )));
         }
         folder.push("..");
     }
@@ -255,50 +326,100 @@ fn find() -> Result<Option<Found>, Box<Diagnostic>> {
 }
 
 /// What a file says, with the profile of that name over the rest.
-fn read(folder: &Path, file: &Arc<SourceFile>, profile: Option<&str>) -> Result<Values, Vec<Diagnostic>> {
-    let place = Place { folder, name: &file.name };
+fn read(
+    folder: &Path,
+    file: &Arc<SourceFile>,
+    profile: Option<&str>,
+) -> Result<Values, Vec<Diagnostic>> {
+    let place = Place {
+        folder,
+        name: &file.name,
+    };
     let mut sink = Sink::new(file);
     let mut values = Values::default();
     let document = match DeTable::parse(&file.text) {
         Ok(document) => document,
         Err(error) => {
-            let span = error.span().map_or(Span::default(), |r| Span::new(r.start, r.end));
-            return Err(vec![Diagnostic::error("invalid-toml", file, span, error.message().to_owned())]);
+            let span = error
+                .span()
+                .map_or(Span::default(), |r| Span::new(r.start, r.end));
+            return Err(vec![Diagnostic::error(
+                "invalid-toml",
+                file,
+                span,
+                error.message().to_owned(),
+            )]);
         }
     };
     let root = document.get_ref();
     table(root, &place, &mut values, true, &mut sink);
-    let profiles = root.get(PROFILE).map(Spanned::get_ref).and_then(DeValue::as_table);
+    let profiles = root
+        .get(PROFILE)
+        .map(Spanned::get_ref)
+        .and_then(DeValue::as_table);
     // All of them are read, so that a mistake shows before the profile is wanted.
     for (name, value) in profiles.into_iter().flatten() {
         let mut of_profile = values.clone();
         match value.get_ref().as_table() {
             Some(own) => table(own, &place, &mut of_profile, false, &mut sink),
-            None => sink.error("wrong-type", span(value), "a profile is a table of options", |d| d),
+            None => sink.error(
+                "wrong-type",
+                span(value),
+                "a profile is a table of options",
+                |d| d,
+            ),
         }
         if profile == Some(name.get_ref().as_ref()) {
             values = of_profile;
         }
     }
-    let names: Vec<&str> = profiles.into_iter().flatten().map(|(name, _)| name.get_ref().as_ref()).collect();
+    let names: Vec<&str> = profiles
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.get_ref().as_ref())
+        .collect();
     let mut diagnostics = sink.into_diagnostics();
     if let Some(wanted) = profile.filter(|wanted| !names.contains(wanted)) {
-        let plain = Diagnostic::plain("unknown-profile", format!("`{}` has no profile `{wanted}`", file.name));
-        let listed = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        diagnostics.push(plain.note(format!("profiles: {listed}")).did_you_mean(wanted, names));
+        let plain = Diagnostic::plain(
+            "unknown-profile",
+            format!("`{}` has no profile `{wanted}`", file.name),
+        );
+        let listed = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        };
+        diagnostics.push(
+            plain
+                .note(format!("profiles: {listed}"))
+                .did_you_mean(wanted, names),
+        );
     }
-    if diagnostics.is_empty() { Ok(values) } else { Err(diagnostics) }
+    if diagnostics.is_empty() {
+        Ok(values)
+    } else {
+        Err(diagnostics)
+    }
 }
 
 /// Reads one table of options.
-fn table(table: &DeTable<'_>, place: &Place<'_>, values: &mut Values, is_root: bool, sink: &mut Sink) {
+fn table(
+    table: &DeTable<'_>,
+    place: &Place<'_>,
+    values: &mut Values,
+    is_root: bool,
+    sink: &mut Sink,
+) {
     for (key, value) in table {
         let name = key.get_ref().as_ref();
         if is_root && name == PROFILE {
             if value.get_ref().as_table().is_none() {
-                sink.error("wrong-type", span(value), "`profile` holds tables of options", |d| {
-                    d.help("write [profile.NAME]")
-                });
+                sink.error(
+                    "wrong-type",
+                    span(value),
+                    "`profile` holds tables of options",
+                    |d| d.help("write [profile.NAME]"),
+                );
             }
             continue;
         }
@@ -310,13 +431,25 @@ fn table(table: &DeTable<'_>, place: &Place<'_>, values: &mut Values, is_root: b
                 }
             }
             None => {
-                let known = || KEYS.iter().map(|row| row.0).chain(is_root.then_some(PROFILE));
+                let known = || {
+                    KEYS.iter()
+                        .map(|row| row.0)
+                        .chain(is_root.then_some(PROFILE))
+                };
                 let range = key.span();
                 let message = format!("there is no option `{name}`");
-                sink.error("unknown-key", Span::new(range.start, range.end), message, |d| {
-                    d.note(format!("options: {}", known().collect::<Vec<_>>().join(", ")))
+                sink.error(
+                    "unknown-key",
+                    Span::new(range.start, range.end),
+                    message,
+                    |d| {
+                        d.note(format!(
+                            "options: {}",
+                            known().collect::<Vec<_>>().join(", ")
+                        ))
                         .did_you_mean(name, known())
-                });
+                    },
+                );
             }
         }
     }
@@ -334,8 +467,11 @@ mod tests {
 
     fn values(text: &str, profile: Option<&str>) -> Result<Values, String> {
         let file = SourceFile::new("../fencepost.toml", text);
-        read(Path::new(".."), &file, profile)
-            .map_err(|all| all.iter().map(|d| render(d, Style::Plain)).collect::<String>())
+        read(Path::new(".."), &file, profile).map_err(|all| {
+            all.iter()
+                .map(|d| render(d, Style::Plain))
+                .collect::<String>()
+        })
     }
 
     const FILE: &str = "models = ['ptx', 'm.cat']\nbound = 8\npaths = ['litmus']\n\n[profile.ci]\nbound = 2\n\
@@ -346,7 +482,10 @@ mod tests {
         let plain = values(FILE, None).unwrap();
         assert_eq!((plain.bound, plain.timeout), (Some(8), None));
         let ci = values(FILE, Some("ci")).unwrap();
-        assert_eq!((ci.bound, ci.models.as_ref().map(Vec::len)), (Some(2), Some(2)));
+        assert_eq!(
+            (ci.bound, ci.models.as_ref().map(Vec::len)),
+            (Some(2), Some(2))
+        );
         assert!(ci.timeout.is_some());
     }
 
@@ -390,6 +529,10 @@ fail-fast, cache, cache-dir, profile
             let shown = values(text, None).unwrap_err();
             assert!(shown.contains(word), "{text}: {shown}");
         }
-        assert!(values(FILE, Some("cii")).unwrap_err().contains("did you mean `ci`?"));
+        assert!(
+            values(FILE, Some("cii"))
+                .unwrap_err()
+                .contains("did you mean `ci`?")
+        );
     }
 }

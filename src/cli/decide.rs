@@ -17,8 +17,8 @@ use program::options::Setting as Value;
 use report::{self, Known, Line, Reading, Table};
 use stop::Spent;
 use verdict::{
-    Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, Property, Reason, Remedy, Unwritten, Verdict,
-    as_prop,
+    Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, Property, Reason, Remedy,
+    Unwritten, Verdict, as_prop,
 };
 use why::Session;
 
@@ -37,13 +37,28 @@ pub(super) struct Decided<R> {
 impl<R> Decided<R> {
     /// The same with other results.
     pub(super) fn map<S>(self, new: impl FnMut(R) -> S) -> Decided<S> {
-        let Decided { results, defects, failed, undecided } = self;
-        Decided { results: results.into_iter().map(new).collect(), defects, failed, undecided }
+        let Decided {
+            results,
+            defects,
+            failed,
+            undecided,
+        } = self;
+        Decided {
+            results: results.into_iter().map(new).collect(),
+            defects,
+            failed,
+            undecided,
+        }
     }
 
     /// Results and broken laws.
     pub(super) fn new(results: Vec<R>, defects: Vec<Defect>) -> Decided<R> {
-        Decided { results, defects, failed: 0, undecided: 0 }
+        Decided {
+            results,
+            defects,
+            failed: 0,
+            undecided: 0,
+        }
     }
 }
 
@@ -56,12 +71,20 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
 pub(super) fn kept(unit: &Unit<'_>, settings: &Settings, cache: Option<&Cache>) -> Decided<Line> {
     let start = Instant::now();
     // Naming axioms costs further questions: only where somebody wants to know.
-    let explain = settings.explain || settings.name_axioms || unit.questions.iter().any(|q| q.axiom.is_some());
+    let explain = settings.explain
+        || settings.name_axioms
+        || unit.questions.iter().any(|q| q.axiom.is_some());
     let cache = cache.map(|cache| (cache, cache.key(unit, settings, explain)));
     if let Some((cache, key)) = &cache
         && let Some(known) = cache.get(key, unit.questions.len())
     {
-        return lines(unit, settings, known.into_iter().map(|answer| (answer, milliseconds(start))));
+        return lines(
+            unit,
+            settings,
+            known
+                .into_iter()
+                .map(|answer| (answer, milliseconds(start))),
+        );
     }
     let (answers, times, lasting) = asked(unit, settings, explain);
     if let Some((cache, key)) = &cache
@@ -85,10 +108,17 @@ fn lines(
         let Some(answer) = answer else { continue };
         if let Some(text) = &answer.defect {
             let about = question.property.to_string();
-            decided.defects.push(defect::record(&unit.test, &unit.model, &about, text, settings));
+            decided.defects.push(defect::record(
+                &unit.test,
+                &unit.model,
+                &about,
+                text,
+                settings,
+            ));
         }
         let of_condition = expectation.filter(|_| question.property == Property::Reachability);
-        let (expected, reading) = readings(unit, settings, (question.expected, &answer), of_condition);
+        let (expected, reading) =
+            readings(unit, settings, (question.expected, &answer), of_condition);
         decided.results.push(Line {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
@@ -114,8 +144,17 @@ fn lines(
     if let Some(expectation) = expectation {
         know(&mut decided.results, expectation);
     }
-    decided.failed = decided.results.iter().filter(|l| l.status().fails()).count() + decided.defects.len();
-    decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
+    decided.failed = decided
+        .results
+        .iter()
+        .filter(|l| l.status().fails())
+        .count()
+        + decided.defects.len();
+    decided.undecided = decided
+        .results
+        .iter()
+        .filter(|l| l.answer.verdict.reason().is_some())
+        .count();
     decided
 }
 
@@ -128,24 +167,45 @@ fn readings(
     of_condition: Option<&Expectation>,
 ) -> (Option<&'static str>, Option<Reading>) {
     let said = of_condition.map_or(&[][..], |expectation| &expectation.readings);
-    let word = |setting: Value| said.iter().find(|(of, _)| *of == setting).map(|(_, word)| word.word());
-    let chosen =
-        |option: usize| unit.test.options.iter().chain(&settings.set).rev().find(|s| s.option == option).copied();
-    let expected = said.iter().find_map(|(of, _)| word(chosen(of.option)?)).or(expected);
-    let mut open = said.iter().map(|(of, _)| *of).filter(|of| chosen(of.option).is_none());
+    let word = |setting: Value| {
+        said.iter()
+            .find(|(of, _)| *of == setting)
+            .map(|(_, word)| word.word())
+    };
+    let chosen = |option: usize| {
+        unit.test
+            .options
+            .iter()
+            .chain(&settings.set)
+            .rev()
+            .find(|s| s.option == option)
+            .copied()
+    };
+    let expected = said
+        .iter()
+        .find_map(|(of, _)| word(chosen(of.option)?))
+        .or(expected);
+    let mut open = said
+        .iter()
+        .map(|(of, _)| *of)
+        .filter(|of| chosen(of.option).is_none());
     let unmet = open.find_map(|of| {
         let (name, _) = of.words();
         let depends = answer.dependences.iter().find(|d| d.option == name);
-        of.row().values.iter().enumerate().find_map(|(value, text)| {
-            let other = depends.and_then(|d| d.verdicts.iter().find(|v| v.0 == *text));
-            let verdict = other.map_or(answer.verdict.word(), |v| v.1.as_str());
-            let expected = word(Value { value, ..of }).or(expected)?;
-            (report::is_met(Some(expected), verdict) != Some(true)).then(|| Reading {
-                under: format!("{name}={text}"),
-                expected: expected.to_owned(),
-                verdict: verdict.to_owned(),
+        of.row()
+            .values
+            .iter()
+            .enumerate()
+            .find_map(|(value, text)| {
+                let other = depends.and_then(|d| d.verdicts.iter().find(|v| v.0 == *text));
+                let verdict = other.map_or(answer.verdict.word(), |v| v.1.as_str());
+                let expected = word(Value { value, ..of }).or(expected)?;
+                (report::is_met(Some(expected), verdict) != Some(true)).then(|| Reading {
+                    under: format!("{name}={text}"),
+                    expected: expected.to_owned(),
+                    verdict: verdict.to_owned(),
+                })
             })
-        })
     });
     let own = report::is_met(expected, answer.verdict.word());
     (expected, unmet.filter(|_| own == Some(true)))
@@ -154,25 +214,40 @@ fn readings(
 /// Notes which of the expectations of a model are known not to be met. Of several, some have to fail: once all of them are
 /// met, the first one says so.
 fn know(lines: &mut [Line], expectation: &Expectation) {
-    let Some(reason) = &expectation.known else { return };
+    let Some(reason) = &expectation.known else {
+        return;
+    };
     let met = lines.iter().filter(|line| line.met() == Some(true)).count();
     let passes = met == expectation.answers();
-    for line in
-        lines.iter_mut().filter(|line| line.met() == Some(passes)).take(if passes { 1 } else { usize::MAX })
+    for line in lines
+        .iter_mut()
+        .filter(|line| line.met() == Some(passes))
+        .take(if passes { 1 } else { usize::MAX })
     {
-        line.known = Some(Known { reason: reason.clone(), passes });
+        line.known = Some(Known {
+            reason: reason.clone(),
+            passes,
+        });
     }
 }
 
 /// Asks the checkers: the answers, how long each took, and whether they would be the same at any other time.
-fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Answer>>, Vec<f64>, bool) {
+fn asked(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    explain: bool,
+) -> (Vec<Option<Answer>>, Vec<f64>, bool) {
     let mut session = None;
     let setting = OnceCell::new();
     let mut liveness = None;
     let (mut answers, mut times, mut lasting) = (Vec::new(), Vec::new(), true);
     let opened = || {
         let session = open(unit, settings, explain);
-        if settings.explain { session.with_explanations() } else { session }
+        if settings.explain {
+            session.with_explanations()
+        } else {
+            session
+        }
     };
     for question in &unit.questions {
         let start = Instant::now();
@@ -182,21 +257,29 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
                 return None;
             }
             if let Some(reason) = &unit.refused {
-                let wanted = question.property == Property::Reachability || question.expected.is_some();
+                let wanted =
+                    question.property == Property::Reachability || question.expected.is_some();
                 return wanted.then(|| undecided(settings, reason.clone()));
             }
             if let Ask::Liveness(progress) = question.ask {
                 let setting = setting.get_or_init(|| Setting::new(&unit.test, &unit.model.model));
-                let new = || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
+                let new =
+                    || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
                 let answer = liveness.get_or_insert_with(new).ask(progress);
-                return Some(with_definedness(answer, session.get_or_insert_with(opened), settings, start));
+                return Some(with_definedness(
+                    answer,
+                    session.get_or_insert_with(opened),
+                    settings,
+                    start,
+                ));
             }
             let session = session.get_or_insert_with(opened);
             let answer = ask(session, question, settings);
             answer.map(|mut answer| {
                 let again = |other: &mut Session<'_>| answered(other, question);
                 answer.dependences = session.dependences(&answer.verdict, again);
-                answer.vacuous = matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
+                answer.vacuous =
+                    matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
                 answer
             })
         });
@@ -219,7 +302,10 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
             abandon(&mut liveness);
         }
         if let (Some(answer), Ask::Race, true) = (&mut answer, &question.ask, in_share) {
-            let left = settings.limits.timeout.map(|limit| limit.saturating_sub(start.elapsed()));
+            let left = settings
+                .limits
+                .timeout
+                .map(|limit| limit.saturating_sub(start.elapsed()));
             try_runs(unit, answer, settings, left);
         }
         if let Some(answer) = &mut answer
@@ -228,7 +314,10 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
             explain_unmet(unit, question, answer, settings);
         }
         // Close to the limit, some step may have been left out for want of time.
-        let in_time = settings.limits.timeout.is_none_or(|limit| start.elapsed() < limit.mul_f64(0.9));
+        let in_time = settings
+            .limits
+            .timeout
+            .is_none_or(|limit| start.elapsed() < limit.mul_f64(0.9));
         lasting &= in_time
             && in_share
             && stop::spent().is_none()
@@ -259,10 +348,21 @@ fn is_settled(answer: &Answer) -> bool {
         Some(Definedness::Undefined(fault)) => !open(fault),
         Some(Definedness::Defined) | None => true,
     };
-    let needs = |e: &Explanation| e.needs.as_ref().is_none_or(|needs| needs.given_up.is_none());
-    let explained = answer.explanation.as_deref().is_none_or(|e| e.given_up.is_none() && needs(e));
+    let needs = |e: &Explanation| {
+        e.needs
+            .as_ref()
+            .is_none_or(|needs| needs.given_up.is_none())
+    };
+    let explained = answer
+        .explanation
+        .as_deref()
+        .is_none_or(|e| e.given_up.is_none() && needs(e));
     let fault = answer.fault.as_deref().is_none_or(|fault| !open(fault));
-    answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault && explained
+    answer.verdict.reason().is_none()
+        && answer.defect.is_none()
+        && definedness
+        && fault
+        && explained
 }
 
 /// Explains an answer that is not what the test expects; of a race, what would make the program race-free.
@@ -273,7 +373,9 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
     }
     let asked = panics::catch(|| match (&question.ask, &mut answer.fault) {
         (Ask::Reachability { prop, negate }, _) if answer.explanation.is_none() => {
-            let again = open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate);
+            let again = open(unit, settings, true)
+                .with_explanations()
+                .reachability(prop.as_ref(), *negate);
             if !is_cut_short() {
                 (answer.axioms, answer.explanation) = (again.axioms, again.explanation);
             }
@@ -310,7 +412,8 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
     if !answer.verdict.reason().is_some_and(Reason::is_size) || stop::requested().is_some() {
         return;
     }
-    let looked = panics::catch(|| operational::look(&unit.test, &unit.model.model, &settings.set, left));
+    let looked =
+        panics::catch(|| operational::look(&unit.test, &unit.model.model, &settings.set, left));
     let more = format!("fencepost run {} --runs 1000", unit.path);
     let smaller = format!(
         "a smaller launch (`grid`, `block`, `--launch`) or a smaller `--bound` may be decided, and `{more}` looks further"
@@ -321,7 +424,11 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
             return;
         }
         Ok(Raced::Shown(fault)) => {
-            let why = answer.verdict.reason().map(Reason::kind).unwrap_or_default();
+            let why = answer
+                .verdict
+                .reason()
+                .map(Reason::kind)
+                .unwrap_or_default();
             (answer.verdict, answer.engine) = (Verdict::Racy, EXECUTOR);
             answer.fault = Some(fault);
             answer.remarks.push(format!(
@@ -331,7 +438,11 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
         }
         Ok(Raced::Seen { race, but }) => format!("a run of the executor has a race {race}; {but}"),
         Ok(Raced::Not(runs)) => {
-            let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+            let runs = if runs == 1 {
+                "1 run".to_owned()
+            } else {
+                format!("{runs} runs")
+            };
             format!("the executor found no race in {runs}, which proves nothing")
         }
         Ok(Raced::None(why)) => format!("the executor was not of help: {why}"),
@@ -375,7 +486,9 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
                 None => {}
             }
         }
-        if let (false, Some(Definedness::Undefined(fault))) = (also.races, &mut outcomes.definedness) {
+        if let (false, Some(Definedness::Undefined(fault))) =
+            (also.races, &mut outcomes.definedness)
+        {
             fault.execution = None;
         }
         if also.races {
@@ -388,9 +501,10 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
     });
     let outcomes = match (listed, stop::spent()) {
         (_, Some(Spent::Stack)) => none(Reason::Stack, None),
-        (Ok(outcomes), Some(Spent::Memory)) if outcomes.reason == Some(Reason::Time) => {
-            Outcomes { reason: Some(Reason::Memory), ..outcomes }
-        }
+        (Ok(outcomes), Some(Spent::Memory)) if outcomes.reason == Some(Reason::Time) => Outcomes {
+            reason: Some(Reason::Memory),
+            ..outcomes
+        },
         (Ok(outcomes), _) => outcomes,
         (Err(message), _) => none(Reason::Broken, Some(message)),
     };
@@ -411,13 +525,28 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
 
 /// The session of a unit.
 pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
-    let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
+    let session = Session::new(
+        &unit.test,
+        &unit.model.model,
+        settings.engine,
+        settings.limits,
+        &settings.set,
+    );
     let session = match unit.mapping {
         Some(mapping) => session.via(unit.source, mapping),
         None => session,
     };
-    let session = if settings.detail { session.detailed() } else { session }.with_all_races();
-    if explain { session.explaining() } else { session }
+    let session = if settings.detail {
+        session.detailed()
+    } else {
+        session
+    }
+    .with_all_races();
+    if explain {
+        session.explaining()
+    } else {
+        session
+    }
 }
 
 /// `None` if the model has no such property and nobody expects one.
@@ -425,12 +554,19 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
     let start = Instant::now();
     let answer = answered(session, question);
     match &question.ask {
-        Ask::Reachability { .. } => answer.map(|answer| with_definedness(answer, session, settings, start)),
-        Ask::Race => answer
-            .or_else(|| question.expected.map(|_| undecided(settings, Reason::NotInModel("data races".into())))),
+        Ask::Reachability { .. } => {
+            answer.map(|answer| with_definedness(answer, session, settings, start))
+        }
+        Ask::Race => answer.or_else(|| {
+            question
+                .expected
+                .map(|_| undecided(settings, Reason::NotInModel("data races".into())))
+        }),
         _ => answer.or_else(|| {
             let nothing = || undecided(settings, Reason::NotInModel("undefined behaviour".into()));
-            question.expected.map(|_| session.never_undefined().unwrap_or_else(nothing))
+            question
+                .expected
+                .map(|_| session.never_undefined().unwrap_or_else(nothing))
         }),
     }
 }
@@ -451,11 +587,21 @@ fn definedness(
     settings: &Settings,
     start: Instant,
 ) -> Option<Result<Definedness, String>> {
-    session.definedness(settings.limits.timeout.map(|t| t.saturating_sub(start.elapsed())))
+    session.definedness(
+        settings
+            .limits
+            .timeout
+            .map(|t| t.saturating_sub(start.elapsed())),
+    )
 }
 
 /// An answer about an outcome, or about the end, is worth little if the program is undefined.
-fn with_definedness(mut answer: Answer, session: &mut Session<'_>, settings: &Settings, start: Instant) -> Answer {
+fn with_definedness(
+    mut answer: Answer,
+    session: &mut Session<'_>,
+    settings: &Settings,
+    start: Instant,
+) -> Answer {
     match definedness(session, settings, start) {
         Some(Ok(known)) => answer.definedness = Some(known),
         Some(Err(law)) => {
@@ -471,7 +617,10 @@ fn undecided(settings: &Settings, reason: Reason) -> Answer {
 }
 
 fn broken(settings: &Settings, message: String) -> Answer {
-    Answer { defect: Some(message), ..undecided(settings, Reason::Broken) }
+    Answer {
+        defect: Some(message),
+        ..undecided(settings, Reason::Broken)
+    }
 }
 
 /// Ends a session. After a panic it may be in any state, and ending it may panic again.
@@ -489,27 +638,45 @@ const MOST_READS: usize = 8;
 fn unwritten(reads: &[Unwritten]) -> Vec<String> {
     let mut told: Vec<(&Unwritten, usize)> = Vec::new();
     for read in reads {
-        match told.iter_mut().find(|(one, _)| (&one.line, &one.text) == (&read.line, &read.text)) {
+        match told
+            .iter_mut()
+            .find(|(one, _)| (&one.line, &one.text) == (&read.line, &read.text))
+        {
             Some((one, others)) => *others += usize::from(one.thread != read.thread),
             None => told.push((read, 0)),
         }
     }
-    let said = told.into_iter().take(MOST_READS).map(|(read, others)| match others {
-        0 => read.said(),
-        1 => format!("{}; so can another thread", read.said()),
-        n => format!("{}; so can {n} other threads", read.said()),
-    });
+    let said = told
+        .into_iter()
+        .take(MOST_READS)
+        .map(|(read, others)| match others {
+            0 => read.said(),
+            1 => format!("{}; so can another thread", read.said()),
+            n => format!("{}; so can {n} other threads", read.said()),
+        });
     said.collect()
 }
 
 /// The options that were set and that an answer has to name, as it rests on more than the text of the model.
-fn told_settings(unit: &Unit<'_>, settings: &Settings, property: &Property) -> Vec<(&'static str, &'static str)> {
-    let set = settings.set.iter().chain(&unit.test.options).filter(|set| set.row().told);
+fn told_settings(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    property: &Property,
+) -> Vec<(&'static str, &'static str)> {
+    let set = settings
+        .set
+        .iter()
+        .chain(&unit.test.options)
+        .filter(|set| set.row().told);
     let mut told: Vec<(&str, &str)> = Vec::new();
     for setting in set.filter(|_| *property == Property::Race) {
         let (name, value) = setting.words();
         // The command line goes before the test.
-        let first = settings.set.iter().chain(&unit.test.options).find(|s| s.option == setting.option);
+        let first = settings
+            .set
+            .iter()
+            .chain(&unit.test.options)
+            .find(|s| s.option == setting.option);
         let last = settings.set.iter().rfind(|s| s.option == setting.option);
         if last.or(first) == Some(setting) && setting.is_on() && !told.contains(&(name, value)) {
             told.push((name, value));
@@ -519,10 +686,20 @@ fn told_settings(unit: &Unit<'_>, settings: &Settings, property: &Property) -> V
 }
 
 /// Remarks about an answer that is no failure, but not what its author had in mind.
-fn notes(unit: &Unit<'_>, expectation: Option<&Expectation>, question: &Question, answer: &Answer) -> Vec<String> {
-    let about_axiom = question.axiom.as_ref().and_then(|axiom| note_on_axiom(&unit.model.model, axiom, answer));
+fn notes(
+    unit: &Unit<'_>,
+    expectation: Option<&Expectation>,
+    question: &Question,
+    answer: &Answer,
+) -> Vec<String> {
+    let about_axiom = question
+        .axiom
+        .as_ref()
+        .and_then(|axiom| note_on_axiom(&unit.model.model, axiom, answer));
     // Where a test says how its threads end, or what excludes it, its author knows.
-    let vacuous = answer.vacuous && question.axiom.is_none() && expectation.is_none_or(|e| e.liveness.is_empty());
+    let vacuous = answer.vacuous
+        && question.axiom.is_none()
+        && expectation.is_none_or(|e| e.liveness.is_empty());
     let about_end = vacuous.then(|| match unit.test.filter {
         Some(_) => "no execution that ends satisfies the filter, so that every outcome is forbidden".to_owned(),
         None => "no execution runs to its end, so that every outcome is forbidden: `--property liveness` says who waits"
@@ -530,21 +707,40 @@ fn notes(unit: &Unit<'_>, expectation: Option<&Expectation>, question: &Question
     });
     // Where the answer is left undecided for one of them, the reason says so.
     let told = answer.verdict.reason().is_some();
-    let of_memory = if told { Vec::new() } else { unwritten(&answer.unwritten) };
-    about_axiom.into_iter().chain(about_end).chain(of_memory).chain(answer.remarks.iter().cloned()).collect()
+    let of_memory = if told {
+        Vec::new()
+    } else {
+        unwritten(&answer.unwritten)
+    };
+    about_axiom
+        .into_iter()
+        .chain(about_end)
+        .chain(of_memory)
+        .chain(answer.remarks.iter().cloned())
+        .collect()
 }
 
 fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<String> {
     let names = || model.axioms.iter().map(|a| a.name.as_str());
     if !names().any(|name| name == axiom) {
-        let hint = nearest(axiom, names()).map_or_else(String::new, |near| format!("; did you mean {near}?"));
-        return Some(format!("the test names the axiom {axiom}, which this model does not have{hint}"));
+        let hint = nearest(axiom, names())
+            .map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        return Some(format!(
+            "the test names the axiom {axiom}, which this model does not have{hint}"
+        ));
     }
     if answer.axioms.is_empty() || answer.axioms.contains(axiom) {
         return None;
     }
-    let does = if answer.axioms.len() == 1 { "does" } else { "do" };
-    Some(format!("the test says that this rests on {axiom}, but {} {does} without it", answer.axioms.join(", ")))
+    let does = if answer.axioms.len() == 1 {
+        "does"
+    } else {
+        "do"
+    };
+    Some(format!(
+        "the test says that this rests on {axiom}, but {} {does} without it",
+        answer.axioms.join(", ")
+    ))
 }
 
 /// Wall time in milliseconds, to the microsecond.

@@ -39,7 +39,13 @@ pub(super) struct Again {
 }
 
 /// Writes the reproducer of a defect that showed when `question` was asked.
-pub(super) fn record(test: &LitmusTest, model: &Named, question: &str, text: &str, settings: &Settings) -> Defect {
+pub(super) fn record(
+    test: &LitmusTest,
+    model: &Named,
+    question: &str,
+    text: &str,
+    settings: &Settings,
+) -> Defect {
     reproduce((test, model, question), text, settings, None)
 }
 
@@ -83,25 +89,41 @@ fn reproduce(
     again: Option<&Again>,
 ) -> Defect {
     let place = format!("{} under {}, {question}", test.name, model.request);
-    let mut files = vec![(format!("test.{}", ending(&test.file)), test.file.text.clone().into_bytes())];
+    let mut files = vec![(
+        format!("test.{}", ending(&test.file)),
+        test.file.text.clone().into_bytes(),
+    )];
     let mut request = model.request.clone();
     if request != model.label {
         // A file of the user's, with what it includes.
         for file in &model.model.files {
-            let name = Path::new(&file.name).file_name().map_or("model.cat".into(), |n| n.to_string_lossy());
+            let name = Path::new(&file.name)
+                .file_name()
+                .map_or("model.cat".into(), |n| n.to_string_lossy());
             files.push((name.into_owned(), file.text.clone().into_bytes()));
         }
-        request = Path::new(&request).file_name().map_or(request.clone(), |n| n.to_string_lossy().into_owned());
+        request = Path::new(&request)
+            .file_name()
+            .map_or(request.clone(), |n| n.to_string_lossy().into_owned());
     }
     let command = command(&files[0].0, &request, settings, again);
-    files.extend(again.and_then(|a| a.schedule.as_ref()).map(|s| (SCHEDULE.to_owned(), s.clone().into_bytes())));
+    files.extend(
+        again
+            .and_then(|a| a.schedule.as_ref())
+            .map(|s| (SCHEDULE.to_owned(), s.clone().into_bytes())),
+    );
     let report = format!(
         "fencepost {}\n{place}\n\n{text}\n\nTo see it again, in this folder:\n{command}\n",
         env!("CARGO_PKG_VERSION")
     );
     files.push(("defect.txt".into(), report.into_bytes()));
-    let reproducer = write(&settings.repro_dir, "defect", &files).map_err(|error| error.to_string());
-    Defect { place, text: text.to_owned(), reproducer }
+    let reproducer =
+        write(&settings.repro_dir, "defect", &files).map_err(|error| error.to_string());
+    Defect {
+        place,
+        text: text.to_owned(),
+        reproducer,
+    }
 }
 
 /// Writes the reproducer of a panic of the test front end.
@@ -116,14 +138,22 @@ pub(super) fn record_crash(crash: &Crash, repro_dir: &Path) -> Defect {
         env!("CARGO_PKG_VERSION"),
         crash.message
     );
-    let files = [(name, crash.bytes.clone()), ("defect.txt".into(), report.into())];
+    let files = [
+        (name, crash.bytes.clone()),
+        ("defect.txt".into(), report.into()),
+    ];
     let reproducer = write(repro_dir, "defect", &files).map_err(|error| error.to_string());
-    Defect { place, text: crash.message.clone(), reproducer }
+    Defect {
+        place,
+        text: crash.message.clone(),
+        reproducer,
+    }
 }
 
 /// A defect as a diagnostic.
 pub(super) fn diagnostic(defect: &Defect) -> Diagnostic {
-    let diagnostic = Diagnostic::plain("defect", format!("a defect of Fencepost: {}", defect.place));
+    let diagnostic =
+        Diagnostic::plain("defect", format!("a defect of Fencepost: {}", defect.place));
     let diagnostic = defect.text.lines().fold(diagnostic, |d, line| d.note(line));
     match &defect.reproducer {
         Ok(folder) => diagnostic.help(format!("a reproducer was written to {}", folder.display())),
@@ -132,11 +162,19 @@ pub(super) fn diagnostic(defect: &Defect) -> Diagnostic {
 }
 
 fn ending(file: &SourceFile) -> &'static str {
-    if file.name.ends_with(".litmus") { "litmus" } else { "toml" }
+    if file.name.ends_with(".litmus") {
+        "litmus"
+    } else {
+        "toml"
+    }
 }
 
 fn command(test: &str, model: &str, settings: &Settings, again: Option<&Again>) -> String {
-    let engine = if settings.engine == Engine::Auto { "auto" } else { settings.engine.name() };
+    let engine = if settings.engine == Engine::Auto {
+        "auto"
+    } else {
+        settings.engine.name()
+    };
     let (command, rest) = match again {
         Some(again) => ("run", again.words.as_str()),
         None => ("check", " --all-properties"),

@@ -34,11 +34,16 @@ pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
     });
     let text = match args.format {
         FormatArg::Human => {
-            let lines = abouts.iter().map(|d| format!("{d}, {}, {} compute units\n", d.version, d.units));
+            let lines = abouts
+                .iter()
+                .map(|d| format!("{d}, {}, {} compute units\n", d.version, d.units));
             lines.collect()
         }
         FormatArg::Json => {
-            format!("{:#}\n", json!({ "version": 1, "devices": objects.collect::<Vec<_>>() }))
+            format!(
+                "{:#}\n",
+                json!({ "version": 1, "devices": objects.collect::<Vec<_>>() })
+            )
         }
         _ => objects.map(|o| format!("{o}\n")).collect::<String>(),
     };

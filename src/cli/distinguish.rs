@@ -42,7 +42,12 @@ pub(super) struct Side {
 impl Side {
     /// As the search takes it.
     pub(super) fn judged<'a>(&'a self, set: &'a [Setting]) -> Judged<'a> {
-        Judged { model: &self.model.model, mapping: self.mapping, set, learnt: None }
+        Judged {
+            model: &self.model.model,
+            mapping: self.mapping,
+            set,
+            learnt: None,
+        }
     }
 
     /// As reports call it.
@@ -61,32 +66,51 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         question.engine = EngineArg::Both;
     }
     // The suite of a model is what tells it from itself without a clause.
-    let names = [args.allows.clone(), args.forbids.clone().unwrap_or_else(|| args.allows.clone())];
+    let names = [
+        args.allows.clone(),
+        args.forbids.clone().unwrap_or_else(|| args.allows.clone()),
+    ];
     if !question.models.is_empty() {
         let plain = Diagnostic::plain("model-twice", "the models are said without `--model`");
         terminal.diagnose(&plain.help("as in `fencepost distinguish ptx sc`"));
         return Err(super::exit::INVALID);
     }
     let mut run = Run::new(terminal, &question, Subject::Others)?;
-    let (sides, dialect) = sides(&names, &question, run.settings.mapping).map_err(|diagnostics| {
-        terminal.diagnose_all(&diagnostics);
-        super::exit::INVALID
-    })?;
+    let (sides, dialect) =
+        sides(&names, &question, run.settings.mapping).map_err(|diagnostics| {
+            terminal.diagnose_all(&diagnostics);
+            super::exit::INVALID
+        })?;
     run.open(&[], false)?;
     let further: Vec<Further> = args.with.iter().map(|letters| letters.further()).collect();
     for (word, letters) in args.with.iter().zip(&further) {
         if let Some(noun) = letters.lacks(dialect) {
-            let word = word.to_possible_value().map_or(String::new(), |word| word.get_name().to_owned());
-            let message = format!("{} has no {noun}, which `--with {word}` asks for", dialect.row().doc);
-            terminal.diagnose(&Diagnostic::plain("no-such-letters", message).help(format!("leave out `{word}`")));
+            let word = word
+                .to_possible_value()
+                .map_or(String::new(), |word| word.get_name().to_owned());
+            let message = format!(
+                "{} has no {noun}, which `--with {word}` asks for",
+                dialect.row().doc
+            );
+            terminal.diagnose(
+                &Diagnostic::plain("no-such-letters", message).help(format!("leave out `{word}`")),
+            );
             return Err(super::exit::INVALID);
         }
     }
     let alphabet = Alphabet::new(dialect, &further);
     if args.suite {
         let unfit = [
-            (Further::Reduce, "red", "reductions: nobody sees what they read, and what a weakening leaves of it"),
-            (Further::Barrier, "barrier", "barriers: without one of them the others wait for ever"),
+            (
+                Further::Reduce,
+                "red",
+                "reductions: nobody sees what they read, and what a weakening leaves of it",
+            ),
+            (
+                Further::Barrier,
+                "barrier",
+                "barriers: without one of them the others wait for ever",
+            ),
         ];
         if let Some((_, word, why)) = unfit.iter().find(|(letters, ..)| further.contains(letters)) {
             let unfit = Diagnostic::plain("no-such-letters", format!("a suite has no {why}"));
@@ -102,9 +126,14 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     for (allows, forbids) in ways {
         let within = search(&mut run, args, (allows, forbids), &alphabet, Gaps::Within)?;
-        let relation =
-            |d: &Distinction| d.found.first().and_then(|p| Some(p.comparison.findings.first()?.relation));
-        let known = within.as_ref().is_some_and(|d| relation(d) == Some(Relation::KnownGap));
+        let relation = |d: &Distinction| {
+            d.found
+                .first()
+                .and_then(|p| Some(p.comparison.findings.first()?.relation))
+        };
+        let known = within
+            .as_ref()
+            .is_some_and(|d| relation(d) == Some(Relation::KnownGap));
         // What is known is not all that there may be.
         if within.is_some() && known && !args.all {
             search(&mut run, args, (allows, forbids), &alphabet, Gaps::Beyond)?;
@@ -133,13 +162,24 @@ fn search(
 ) -> Result<Option<Distinction>, u8> {
     let set = run.settings.set.clone();
     // An outcome lies in a known gap if less than the source model allows it, or another mapping keeps it out.
-    let known = allows.mapping.filter(|_| gaps == Gaps::Beyond).map_or(&[][..], |m| &m.gaps);
-    let reduced: Vec<_> = known.iter().filter_map(|gap| known_gap::reduced(&forbids.model.model, gap)).collect();
+    let known = allows
+        .mapping
+        .filter(|_| gaps == Gaps::Beyond)
+        .map_or(&[][..], |m| &m.gaps);
+    let reduced: Vec<_> = known
+        .iter()
+        .filter_map(|gap| known_gap::reduced(&forbids.model.model, gap))
+        .collect();
     let mended = known.iter().filter_map(|gap| match &gap.told {
         Told::Mended(by) => Mapping::named(by),
         Told::Less => None,
     });
-    let judged = |model, mapping| Judged { model, mapping, set: &set, learnt: None };
+    let judged = |model, mapping| Judged {
+        model,
+        mapping,
+        set: &set,
+        learnt: None,
+    };
     let mut allowing = vec![judged(&allows.model.model, allows.mapping)];
     allowing.extend(mended.map(|by| judged(&allows.model.model, Some(by))));
     let mut forbidding = vec![judged(&forbids.model.model, forbids.mapping)];
@@ -149,22 +189,33 @@ fn search(
         forbids: forbidding,
         alphabet,
         size: usize::from(args.size),
-        tiers: if args.critical { &[Tier::Critical] } else { &[Tier::Critical, Tier::Other] },
+        tiers: if args.critical {
+            &[Tier::Critical]
+        } else {
+            &[Tier::Critical, Tier::Other]
+        },
         all: args.all,
         jobs: run.pool.jobs(),
         deadline: run.settings.limits.timeout.map(|t| Instant::now() + t),
     };
     let answer = distinguish::search(&sought).map_err(|why| {
-        run.terminal.diagnose(&Diagnostic::plain("cannot-distinguish", why));
+        run.terminal
+            .diagnose(&Diagnostic::plain("cannot-distinguish", why));
         super::exit::INVALID
     })?;
     let mut found = Vec::new();
     for (number, program) in answer.found.iter().enumerate() {
         found.extend(confirmed(run, (allows, forbids), alphabet, program, number));
     }
-    let beyond = if gaps == Gaps::Beyond { " beyond its known gaps" } else { "" };
+    let beyond = if gaps == Gaps::Beyond {
+        " beyond its known gaps"
+    } else {
+        ""
+    };
     let outcomes = match args.critical {
-        true => "; outcomes that no interleaving shows, though each location alone looks like memory",
+        true => {
+            "; outcomes that no interleaving shows, though each location alone looks like memory"
+        }
         false => "",
     };
     let distinction = Distinction {
@@ -180,7 +231,11 @@ fn search(
     run.events.answered = true;
     run.events.unmet |= distinction.violated();
     run.events.undecided |= distinction.stopped.is_some();
-    Ok(run.outputs.distinction(&distinction).is_continue().then_some(distinction))
+    Ok(run
+        .outputs
+        .distinction(&distinction)
+        .is_continue()
+        .then_some(distinction))
 }
 
 /// The models and how they judge, and the language of the programs.
@@ -192,12 +247,16 @@ fn sides(
     let mut catalogue = Catalogue::new(question.prelude.clone());
     // A file that says nothing is taken for what its name begins with, as a shipped model is.
     let of_name = |name: &String| {
-        let stem = std::path::Path::new(name).file_stem().map(|s| s.to_string_lossy().into_owned());
+        let stem = std::path::Path::new(name)
+            .file_stem()
+            .map(|s| s.to_string_lossy().into_owned());
         Dialect::of_model(&stem.unwrap_or_default())
     };
     let of = names.each_ref().map(|name| {
         let shipped = catalogue.kind(name) == NameKind::Shipped;
-        catalogue.spoken(name, Dialect::default()).or_else(|| of_name(name).filter(|_| !shipped))
+        catalogue
+            .spoken(name, Dialect::default())
+            .or_else(|| of_name(name).filter(|_| !shipped))
     });
     let (dialect, mapping) = match (of, selected) {
         ([Some(a), Some(b)], None) if a != b => {
@@ -212,8 +271,16 @@ fn sides(
         (of, Some(mapping)) => {
             let fits = |d: &Dialect| [mapping.from, mapping.to].contains(d);
             if let Some(other) = of.iter().flatten().find(|d| !fits(d)) {
-                let message = format!("mapping `{}` does not speak of {}", mapping.name, other.row().doc);
-                let note = format!("it maps {} to {}", mapping.from.row().doc, mapping.to.row().doc);
+                let message = format!(
+                    "mapping `{}` does not speak of {}",
+                    mapping.name,
+                    other.row().doc
+                );
+                let note = format!(
+                    "it maps {} to {}",
+                    mapping.from.row().doc,
+                    mapping.to.row().doc
+                );
                 return Err(vec![Diagnostic::plain("unfit-mapping", message).note(note)]);
             }
             (mapping.from, Some(mapping))
@@ -231,7 +298,10 @@ fn sides(
     let via = [through(0), through(1)];
     let mut load = |i: usize| {
         let spoken = via[i].map_or(dialect, |m: &Mapping| m.to);
-        catalogue.get(&names[i], spoken).map(|model| Side { model, mapping: via[i] })
+        catalogue.get(&names[i], spoken).map(|model| Side {
+            model,
+            mapping: via[i],
+        })
     };
     match (load(0), load(1)) {
         (Some(a), Some(b)) => Ok(([a, b], dialect)),
@@ -248,7 +318,11 @@ fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
         names[1],
         b.row().doc
     );
-    let known = shipped().iter().map(Mapping::name).collect::<Vec<_>>().join(", ");
+    let known = shipped()
+        .iter()
+        .map(Mapping::name)
+        .collect::<Vec<_>>()
+        .join(", ");
     Diagnostic::plain("no-common-dialect", message).note(format!("mappings: {known}"))
 }
 
@@ -265,24 +339,34 @@ pub(super) fn confirmed(
         0 => found.shape.name(),
         _ => format!("{}.{}", found.shape.name(), number + 1),
     };
-    let mut text = found.text(alphabet, &name, &format!("`{a}` allows an outcome that `{b}` forbids."));
+    let mut text = found.text(
+        alphabet,
+        &name,
+        &format!("`{a}` allows an outcome that `{b}` forbids."),
+    );
     // What any reader of the test would be told, too.
     let expectable = |side: &Side| {
         side.model.label == side.model.request
-            && side.mapping.is_none_or(|m| Mapping::current(m.from).is_some_and(|c| std::ptr::eq(c, m)))
+            && side
+                .mapping
+                .is_none_or(|m| Mapping::current(m.from).is_some_and(|c| std::ptr::eq(c, m)))
     };
     if expectable(allows) && expectable(forbids) {
         text += "\n[expect]\n";
         for (side, word) in [(allows, "allowed"), (forbids, "forbidden")] {
             // Names such as `opencl-3.1` are keys only in quotes.
-            text += &format!("\"{}\" = {{ reachability = \"{word}\" }}\n", side.model.label);
+            text += &format!(
+                "\"{}\" = {{ reachability = \"{word}\" }}\n",
+                side.model.label
+            );
         }
     }
     let path = format!("{name}.toml");
     let defect = |run: &mut Run<'_>, why: String| {
         let message = format!("a defect of Fencepost: {why}");
         run.events.defect = true;
-        run.terminal.diagnose(&Diagnostic::plain("defect", message).note(text.clone()));
+        run.terminal
+            .diagnose(&Diagnostic::plain("defect", message).note(text.clone()));
         None
     };
     let mut tests = match seams::read_tests(&path, text.as_bytes()) {
@@ -311,17 +395,30 @@ pub(super) fn confirmed(
             place: 0,
         });
     }
-    let Decided { results, defects, .. } = compare::judge(&units, &run.settings);
+    let Decided {
+        results, defects, ..
+    } = compare::judge(&units, &run.settings);
     for broken in &defects {
         run.events.defect = true;
         run.terminal.diagnose(&defect::diagnostic(broken));
     }
     let comparison = results.into_iter().next()?;
-    let said = |i: usize| comparison.columns.get(i).and_then(|c| c.verdict(Property::Reachability)).cloned();
-    let exempt = comparison.findings.iter().any(|f| f.relation == Relation::Exempt);
+    let said = |i: usize| {
+        comparison
+            .columns
+            .get(i)
+            .and_then(|c| c.verdict(Property::Reachability))
+            .cloned()
+    };
+    let exempt = comparison
+        .findings
+        .iter()
+        .any(|f| f.relation == Relation::Exempt);
     match (said(0), said(1)) {
         (Some(Verdict::Allowed), Some(Verdict::Forbidden)) if !exempt => {}
-        (Some(Verdict::Undecided(_)), _) | (_, Some(Verdict::Undecided(_))) => run.events.undecided = true,
+        (Some(Verdict::Undecided(_)), _) | (_, Some(Verdict::Undecided(_))) => {
+            run.events.undecided = true
+        }
         (x, y) => {
             let word = |v: Option<Verdict>| v.map_or("nothing", |v| v.word()).to_owned();
             let why = format!(
@@ -332,5 +429,9 @@ pub(super) fn confirmed(
             return defect(run, why);
         }
     }
-    Some(Program { size: found.letters.len(), text, comparison })
+    Some(Program {
+        size: found.letters.len(),
+        text,
+        comparison,
+    })
 }

@@ -20,7 +20,9 @@ pub fn parse(text: &str) -> Result<Timeout, String> {
         return Ok(Timeout::NONE);
     }
     let help = "expected a number and a unit, as in 500ms, 10s, 2m or 1h, or `none`";
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(help)?;
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .ok_or(help)?;
     let (number, unit) = text.split_at(split);
     let number: f64 = number.parse().map_err(|_| help)?;
     let scale = match unit {
@@ -30,7 +32,9 @@ pub fn parse(text: &str) -> Result<Timeout, String> {
         "h" => 3600.0,
         _ => return Err(format!("`{unit}` is not a unit of time; {help}")),
     };
-    let duration = Duration::try_from_secs_f64(number * scale).ok().filter(|d| *d <= LONGEST);
+    let duration = Duration::try_from_secs_f64(number * scale)
+        .ok()
+        .filter(|d| *d <= LONGEST);
     let duration = duration.ok_or("too long a time: at most 100 years; `none` sets no limit")?;
     if duration.is_zero() {
         return Err("a limit of no time at all decides nothing; `none` sets no limit".into());
@@ -44,8 +48,18 @@ mod tests {
 
     #[test]
     fn numbers_with_units_are_read() {
-        for (text, ms) in [("500ms", 500), ("10s", 10_000), ("1.5s", 1500), ("2m", 120_000), ("1h", 3_600_000)] {
-            assert_eq!(parse(text), Ok(Timeout(Some(Duration::from_millis(ms)))), "{text}");
+        for (text, ms) in [
+            ("500ms", 500),
+            ("10s", 10_000),
+            ("1.5s", 1500),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(
+                parse(text),
+                Ok(Timeout(Some(Duration::from_millis(ms)))),
+                "{text}"
+            );
         }
         assert_eq!(parse("none"), Ok(Timeout::NONE));
     }

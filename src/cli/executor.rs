@@ -75,7 +75,10 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let scheduling = Scheduling::from(args.scheduling);
     let how = match &args.schedule {
         ScheduleArg::Exhaustive => How::Exhaustive,
-        ScheduleArg::Random => How::Random { runs: args.runs, seed: args.seed },
+        ScheduleArg::Random => How::Random {
+            runs: args.runs,
+            seed: args.seed,
+        },
         ScheduleArg::Replay(file) => How::Replay(recording::read(file).map_err(|d| invalid(&d))?),
     };
     let machine = |memory: &&MemoryArg| matches!(memory, MemoryArg::Sc | MemoryArg::Weak);
@@ -95,7 +98,9 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let files = run.load(&args.paths);
     run.keep_inputs(args.record.iter())?;
     // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
-    let mut units = run.plan_for(&files, Asked::Dialect(&question.models), |_, _| Ok(Vec::new()));
+    let mut units = run.plan_for(&files, Asked::Dialect(&question.models), |_, _| {
+        Ok(Vec::new())
+    });
     selection.narrow(&mut units);
     if let How::Replay(recording) = &how
         && units.iter().any(|u| recording.is_of(&u.test))
@@ -104,14 +109,32 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         units.retain(|u| recording.is_of(&u.test));
     }
     if args.record.is_some() && units.len() != 1 {
-        let plain =
-            Diagnostic::plain("one-test", format!("`--record` is for one test, and here are {}", units.len()));
-        return Err(invalid(&plain.help("name one file with one test, and one model")));
+        let plain = Diagnostic::plain(
+            "one-test",
+            format!("`--record` is for one test, and here are {}", units.len()),
+        );
+        return Err(invalid(
+            &plain.help("name one file with one test, and one model"),
+        ));
     }
-    let LaunchArgs { warp_size, sms, resident, cooperative, max_block, max_shared } = args.launch;
+    let LaunchArgs {
+        warp_size,
+        sms,
+        resident,
+        cooperative,
+        max_block,
+        max_shared,
+    } = args.launch;
     let mut options = Options {
         scheduling,
-        launch: Launch { warp_size, sms, resident, cooperative, max_block, max_shared },
+        launch: Launch {
+            warp_size,
+            sms,
+            resident,
+            cooperative,
+            max_block,
+            max_shared,
+        },
         memory: MachineMemory::Sc,
         early: args.early.unwrap_or(simt::Early::None),
         steps: args.steps,
@@ -123,7 +146,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     };
     if let Some(rule) = &args.without {
         options = options.without(rule).map_err(|known| {
-            let plain = Diagnostic::plain("unknown-rule", format!("the machine has no rule `{rule}`"));
+            let plain =
+                Diagnostic::plain("unknown-rule", format!("the machine has no rule `{rule}`"));
             invalid(&plain.help(format!("there are {}", known.join(", "))))
         })?;
     }
@@ -142,7 +166,10 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         .into_iter()
         .map(|unit| {
             let first = last.replace(unit.source) != Some(unit.source);
-            Job { expectations: first && !matches!(plan.how, How::Replay(_)), unit }
+            Job {
+                expectations: first && !matches!(plan.how, How::Replay(_)),
+                unit,
+            }
         })
         .collect();
     let mut recording = None;
@@ -176,14 +203,26 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
 fn weak(unit: &Unit<'_>) -> MachineMemory {
     let dialect = unit.test.program.dialect;
     let of = |model| MachineMemory::of(dialect, model);
-    of(&unit.model.label).or_else(|| of(dialect.default_model())).unwrap_or(MachineMemory::Weak)
+    of(&unit.model.label)
+        .or_else(|| of(dialect.default_model()))
+        .unwrap_or(MachineMemory::Weak)
 }
 
 fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let start = Instant::now();
     let unit = &job.unit;
-    let memory = if plan.weak { weak(unit) } else { MachineMemory::Sc };
-    let plan = &Plan { options: Options { memory, ..plan.options }, ..plan.clone() };
+    let memory = if plan.weak {
+        weak(unit)
+    } else {
+        MachineMemory::Sc
+    };
+    let plan = &Plan {
+        options: Options {
+            memory,
+            ..plan.options
+        },
+        ..plan.clone()
+    };
     let mut report = Observations {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
@@ -203,17 +242,24 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     };
     let (mut defects, mut recording) = (Vec::new(), None);
     // What is about races alone, the executor has to know, too.
-    let about_races: Vec<Setting> = settings.set.iter().filter(|set| set.row().told).copied().collect();
+    let about_races: Vec<Setting> = settings
+        .set
+        .iter()
+        .filter(|set| set.row().told)
+        .copied()
+        .collect();
     let mut test = unit.test.clone();
     if !about_races.is_empty() {
         let test = test.to_mut();
-        test.options.retain(|old| about_races.iter().all(|set| set.option != old.option));
+        test.options
+            .retain(|old| about_races.iter().all(|set| set.option != old.option));
         test.options.extend(about_races);
     }
     let test: &LitmusTest = &test;
     // A file of the user's may have the name of a shipped model.
     let shipped = unit.model.request == unit.model.label;
-    let sure = shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty();
+    let sure =
+        shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty();
     let done = panics::catch(|| {
         if let Some(reason) = &unit.refused {
             return Err(reason.to_string());
@@ -231,19 +277,28 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         }
         // A program too large for the model is too large for this, too; of what no machine launches, no run can differ.
         let asked = plan.options.memory.knows_races() && !held.too_large && observation.launches();
-        let faults = asked.then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
+        let faults = asked
+            .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
         Ok::<_, String>((observation, held, faults, replayed))
     });
     match done {
         Err(message) => {
-            defects.push(defect::record_run(test, &unit.model, &message, settings, &again(plan, None)));
+            defects.push(defect::record_run(
+                test,
+                &unit.model,
+                &message,
+                settings,
+                &again(plan, None),
+            ));
             report.defect = Some(message);
         }
         Ok(Err(why)) => report.refused = Some(why),
         Ok(Ok((observation, held, faults, replayed))) => {
             report.replayed = replayed;
             report.not_replayed = held.left_out;
-            recording = plan.record.then(|| Recording::of(test, runs(&observation, &held, false)));
+            recording = plan
+                .record
+                .then(|| Recording::of(test, runs(&observation, &held, false)));
             tell::tell(&mut report, test, plan, &observation);
             // A replay shows what was recorded, whatever that was.
             report.unfinished = observation.ended.only_hangs()
@@ -256,13 +311,21 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
                 report.not_judged = None;
             }
             if sure {
-                let laws = [outside, report.defect.take(), broken].into_iter().flatten();
+                let laws = [outside, report.defect.take(), broken]
+                    .into_iter()
+                    .flatten();
                 report.defect = laws.reduce(|all, law| all + "; " + &law);
             }
             if let Some(text) = &report.defect {
                 let seen = Recording::of(test, runs(&observation, &held, true));
                 let again = again(plan, (!seen.runs.is_empty()).then_some(&seen));
-                defects.push(defect::record_run(test, &unit.model, text, settings, &again));
+                defects.push(defect::record_run(
+                    test,
+                    &unit.model,
+                    text,
+                    settings,
+                    &again,
+                ));
             }
         }
     }
@@ -277,7 +340,10 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
 
 /// Whether a test says something of runs, or that it hangs: then runs that do not finish are judged by that.
 fn expects_to_hang(test: &LitmusTest) -> bool {
-    let hangs = test.expect.values().any(|e| e.liveness.values().any(|hangs| *hangs));
+    let hangs = test
+        .expect
+        .values()
+        .any(|e| e.liveness.values().any(|hangs| *hangs));
     hangs || !test.runs.is_empty()
 }
 
@@ -295,7 +361,13 @@ fn expectations(unit: &Unit<'_>, settings: &Settings) -> (Vec<RunExpected>, Vec<
             Ok(Judged::Unmet(lines)) => (Some(false), lines),
             Ok(Judged::Undecided(why)) => (None, vec![why]),
             Err(message) => {
-                defects.push(defect::record_run(test, &unit.model, &message, settings, &Again::default()));
+                defects.push(defect::record_run(
+                    test,
+                    &unit.model,
+                    &message,
+                    settings,
+                    &Again::default(),
+                ));
                 (None, vec![format!("a defect of Fencepost: {message}")])
             }
         };
@@ -316,7 +388,10 @@ const MAX_RUNS: usize = 16;
 /// model forbids, or, if there are none, whatever may have to do with it.
 fn runs(observation: &Observation, held: &Held, defect: bool) -> Vec<Recorded> {
     let outcomes = |only: bool| {
-        let picked = held.observed.iter().filter(move |o| !only || o.allowed == Some(false));
+        let picked = held
+            .observed
+            .iter()
+            .filter(move |o| !only || o.allowed == Some(false));
         picked.map(|o| o.schedule.clone())
     };
     if defect && outcomes(true).next().is_some() {
@@ -344,25 +419,61 @@ fn again(plan: &Plan, recording: Option<&Recording>) -> Again {
         (None, _) => " --schedule exhaustive".to_owned(),
     };
     if recording.is_none() {
-        let Options { scheduling, launch, early, steps, states, memory, .. } = &plan.options;
-        words += &format!(" --scheduling {} --steps {steps} --states {states}", scheduling.name());
-        words += if *memory == MachineMemory::Sc { " --memory sc" } else { " --memory weak" };
+        let Options {
+            scheduling,
+            launch,
+            early,
+            steps,
+            states,
+            memory,
+            ..
+        } = &plan.options;
+        words += &format!(
+            " --scheduling {} --steps {steps} --states {states}",
+            scheduling.name()
+        );
+        words += if *memory == MachineMemory::Sc {
+            " --memory sc"
+        } else {
+            " --memory weak"
+        };
         if !plan.mixed {
             words += &format!(" --early {early}");
         }
-        let numbers = [("warp-size", launch.warp_size), ("sms", launch.sms), ("resident", launch.resident)];
-        words.extend(numbers.iter().filter_map(|(name, n)| n.map(|n| format!(" --{name} {n}"))));
-        words += if launch.cooperative { " --cooperative" } else { "" };
-        words += &format!(" --max-block {} --max-shared {}", launch.max_block, launch.max_shared);
+        let numbers = [
+            ("warp-size", launch.warp_size),
+            ("sms", launch.sms),
+            ("resident", launch.resident),
+        ];
+        words.extend(
+            numbers
+                .iter()
+                .filter_map(|(name, n)| n.map(|n| format!(" --{name} {n}"))),
+        );
+        words += if launch.cooperative {
+            " --cooperative"
+        } else {
+            ""
+        };
+        words += &format!(
+            " --max-block {} --max-shared {}",
+            launch.max_block, launch.max_shared
+        );
     }
     words.extend(plan.without.iter().map(|rule| format!(" --without {rule}")));
-    Again { words, schedule: recording.map(recording::text) }
+    Again {
+        words,
+        schedule: recording.map(recording::text),
+    }
 }
 
 fn observe(test: &LitmusTest, plan: &Plan) -> Result<Observation, String> {
     let schedule = match &plan.how {
         How::Exhaustive => Schedule::Exhaustive,
-        How::Random { runs, seed } => Schedule::Random { runs: *runs, seed: *seed },
+        How::Random { runs, seed } => Schedule::Random {
+            runs: *runs,
+            seed: *seed,
+        },
         How::Replay(recording) => {
             if !recording.is_of(test) {
                 return Err(format!(

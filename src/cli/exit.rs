@@ -87,6 +87,13 @@ mod tests {
 
     #[test]
     fn invalid_input_alone_is_not_an_empty_selection() {
-        assert_eq!(Events { invalid: true, ..Events::default() }.code(), INVALID);
+        assert_eq!(
+            Events {
+                invalid: true,
+                ..Events::default()
+            }
+            .code(),
+            INVALID
+        );
     }
 }

@@ -32,7 +32,8 @@ impl Failed {
 
     /// Whether a question is among them.
     pub(super) fn has(&self, path: &str, test: &str, model: &str, property: &Property) -> bool {
-        self.0.contains(&(path.into(), test.into(), model.into(), property.to_string()))
+        self.0
+            .contains(&(path.into(), test.into(), model.into(), property.to_string()))
     }
 }
 
@@ -51,28 +52,48 @@ impl Record {
             name.push("\0");
             name.push(path);
         }
-        let file = folder.join("failed").join(hex(&sha256(name.as_encoded_bytes())));
-        Record { file, failed: BTreeSet::new(), asked: BTreeSet::new() }
+        let file = folder
+            .join("failed")
+            .join(hex(&sha256(name.as_encoded_bytes())));
+        Record {
+            file,
+            failed: BTreeSet::new(),
+            asked: BTreeSet::new(),
+        }
     }
 
     /// What failed before; `None`: nothing is known. What is wrong with the file is a warning.
     pub(super) fn before(&self) -> (Option<Failed>, Option<Diagnostic>) {
         let read = || -> io::Result<BTreeSet<Asked>> {
-            Ok(serde_json::from_slice(&file::read(&self.file, file::LARGEST)?)?)
+            Ok(serde_json::from_slice(&file::read(
+                &self.file,
+                file::LARGEST,
+            )?)?)
         };
         match read() {
             Ok(failed) => (Some(Failed(failed)), None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
             Err(error) => {
-                let message = format!("what failed last is not known: `{}`: {error}", self.file.display());
-                (None, Some(Diagnostic::plain("damaged-record", message).warning()))
+                let message = format!(
+                    "what failed last is not known: `{}`: {error}",
+                    self.file.display()
+                );
+                (
+                    None,
+                    Some(Diagnostic::plain("damaged-record", message).warning()),
+                )
             }
         }
     }
 
     /// Notes an answer.
     pub(super) fn note(&mut self, line: &Line) {
-        let asked = (line.path.clone(), line.test.clone(), line.model.clone(), line.property.to_string());
+        let asked = (
+            line.path.clone(),
+            line.test.clone(),
+            line.model.clone(),
+            line.property.to_string(),
+        );
         let status = line.status();
         if status.fails() || matches!(status, Status::Undecided(_) | Status::Defect) {
             self.failed.insert(asked.clone());
@@ -83,17 +104,25 @@ impl Record {
     /// Writes the record; `everything`: the run was about all there is.
     pub(super) fn write(mut self, everything: bool) -> Option<Diagnostic> {
         if !everything && let (Some(Failed(before)), _) = self.before() {
-            self.failed.extend(before.into_iter().filter(|asked| !self.asked.contains(asked)));
+            self.failed.extend(
+                before
+                    .into_iter()
+                    .filter(|asked| !self.asked.contains(asked)),
+            );
         }
-        let written = serde_json::to_vec(&self.failed).map_err(io::Error::from).and_then(|bytes| {
-            if let Some(folder) = self.file.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            files::keep(&self.file, &bytes)
-        });
+        let written = serde_json::to_vec(&self.failed)
+            .map_err(io::Error::from)
+            .and_then(|bytes| {
+                if let Some(folder) = self.file.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                files::keep(&self.file, &bytes)
+            });
         let error = written.err()?;
-        let message =
-            format!("what failed cannot be kept for `--rerun-failed`: `{}`: {error}", self.file.display());
+        let message = format!(
+            "what failed cannot be kept for `--rerun-failed`: `{}`: {error}",
+            self.file.display()
+        );
         Some(Diagnostic::plain("unwritable-record", message).warning())
     }
 }

@@ -21,7 +21,11 @@ pub(super) fn probe(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    if replaceable(path) { beside(&behind_links(path)).map(drop) } else { Ok(()) }
+    if replaceable(path) {
+        beside(&behind_links(path)).map(drop)
+    } else {
+        Ok(())
+    }
 }
 
 /// Gives a file this content.
@@ -37,7 +41,11 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// As [`replace`], of a file of our own, which is read again: never anything but a regular file.
 pub(super) fn keep(path: &Path, content: &[u8]) -> io::Result<()> {
-    if replaceable(path) { replace(path, content) } else { Err(io::Error::other("it is no regular file")) }
+    if replaceable(path) {
+        replace(path, content)
+    } else {
+        Err(io::Error::other("it is no regular file"))
+    }
 }
 
 /// A link stays one: what it points to is replaced.
@@ -55,17 +63,22 @@ fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.prefix(".fencepost-").suffix(".tmp");
     let permissions = fs::metadata(path).map(|data| data.permissions()).ok();
     #[cfg(unix)]
-    let permissions = permissions.or_else(|| Some(std::os::unix::fs::PermissionsExt::from_mode(0o666)));
+    let permissions =
+        permissions.or_else(|| Some(std::os::unix::fs::PermissionsExt::from_mode(0o666)));
     if let Some(permissions) = permissions {
         builder.permissions(permissions);
     }
-    builder.tempfile_in(folder).map_err(|error| without_path(&error))
+    builder
+        .tempfile_in(folder)
+        .map_err(|error| without_path(&error))
 }
 
 /// The error alone: which file was to be beside it is nobody's business.
 fn without_path(error: &io::Error) -> io::Error {
     let text = error.to_string();
-    let alone = text.split_once(" at path ").map_or(text.as_str(), |(alone, _)| alone);
+    let alone = text
+        .split_once(" at path ")
+        .map_or(text.as_str(), |(alone, _)| alone);
     io::Error::new(error.kind(), alone)
 }
 
@@ -75,7 +88,9 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
-        entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
+        entries
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect()
     }
 
     #[test]
@@ -102,7 +117,10 @@ mod tests {
         replace(&link, b"new").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
     }
 
     #[test]

@@ -23,24 +23,43 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
     {
         return module(one, args, terminal);
     }
-    let of_kernels =
-        [!args.grid.is_empty(), !args.block.is_empty(), !args.cluster.is_empty(), !args.args.is_empty()];
+    let of_kernels = [
+        !args.grid.is_empty(),
+        !args.block.is_empty(),
+        !args.cluster.is_empty(),
+        !args.args.is_empty(),
+    ];
     if args.kernel.is_some() || args.ask.is_some() || of_kernels.contains(&true) {
         let message = "`--kernel`, `--grid`, `--block`, `--cluster`, `--arg` and `--ask` are for one `.ptx` file";
         terminal.diagnose(&Diagnostic::plain("conflicting-options", message));
         return exit::INVALID;
     }
-    let Loaded { files, mut diagnostics, crashes, .. } = load::load(&args.files, Pool::new(None));
-    let mut events =
-        exit::Events { answered: !files.is_empty(), defect: !crashes.is_empty(), ..Default::default() };
+    let Loaded {
+        files,
+        mut diagnostics,
+        crashes,
+        ..
+    } = load::load(&args.files, Pool::new(None));
+    let mut events = exit::Events {
+        answered: !files.is_empty(),
+        defect: !crashes.is_empty(),
+        ..Default::default()
+    };
     for crash in crashes {
-        terminal.diagnose(&defect::diagnostic(&defect::record_crash(&crash, &std::env::temp_dir())));
+        terminal.diagnose(&defect::diagnostic(&defect::record_crash(
+            &crash,
+            &std::env::temp_dir(),
+        )));
     }
     let mut text = String::new();
     match &args.output {
         Some(folder) => {
             for file in &files {
-                diagnostics.extend(write(file, folder, args.force).err().map(|diagnostic| *diagnostic));
+                diagnostics.extend(
+                    write(file, folder, args.force)
+                        .err()
+                        .map(|diagnostic| *diagnostic),
+                );
             }
         }
         None => match files.as_slice() {
@@ -50,8 +69,11 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
                 Err(diagnostic) => diagnostics.push(*diagnostic),
             },
             several => diagnostics.push(
-                Diagnostic::plain("several-tests", format!("{} files do not fit into one", several.len()))
-                    .help("name a folder to write to: `-o DIR`"),
+                Diagnostic::plain(
+                    "several-tests",
+                    format!("{} files do not fit into one", several.len()),
+                )
+                .help("name a folder to write to: `-o DIR`"),
             ),
         },
     }
@@ -80,7 +102,10 @@ fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
         ask: args.ask.clone(),
     };
     let list = args.kernel.is_none() && args.ask.is_none() && args.args.is_empty();
-    let list = list && [&args.grid, &args.block, &args.cluster].iter().all(|sizes| sizes.is_empty());
+    let list = list
+        && [&args.grid, &args.block, &args.cluster]
+            .iter()
+            .all(|sizes| sizes.is_empty());
     let made = Source::read(&name, &text).and_then(|source| match list {
         true => Ok((source.listing(), Vec::new())),
         false => source.to_toml(args.kernel.as_deref(), &launch),
@@ -90,14 +115,28 @@ fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
         Err(diagnostics) => (String::new(), diagnostics),
     };
     let mut printed = text.as_str();
-    if let (Some(file), false, true) =
-        (&args.output, list, diagnostics.iter().all(|d| d.severity != Severity::Error))
-    {
-        diagnostics.extend(put(file, text.clone(), args.force).err().map(|diagnostic| *diagnostic));
+    if let (Some(file), false, true) = (
+        &args.output,
+        list,
+        diagnostics.iter().all(|d| d.severity != Severity::Error),
+    ) {
+        diagnostics.extend(
+            put(file, text.clone(), args.force)
+                .err()
+                .map(|diagnostic| *diagnostic),
+        );
         printed = "";
     }
     let invalid = terminal.diagnose_all(&diagnostics) > 0;
-    terminal.printed(printed, exit::Events { answered: true, invalid, ..Default::default() }.code())
+    terminal.printed(
+        printed,
+        exit::Events {
+            answered: true,
+            invalid,
+            ..Default::default()
+        }
+        .code(),
+    )
 }
 
 fn toml(file: &File) -> Result<String, Box<Diagnostic>> {
@@ -117,14 +156,23 @@ pub(super) fn put(target: &Path, text: String, force: bool) -> Result<(), Box<Di
     }
     if !force && target.exists() {
         let message = format!("`{}` exists and is left as it is", target.display());
-        return Err(Box::new(Diagnostic::plain("file-exists", message).help("`--force` overwrites it")));
+        return Err(Box::new(
+            Diagnostic::plain("file-exists", message).help("`--force` overwrites it"),
+        ));
     }
     files::replace(target, text.as_bytes()).map_err(failed)
 }
 
 fn target(file: &File, folder: &Path) -> PathBuf {
-    let path = if file.below == "-" { "stdin" } else { file.below.as_str() };
-    let stem = path.strip_suffix(".litmus").or_else(|| path.strip_suffix(".toml")).unwrap_or(path);
+    let path = if file.below == "-" {
+        "stdin"
+    } else {
+        file.below.as_str()
+    };
+    let stem = path
+        .strip_suffix(".litmus")
+        .or_else(|| path.strip_suffix(".toml"))
+        .unwrap_or(path);
     folder.join(format!("{stem}.toml"))
 }
 
@@ -135,7 +183,14 @@ mod tests {
     #[test]
     fn the_tree_is_kept_and_dots_in_names_survive() {
         let at = |path: &str| {
-            target(&File { path: String::new(), below: path.into(), tests: Vec::new() }, Path::new("out"))
+            target(
+                &File {
+                    path: String::new(),
+                    below: path.into(),
+                    tests: Vec::new(),
+                },
+                Path::new("out"),
+            )
         };
         assert_eq!(at("ptx/MP.v2.litmus"), Path::new("out/ptx/MP.v2.toml"));
         assert_eq!(at("odd"), Path::new("out/odd.toml"));

@@ -50,7 +50,10 @@ pub(super) struct Loaded {
 pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
     let mut loaded = Loaded::default();
     let found = paths::discover(arguments, &mut loaded.diagnostics);
-    loaded.inputs = found.iter().filter_map(|found| found.file.clone()).collect();
+    loaded.inputs = found
+        .iter()
+        .filter_map(|found| found.file.clone())
+        .collect();
     // The search for files ends early, too.
     loaded.interrupted = stop::requested().is_some();
     let mut take = |Found { path, below, .. }: Found, outcome: Outcome| match outcome {
@@ -59,7 +62,11 @@ pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
             loaded.files.push(File { path, below, tests });
         }
         Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
-        Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash { path, bytes, message }),
+        Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash {
+            path,
+            bytes,
+            message,
+        }),
         Outcome::Interrupted => loaded.interrupted = true,
     };
     // A thread for one small file takes longer than the file. What may keep its reader waiting gets one.
@@ -120,7 +127,12 @@ fn read(found: &Found) -> Outcome {
 /// # Errors
 /// If it cannot be read, is too large, or is no text.
 pub(super) fn text(path: &Path, most: u64) -> Result<String, Box<Diagnostic>> {
-    let bytes = file::read(path, most).map_err(|error| Box::new(paths::unreadable(path, &error)))?;
-    String::from_utf8(bytes)
-        .map_err(|_| Box::new(Diagnostic::plain("not-utf8", format!("`{}` is no UTF-8 text", path.display()))))
+    let bytes =
+        file::read(path, most).map_err(|error| Box::new(paths::unreadable(path, &error)))?;
+    String::from_utf8(bytes).map_err(|_| {
+        Box::new(Diagnostic::plain(
+            "not-utf8",
+            format!("`{}` is no UTF-8 text", path.display()),
+        ))
+    })
 }

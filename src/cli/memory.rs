@@ -26,10 +26,16 @@ pub(super) fn parse(text: &str) -> Result<Size, String> {
         return Ok(Size::NONE);
     }
     let help = "expected a number and a unit, as in 500M or 2G, or `none`";
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(help)?;
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .ok_or(help)?;
     let (number, unit) = text.split_at(split);
     let number: f64 = number.parse().map_err(|_| help)?;
-    let power = match unit.strip_suffix("iB").or(unit.strip_suffix('B')).unwrap_or(unit) {
+    let power = match unit
+        .strip_suffix("iB")
+        .or(unit.strip_suffix('B'))
+        .unwrap_or(unit)
+    {
         "K" | "k" => 1,
         "M" => 2,
         "G" => 3,
@@ -56,10 +62,19 @@ pub(super) fn default(jobs: usize) -> usize {
 /// How much memory this process may use, as far as the system tells.
 fn machine() -> Option<usize> {
     let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim()
+            .strip_suffix("kB")?
+            .trim()
+            .parse::<usize>()
+            .ok()?
+            .checked_mul(1024)
     });
-    let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max")
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
     of_machine.into_iter().chain(of_group).min()
 }
 
@@ -69,9 +84,13 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        for (text, bytes) in
-            [("50M", 50 << 20), ("1.5G", 3 << 29), ("2048K", 2 << 20), ("2GiB", 2 << 30), ("1TB", 1 << 40)]
-        {
+        for (text, bytes) in [
+            ("50M", 50 << 20),
+            ("1.5G", 3 << 29),
+            ("2048K", 2 << 20),
+            ("2GiB", 2 << 30),
+            ("1TB", 1 << 40),
+        ] {
             assert_eq!(parse(text), Ok(Size(Some(bytes))), "{text}");
         }
         assert_eq!(parse("none"), Ok(Size::NONE));
@@ -79,7 +98,19 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for text in ["", "50", "M", "-1M", "0M", "1K", "NaNG", "1e9M", "1..2G", "50m", "99999999999999999999T"] {
+        for text in [
+            "",
+            "50",
+            "M",
+            "-1M",
+            "0M",
+            "1K",
+            "NaNG",
+            "1e9M",
+            "1..2G",
+            "50m",
+            "99999999999999999999T",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

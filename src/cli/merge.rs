@@ -69,7 +69,8 @@ impl Answer {
             events.unmet |= is_met(self.expected.as_deref(), verdict)
                 .is_some_and(|met| (met && self.reading.is_none()) == self.known.is_some());
         } else {
-            events.undecided |= self.reason.is_some() || self.observed.iter().any(|o| o.allowed.is_none());
+            events.undecided |=
+                self.reason.is_some() || self.observed.iter().any(|o| o.allowed.is_none());
             events.unmet |= self.observed.iter().any(|o| o.allowed == Some(false));
         }
     }
@@ -127,7 +128,10 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     all.sort_by_key(Found::number);
     let (mut text, mut events) = (String::new(), Events::default());
     for several in all.chunk_by(|a, b| a.number() == b.number()) {
-        let lines: Vec<String> = several.iter().map(|one| format!("{}}}", one.line)).collect();
+        let lines: Vec<String> = several
+            .iter()
+            .map(|one| format!("{}}}", one.line))
+            .collect();
         match histogram::added(&lines.iter().map(String::as_str).collect::<Vec<_>>()) {
             Ok(line) => text += &(line + "\n"),
             Err(why) => {
@@ -138,11 +142,17 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
         // What could not be run in one place, and was in another, is no gap.
         let ran = |one: &&Found<'_>| one.answer.run().is_some_and(|(_, seed)| seed.is_some());
         let some = several.iter().any(|one| ran(&one));
-        several.iter().filter(|one| !some || ran(one)).for_each(|one| one.answer.happens(&mut events));
+        several
+            .iter()
+            .filter(|one| !some || ran(one))
+            .for_each(|one| one.answer.happens(&mut events));
     }
     if let Some(PartOf { of, pairs, .. }) = all.first().map(|one| &one.answer.part) {
         let (parts, pairs) = (counted(*of as usize, "part"), counted(*pairs, "pair"));
-        terminal.remark(&format!("{parts}, {pairs}, {}: each is there once", counted(all.len(), "answer")));
+        terminal.remark(&format!(
+            "{parts}, {pairs}, {}: each is there once",
+            counted(all.len(), "answer")
+        ));
     }
     terminal.printed(&text, events.code())
 }
@@ -190,7 +200,11 @@ pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
     let mut results = Vec::new();
     for one in all {
         let Some((memory, seed)) = one.answer.run() else {
-            return Err(broken(&file, one.span, "it is no result on a device".to_owned()));
+            return Err(broken(
+                &file,
+                one.span,
+                "it is no result on a device".to_owned(),
+            ));
         };
         let mut events = Events::default();
         one.answer.happens(&mut events);
@@ -209,31 +223,62 @@ pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
 fn broken(file: &Arc<SourceFile>, span: Span, why: String) -> Box<Diagnostic> {
     const WANTED: &str = "`merge` takes what `fencepost check --partition hash:M/N --format jsonl` wrote, one file for each part; \
                           and the same of `run --on`";
-    let error = Diagnostic::error("no-part", file, span, "this is no answer of a part of a run");
+    let error = Diagnostic::error(
+        "no-part",
+        file,
+        span,
+        "this is no answer of a part of a run",
+    );
     Box::new(error.label(why).help(WANTED))
 }
 
 /// Reads a line.
-fn found<'t>(file: &Arc<SourceFile>, line: &'t str, span: Span) -> Result<Found<'t>, Box<Diagnostic>> {
+fn found<'t>(
+    file: &Arc<SourceFile>,
+    line: &'t str,
+    span: Span,
+) -> Result<Found<'t>, Box<Diagnostic>> {
     let broken = |why: String| broken(file, span, why);
     let answer: Answer = serde_json::from_str(line).map_err(|error| {
         let why = error.to_string();
         broken(why.split(" at line").next().unwrap_or_default().to_owned())
     })?;
     if answer.verdict.is_none() && answer.run().is_none() {
-        return Err(broken("it is neither an answer nor a result on a device".to_owned()));
+        return Err(broken(
+            "it is neither an answer nor a result on a device".to_owned(),
+        ));
     }
-    let (line, _) = line.rsplit_once(MARK).ok_or_else(|| broken("`part` is not its last key".to_owned()))?;
-    let PartOf { number, of, pair, pairs, answer: nth, answers, .. } = answer.part;
+    let (line, _) = line
+        .rsplit_once(MARK)
+        .ok_or_else(|| broken("`part` is not its last key".to_owned()))?;
+    let PartOf {
+        number,
+        of,
+        pair,
+        pairs,
+        answer: nth,
+        answers,
+        ..
+    } = answer.part;
     if !(1..=of).contains(&number) || pair >= pairs || nth >= answers {
         return Err(broken("these numbers cannot be".to_owned()));
     }
-    let partition = Partition { part: number, parts: of };
+    let partition = Partition {
+        part: number,
+        parts: of,
+    };
     if !partition.holds(&answer.path, &answer.test, &answer.model) {
         let why = format!("this pair is not in part {number} of {of}");
-        return Err(Box::new(Diagnostic::error("wrong-part", file, span, why).label("was it changed?")));
+        return Err(Box::new(
+            Diagnostic::error("wrong-part", file, span, why).label("was it changed?"),
+        ));
     }
-    Ok(Found { answer, line, file: file.clone(), span })
+    Ok(Found {
+        answer,
+        line,
+        file: file.clone(),
+        span,
+    })
 }
 
 type Judged = Result<(), Vec<Diagnostic>>;
@@ -241,33 +286,49 @@ type Judged = Result<(), Vec<Diagnostic>>;
 /// Whether all parts are of one run.
 fn one_run(all: &[Found<'_>]) -> Judged {
     let run = |one: &Found<'_>| {
-        let PartOf { of, pairs, whole, .. } = &one.answer.part;
+        let PartOf {
+            of, pairs, whole, ..
+        } = &one.answer.part;
         (*of, *pairs, whole.clone())
     };
-    let Some((first, other)) =
-        all.first().and_then(|first| Some((first, all.iter().find(|o| run(o) != run(first))?)))
+    let Some((first, other)) = all
+        .first()
+        .and_then(|first| Some((first, all.iter().find(|o| run(o) != run(first))?)))
     else {
         return Ok(());
     };
     let (a, b) = (&first.file.name, &other.file.name);
     let message = format!("`{b}` is not a part of the run that `{a}` is a part of");
-    let help =
-        "tests, models, options and the program itself must be the same for all parts, and so must their number";
+    let help = "tests, models, options and the program itself must be the same for all parts, and so must their number";
     Err(vec![
-        Diagnostic::error("another-run", &other.file, other.span, message).label("its `part` differs").help(help),
+        Diagnostic::error("another-run", &other.file, other.span, message)
+            .label("its `part` differs")
+            .help(help),
     ])
 }
 
 /// Whether all answers of a pair are about its test and model.
 fn one_pair(all: &[Found<'_>]) -> Judged {
-    let pair = |one: &Found<'_>| (one.answer.path.clone(), one.answer.test.clone(), one.answer.model.clone());
+    let pair = |one: &Found<'_>| {
+        (
+            one.answer.path.clone(),
+            one.answer.test.clone(),
+            one.answer.model.clone(),
+        )
+    };
     let mut first: BTreeMap<usize, &Found<'_>> = BTreeMap::new();
     for one in all {
         let known = *first.entry(one.answer.part.pair).or_insert(one);
         if pair(known) != pair(one) {
-            let Answer { path, test, model, .. } = &known.answer;
-            let message = format!("this answer has the number of another pair: of `{test}` under `{model}`");
-            let note = format!("that test is in `{path}`, and its answer in `{}`", known.file.name);
+            let Answer {
+                path, test, model, ..
+            } = &known.answer;
+            let message =
+                format!("this answer has the number of another pair: of `{test}` under `{model}`");
+            let note = format!(
+                "that test is in `{path}`, and its answer in `{}`",
+                known.file.name
+            );
             let diagnostic = Diagnostic::error("wrong-pair", &one.file, one.span, message);
             return Err(vec![diagnostic.label("was it changed?").note(note)]);
         }
@@ -287,7 +348,9 @@ fn disjoint(all: &[Found<'_>]) -> Judged {
             let Answer { test, model, .. } = &one.answer;
             let message = format!("the answer about `{test}` under `{model}` is there twice");
             let note = format!("the other one is in `{}`", other.file.name);
-            let diagnostic = Diagnostic::error("twice", &one.file, one.span, message).label("this one").note(note);
+            let diagnostic = Diagnostic::error("twice", &one.file, one.span, message)
+                .label("this one")
+                .note(note);
             return Err(vec![diagnostic.help("name the file of each part once")]);
         }
     }
@@ -297,7 +360,10 @@ fn disjoint(all: &[Found<'_>]) -> Judged {
 /// Whether every answer is there.
 fn complete(all: &[Found<'_>]) -> Judged {
     let Some(PartOf { of, pairs, .. }) = all.first().map(|one| one.answer.part.clone()) else {
-        return Err(vec![Diagnostic::plain("no-answers", "there are no answers in these files")]);
+        return Err(vec![Diagnostic::plain(
+            "no-answers",
+            "there are no answers in these files",
+        )]);
     };
     // By part: its pairs, how many there should be, and pairs that lack an answer.
     let mut parts: BTreeMap<u64, (BTreeSet<usize>, usize, BTreeSet<usize>)> = BTreeMap::new();
@@ -318,18 +384,30 @@ fn complete(all: &[Found<'_>]) -> Judged {
     for (number, (there, here, lacking)) in &parts {
         if there.len() < *here || !lacking.is_empty() {
             let whole = there.len() - lacking.len();
-            missing.push(format!("part {number} of {of} has {whole} of its {here} (test, model) pairs"));
+            missing.push(format!(
+                "part {number} of {of} has {whole} of its {here} (test, model) pairs"
+            ));
         }
     }
     // A part without a pair is complete without a line.
     if parts.values().map(|(_, here, _)| here).sum::<usize>() < pairs {
-        let none = (1..=of).filter(|number| !parts.contains_key(number)).map(|number| number.to_string());
-        missing.push(format!("nothing is there of part {}", none.collect::<Vec<_>>().join(", ")));
+        let none = (1..=of)
+            .filter(|number| !parts.contains_key(number))
+            .map(|number| number.to_string());
+        missing.push(format!(
+            "nothing is there of part {}",
+            none.collect::<Vec<_>>().join(", ")
+        ));
     }
     if missing.is_empty() {
         return Ok(());
     }
     let diagnostic = Diagnostic::plain("incomplete", "these parts are not the whole run");
     let help = "run what is missing again; with `--filter verdict…` or `--fail-fast` a part has no complete list";
-    Err(vec![missing.into_iter().fold(diagnostic, Diagnostic::note).help(help)])
+    Err(vec![
+        missing
+            .into_iter()
+            .fold(diagnostic, Diagnostic::note)
+            .help(help),
+    ])
 }

@@ -68,19 +68,24 @@ use terminal::Terminal;
 /// Runs a command line, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let parsed = Cli::command().try_get_matches_from(arguments);
-    let (mut cli, matches) = match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            // Help and version are errors for clap, too.
-            let terminal = Terminal::new(&Talk { color: Color::Auto, quiet: false, verbose: 0 });
-            let text = error.render().ansi().to_string();
-            if error.use_stderr() {
-                terminal.remark(text.trim_end());
-                return ExitCode::from(exit::INVALID);
+    let (mut cli, matches) =
+        match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                // Help and version are errors for clap, too.
+                let terminal = Terminal::new(&Talk {
+                    color: Color::Auto,
+                    quiet: false,
+                    verbose: 0,
+                });
+                let text = error.render().ansi().to_string();
+                if error.use_stderr() {
+                    terminal.remark(text.trim_end());
+                    return ExitCode::from(exit::INVALID);
+                }
+                return ExitCode::from(terminal.printed(&text, exit::OK));
             }
-            return ExitCode::from(terminal.printed(&text, exit::OK));
-        }
-    };
+        };
     let terminal = Terminal::new(&cli.talk);
     interrupt::listen();
     if let Err(diagnostics) = config::apply(&mut cli.command, &matches, &terminal) {
@@ -89,12 +94,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let code = interrupt::done(move || {
         panics::catch(|| dispatch(&cli.command, &terminal)).unwrap_or_else(|message| {
-            terminal.diagnose(&Diagnostic::plain("defect", format!("a defect of Fencepost: {message}")));
+            terminal.diagnose(&Diagnostic::plain(
+                "defect",
+                format!("a defect of Fencepost: {message}"),
+            ));
             exit::DEFECT
         })
     });
     let code = code.unwrap_or_else(|e| {
-        terminal.diagnose(&Diagnostic::plain("no-threads", format!("cannot start a thread: {e}")));
+        terminal.diagnose(&Diagnostic::plain(
+            "no-threads",
+            format!("cannot start a thread: {e}"),
+        ));
         exit::INVALID
     });
     ExitCode::from(interrupt::code().unwrap_or(code))

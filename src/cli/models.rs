@@ -36,10 +36,20 @@ pub(super) fn run(args: &ModelsArgs, terminal: &Terminal) -> u8 {
     }
     let text = match (&args.name, args.format) {
         (None, FormatArg::Human) => {
-            let width = models.iter().map(|m| m.label.chars().count()).max().unwrap_or(0);
-            models.iter().map(|m| format!("{:width$}  {}\n", m.label, title(&m.model))).collect()
+            let width = models
+                .iter()
+                .map(|m| m.label.chars().count())
+                .max()
+                .unwrap_or(0);
+            models
+                .iter()
+                .map(|m| format!("{:width$}  {}\n", m.label, title(&m.model)))
+                .collect()
         }
-        (Some(_), FormatArg::Human) => models.iter().map(|m| model_text::model(&m.label, &m.model)).collect(),
+        (Some(_), FormatArg::Human) => models
+            .iter()
+            .map(|m| model_text::model(&m.label, &m.model))
+            .collect(),
         (list, format) => {
             let objects = models.iter().map(|m| match list {
                 None => json!({ "name": m.label, "title": title(&m.model) }),
@@ -47,21 +57,37 @@ pub(super) fn run(args: &ModelsArgs, terminal: &Terminal) -> u8 {
             });
             match format {
                 FormatArg::Json => {
-                    format!("{:#}\n", json!({ "version": 1, "models": objects.collect::<Vec<_>>() }))
+                    format!(
+                        "{:#}\n",
+                        json!({ "version": 1, "models": objects.collect::<Vec<_>>() })
+                    )
                 }
                 _ => objects.map(|o| format!("{o}\n")).collect(),
             }
         }
     };
     let invalid = terminal.diagnose_all(&catalogue.diagnostics()) > 0;
-    let events = exit::Events { answered: true, invalid, defect, ..Default::default() };
+    let events = exit::Events {
+        answered: true,
+        invalid,
+        defect,
+        ..Default::default()
+    };
     terminal.printed(&text, events.code())
 }
 
 /// The title, or the first line of the header.
 fn title(model: &Model) -> &str {
-    let header = model.header.lines().map(str::trim).find(|line| !line.is_empty());
-    if model.title.trim().is_empty() { header.unwrap_or("") } else { model.title.trim() }
+    let header = model
+        .header
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
+    if model.title.trim().is_empty() {
+        header.unwrap_or("")
+    } else {
+        model.title.trim()
+    }
 }
 
 fn object(label: &str, model: &Model) -> Value {

@@ -18,7 +18,10 @@ fn outcomes(args: &OutcomesArgs, terminal: &Terminal) -> Result<u8, u8> {
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
     run.open(&units, false)?;
-    let also = decide::Also { definedness: true, races: args.races };
+    let also = decide::Also {
+        definedness: true,
+        races: args.races,
+    };
     run.decide(
         &units,
         |unit, settings| decide::outcomes(unit, settings, also),

@@ -17,8 +17,8 @@ use super::files;
 use super::terminal::{Terminal, cannot_write, reader_left};
 use diag::Diagnostic;
 use report::{
-    self, Advice, Comparison, Compiled, ConformanceSuite, Distinction, Format, HumanOptions, Line, Observations,
-    Reporter, Summary, Table, reporter,
+    self, Advice, Comparison, Compiled, ConformanceSuite, Distinction, Format, HumanOptions, Line,
+    Observations, Reporter, Summary, Table, reporter,
 };
 
 /// Where one report goes.
@@ -87,15 +87,23 @@ impl Outputs {
         reports: &[(FormatArg, PathBuf)],
         human: &HumanOptions,
     ) -> Result<Outputs, Box<Diagnostic>> {
-        let sink = |target, format, human: &HumanOptions| Sink { target, reporter: reporter(format, human) };
+        let sink = |target, format, human: &HumanOptions| Sink {
+            target,
+            reporter: reporter(format, human),
+        };
         let (mut sinks, mut failures) = (Vec::new(), Vec::new());
         match terminal.stdout() {
             Ok(stdout) => sinks.push(sink(Target::Stdout(stdout), Format::from(format), human)),
             Err(error) => failures.push(cannot_write("standard output".as_ref(), &error)),
         }
         for (format, path) in reports {
-            let target = Target::open(path).map_err(|error| Box::new(cannot_write(path, &error)))?;
-            let human = HumanOptions { quiet: false, columns: None, ..human.clone() };
+            let target =
+                Target::open(path).map_err(|error| Box::new(cannot_write(path, &error)))?;
+            let human = HumanOptions {
+                quiet: false,
+                columns: None,
+                ..human.clone()
+            };
             sinks.push(sink(target, report::Format::from(*format), &human));
         }
         Ok(Outputs { sinks, failures })
@@ -108,12 +116,24 @@ impl Outputs {
 
     /// As [`Outputs::line`], for the reports that draw.
     pub(super) fn drawing(&mut self, line: &Line) -> ControlFlow<()> {
-        self.each(|reporter, out| if reporter.draws() { reporter.line(out, line) } else { Ok(()) })
+        self.each(|reporter, out| {
+            if reporter.draws() {
+                reporter.line(out, line)
+            } else {
+                Ok(())
+            }
+        })
     }
 
     /// As [`Outputs::line`], for all others.
     pub(super) fn writing(&mut self, line: &Line) -> ControlFlow<()> {
-        self.each(|reporter, out| if reporter.draws() { Ok(()) } else { reporter.line(out, line) })
+        self.each(|reporter, out| {
+            if reporter.draws() {
+                Ok(())
+            } else {
+                reporter.line(out, line)
+            }
+        })
     }
 
     /// Reports something that is wrong with the input.
@@ -159,10 +179,15 @@ impl Outputs {
     /// Ends all reports. The diagnostics are about files that could not be written.
     pub(super) fn end(mut self, summary: &Summary) -> Vec<Diagnostic> {
         let _ = self.each(|reporter, out| reporter.end(out, summary));
-        let completed: Vec<_> = self.sinks.iter_mut().map(|sink| sink.target.complete()).collect();
+        let completed: Vec<_> = self
+            .sinks
+            .iter_mut()
+            .map(|sink| sink.target.complete())
+            .collect();
         let mut completed = completed.into_iter();
         let failures = &mut self.failures;
-        self.sinks.retain(|sink| told(sink, completed.next().unwrap_or(Ok(())), failures));
+        self.sinks
+            .retain(|sink| told(sink, completed.next().unwrap_or(Ok(())), failures));
         self.failures
     }
 
@@ -179,7 +204,11 @@ impl Outputs {
             let _ = out.into_parts();
             told(sink, written, failures)
         });
-        if self.sinks.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.sinks.is_empty() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 

@@ -30,14 +30,21 @@ pub(super) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
             let message = (payload.downcast_ref::<&str>().copied())
                 .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
                 .unwrap_or("panic without a message");
-            let place = info.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
+            let place = info
+                .location()
+                .map(|l| format!(" ({}:{})", l.file(), l.line()))
+                .unwrap_or_default();
             MESSAGE.with_borrow_mut(|m| *m = Some(format!("{message}{place}")));
         }));
     });
     DEPTH.set(DEPTH.get() + 1);
     let result = panic::catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
-    result.map_err(|_| MESSAGE.take().unwrap_or_else(|| "panic without a message".into()))
+    result.map_err(|_| {
+        MESSAGE
+            .take()
+            .unwrap_or_else(|| "panic without a message".into())
+    })
 }
 
 #[cfg(test)]
@@ -48,6 +55,9 @@ mod tests {
     fn a_panic_becomes_its_message() {
         assert_eq!(catch(|| 1), Ok(1));
         let message = catch(|| -> u32 { panic!("law {} broken", 7) }).unwrap_err();
-        assert!(message.starts_with("law 7 broken (src/cli/panics.rs:"), "{message}");
+        assert!(
+            message.starts_with("law 7 broken (src/cli/panics.rs:"),
+            "{message}"
+        );
     }
 }

@@ -19,7 +19,10 @@ impl Partition {
     /// Reads `hash:M/N`; the error says what is accepted.
     pub fn parse(text: &str) -> Result<Partition, String> {
         let help = "expected hash:M/N, as in hash:1/4 for the first of four parts";
-        let (part, parts) = text.strip_prefix("hash:").and_then(|t| t.split_once('/')).ok_or(help)?;
+        let (part, parts) = text
+            .strip_prefix("hash:")
+            .and_then(|t| t.split_once('/'))
+            .ok_or(help)?;
         let number = |text: &str| match text.bytes().all(|b| b.is_ascii_digit()) {
             true => text.parse::<u64>().map_err(|_| help.to_owned()),
             false => Err(help.to_owned()),
@@ -34,7 +37,9 @@ impl Partition {
     /// Whether a pair is in this part.
     pub(super) fn holds(self, path: &str, test: &str, model: &str) -> bool {
         let hash = sha256(format!("{path}\0{test}\0{model}").as_bytes());
-        let number = hash[..8].iter().fold(0u64, |n, byte| n << 8 | u64::from(*byte));
+        let number = hash[..8]
+            .iter()
+            .fold(0u64, |n, byte| n << 8 | u64::from(*byte));
         number % self.parts == self.part - 1
     }
 }
@@ -51,7 +56,9 @@ mod tests {
                 let name = format!("T{test}");
                 let of: Vec<_> = (1..=parts)
                     .filter(|m| {
-                        Partition::parse(&format!("hash:{m}/{parts}")).unwrap().holds("a.toml", &name, "ptx")
+                        Partition::parse(&format!("hash:{m}/{parts}"))
+                            .unwrap()
+                            .holds("a.toml", &name, "ptx")
                     })
                     .collect();
                 assert_eq!(of.len(), 1, "{name} in {of:?} of {parts}");
@@ -65,9 +72,18 @@ mod tests {
     fn the_part_is_what_the_documentation_says() {
         // printf 'a.toml\0MP\0ptx' | sha256sum
         let number: u64 = 0x9389_df75_bd49_afba;
-        let part = Partition { part: 1 + number % 5, parts: 5 };
+        let part = Partition {
+            part: 1 + number % 5,
+            parts: 5,
+        };
         assert!(part.holds("a.toml", "MP", "ptx"));
-        assert!(!Partition { part: 1 + (number + 1) % 5, ..part }.holds("a.toml", "MP", "ptx"));
+        assert!(
+            !Partition {
+                part: 1 + (number + 1) % 5,
+                ..part
+            }
+            .holds("a.toml", "MP", "ptx")
+        );
     }
 
     #[test]

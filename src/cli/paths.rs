@@ -33,23 +33,41 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
     let mut found = Vec::new();
     for argument in arguments {
         if argument.as_os_str() == "-" {
-            found.push(Found { file: None, path: "-".into(), below: "-".into() });
+            found.push(Found {
+                file: None,
+                path: "-".into(),
+                below: "-".into(),
+            });
             continue;
         }
         match fs::metadata(argument) {
-            Ok(data) if data.is_dir() => {
-                search(argument, &mut Vec::new(), &mut HashSet::new(), &mut found, diagnostics)
-            }
+            Ok(data) if data.is_dir() => search(
+                argument,
+                &mut Vec::new(),
+                &mut HashSet::new(),
+                &mut found,
+                diagnostics,
+            ),
             Ok(_) => {
-                let below = argument.file_name().unwrap_or(argument.as_os_str()).to_string_lossy().into_owned();
-                found.push(Found { file: Some(argument.clone()), path: as_given(argument), below });
+                let below = argument
+                    .file_name()
+                    .unwrap_or(argument.as_os_str())
+                    .to_string_lossy()
+                    .into_owned();
+                found.push(Found {
+                    file: Some(argument.clone()),
+                    path: as_given(argument),
+                    below,
+                });
             }
             Err(error) => diagnostics.push(unreadable(argument, &error)),
         }
     }
     // To resolve a path takes a look at each of its folders, so only those are that could be one file.
     let mut alike: HashMap<String, usize> = HashMap::new();
-    found.iter().for_each(|f| *alike.entry(f.below.clone()).or_default() += 1);
+    found
+        .iter()
+        .for_each(|f| *alike.entry(f.below.clone()).or_default() += 1);
     let mut seen = HashSet::new();
     let mut files: HashMap<String, usize> = HashMap::new();
     found.retain(|f| {
@@ -77,16 +95,26 @@ fn as_given(path: &Path) -> String {
 /// A file or folder that cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     if let (io::ErrorKind::NotFound, Ok(target)) = (error.kind(), fs::read_link(path)) {
-        let message = format!("`{}` is a link to `{}`, which does not exist", path.display(), target.display());
+        let message = format!(
+            "`{}` is a link to `{}`, which does not exist",
+            path.display(),
+            target.display()
+        );
         Diagnostic::plain("missing-path", message)
     } else if error.kind() == io::ErrorKind::NotFound {
-        let missing = Diagnostic::plain("missing-path", format!("`{}` does not exist", path.display()));
+        let missing = Diagnostic::plain(
+            "missing-path",
+            format!("`{}` does not exist", path.display()),
+        );
         match neighbour(path) {
             Some(near) => missing.help(format!("did you mean `{}`?", near.display())),
             None => missing,
         }
     } else {
-        Diagnostic::plain("unreadable-path", format!("cannot read `{}`: {error}", path.display()))
+        Diagnostic::plain(
+            "unreadable-path",
+            format!("cannot read `{}`: {error}", path.display()),
+        )
     }
 }
 
@@ -94,9 +122,15 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
 fn neighbour(path: &Path) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_str()?;
     let folder = path.parent()?;
-    let look_in = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let look_in = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
     let entries = fs::read_dir(look_in).ok()?.flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort_unstable();
     nearest(wanted, names.iter().map(String::as_str)).map(|name| folder.join(name))
 }
@@ -129,7 +163,10 @@ fn search(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let read = || -> io::Result<(Identity, Vec<fs::DirEntry>)> {
-        Ok((Identity::of(folder)?, fs::read_dir(folder)?.collect::<io::Result<_>>()?))
+        Ok((
+            Identity::of(folder)?,
+            fs::read_dir(folder)?.collect::<io::Result<_>>()?,
+        ))
     };
     let (identity, mut entries) = match read() {
         Ok(read) => read,
@@ -145,7 +182,8 @@ fn search(
             continue;
         }
         let path = entry.path();
-        let is_test = name.ends_with(".litmus") || (name.ends_with(".toml") && !NO_TESTS.contains(&name.as_str()));
+        let is_test = name.ends_with(".litmus")
+            || (name.ends_with(".toml") && !NO_TESTS.contains(&name.as_str()));
         match fs::metadata(&path) {
             Ok(data) if data.is_dir() => {
                 if name != "target" {
@@ -156,7 +194,11 @@ fn search(
             }
             Ok(_) if is_test => {
                 parts.push(name);
-                found.push(Found { file: Some(path), path: parts.join("/"), below: parts.join("/") });
+                found.push(Found {
+                    file: Some(path),
+                    path: parts.join("/"),
+                    below: parts.join("/"),
+                });
                 parts.pop();
             }
             Ok(_) => {}
@@ -184,7 +226,10 @@ mod tests {
 
     fn paths(arguments: &[PathBuf]) -> (Vec<String>, Vec<&'static str>) {
         let mut diagnostics = Vec::new();
-        let found = discover(arguments, &mut diagnostics).into_iter().map(|f| f.path).collect();
+        let found = discover(arguments, &mut diagnostics)
+            .into_iter()
+            .map(|f| f.path)
+            .collect();
         (found, diagnostics.iter().map(|d| d.id).collect())
     }
 
@@ -206,7 +251,10 @@ mod tests {
             ".x.toml",
         ]);
         let (found, diagnostics) = paths(&[folder.path().into()]);
-        assert_eq!(found, ["a.litmus", "b.toml", "c/a.litmus", "c/z.toml", "c.toml"]);
+        assert_eq!(
+            found,
+            ["a.litmus", "b.toml", "c/a.litmus", "c/z.toml", "c.toml"]
+        );
         assert!(diagnostics.is_empty());
     }
 
@@ -214,9 +262,23 @@ mod tests {
     fn a_file_by_name_is_taken_whatever_it_is_called() {
         let folder = tree(&["odd.txt", "Cargo.toml", "target/x.toml"]);
         let at = |name: &str| folder.path().join(name);
-        let (found, diagnostics) = paths(&[at("odd.txt"), "-".into(), at("Cargo.toml"), at("target"), at("gone")]);
+        let (found, diagnostics) = paths(&[
+            at("odd.txt"),
+            "-".into(),
+            at("Cargo.toml"),
+            at("target"),
+            at("gone"),
+        ]);
         let given = |name: &str| at(name).display().to_string();
-        assert_eq!(found, [given("odd.txt"), "-".into(), given("Cargo.toml"), "x.toml".into()]);
+        assert_eq!(
+            found,
+            [
+                given("odd.txt"),
+                "-".into(),
+                given("Cargo.toml"),
+                "x.toml".into()
+            ]
+        );
         assert_eq!(diagnostics, ["missing-path"]);
     }
 
@@ -224,7 +286,13 @@ mod tests {
     fn a_name_that_is_almost_right_is_told() {
         let folder = tree(&["MP+rel+acq.toml", "other.toml"]);
         let mut diagnostics = Vec::new();
-        discover(&[folder.path().join("MP+rel+acp.toml"), folder.path().join("unlike")], &mut diagnostics);
+        discover(
+            &[
+                folder.path().join("MP+rel+acp.toml"),
+                folder.path().join("unlike"),
+            ],
+            &mut diagnostics,
+        );
         let near = folder.path().join("MP+rel+acq.toml").display().to_string();
         let help: Vec<_> = diagnostics.iter().map(|d| d.help.clone()).collect();
         assert_eq!(help, [Some(format!("did you mean `{near}`?")), None]);
@@ -234,8 +302,14 @@ mod tests {
     fn a_file_that_is_named_twice_is_taken_once() {
         let folder = tree(&["a.toml", "sub/a.toml"]);
         let at = |name: &str| folder.path().join(name);
-        let arguments =
-            [at("a.toml"), "-".into(), at("sub/../a.toml"), "-".into(), folder.path().into(), at("sub")];
+        let arguments = [
+            at("a.toml"),
+            "-".into(),
+            at("sub/../a.toml"),
+            "-".into(),
+            folder.path().into(),
+            at("sub"),
+        ];
         let given = at("a.toml").display().to_string();
         assert_eq!(paths(&arguments).0, [&given, "-", "sub/a.toml", "a.toml"]);
     }
@@ -246,7 +320,10 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let given = |name: &str| at(name).display().to_string();
         let (found, _) = paths(&[at("x"), at("y")]);
-        assert_eq!(found, [given("x/a.toml"), given("y/a.toml"), "b.toml".into()]);
+        assert_eq!(
+            found,
+            [given("x/a.toml"), given("y/a.toml"), "b.toml".into()]
+        );
         let (found, _) = paths(&[at("x/a.toml"), at("y/a.toml")]);
         assert_eq!(found, [given("x/a.toml"), given("y/a.toml")]);
     }
@@ -258,7 +335,11 @@ mod tests {
         let folder = tree(&["real/a.toml"]);
         symlink(folder.path(), folder.path().join("real/back")).unwrap();
         symlink(folder.path().join("real"), folder.path().join("again")).unwrap();
-        symlink(folder.path().join("gone"), folder.path().join("dangling.toml")).unwrap();
+        symlink(
+            folder.path().join("gone"),
+            folder.path().join("dangling.toml"),
+        )
+        .unwrap();
         let (found, diagnostics) = paths(&[folder.path().into()]);
         assert_eq!(found, ["again/a.toml", "real/a.toml"]);
         assert_eq!(diagnostics, ["missing-path"]);

@@ -79,7 +79,12 @@ pub(super) enum Ask {
 impl Ask {
     /// Asked about a test, it becomes the same about what the test was lowered to.
     fn translate(&mut self, via: Option<&Mapping>) {
-        if let (Ask::Reachability { prop: Some(prop), .. }, Some(via)) = (self, via)
+        if let (
+            Ask::Reachability {
+                prop: Some(prop), ..
+            },
+            Some(via),
+        ) = (self, via)
             && let Ok(meant) = via.meant(prop)
         {
             // Where that fails, the test was not lowered either, and is not asked about.
@@ -108,9 +113,13 @@ impl Asked<'_> {
     fn of(&self, test: &LitmusTest) -> Vec<String> {
         match self {
             // One answer per model, also for one that was asked for twice.
-            _ if !self.requested().is_empty() => {
-                self.requested().iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
-            }
+            _ if !self.requested().is_empty() => self
+                .requested()
+                .iter()
+                .collect::<indexmap::IndexSet<_>>()
+                .into_iter()
+                .cloned()
+                .collect(),
             // What only the executor is asked about is no question for the models.
             Asked::Expected(_) if !test.expect.is_empty() || !test.runs.is_empty() => {
                 test.expect.keys().cloned().collect()
@@ -154,8 +163,11 @@ pub(super) fn plan<'a>(
                 let kind = catalogue.kind(&name);
                 let of = catalogue.spoken(&name, dialect);
                 // Where nothing is known of a file, the mapping that was asked for says what it is about.
-                let of =
-                    of.or_else(|| mapping.filter(|m| kind == NameKind::File && m.from == dialect).map(|m| m.to));
+                let of = of.or_else(|| {
+                    mapping
+                        .filter(|m| kind == NameKind::File && m.from == dialect)
+                        .map(|m| m.to)
+                });
                 let via = seams::mapping(of, dialect, mapping);
                 if let (Some(_), Some(other)) = (via, mapping.filter(|m| m.from != dialect)) {
                     let unfit = seams::unfit(other, dialect);
@@ -170,11 +182,14 @@ pub(super) fn plan<'a>(
                     continue;
                 }
                 if kind == NameKind::Unknown && requested.is_empty() {
-                    plan.diagnostics.push(unknown_in_expectation(test, &name, &catalogue));
+                    plan.diagnostics
+                        .push(unknown_in_expectation(test, &name, &catalogue));
                     continue;
                 }
                 let spoken = via.map_or(dialect, |via| via.to);
-                let Some(model) = catalogue.get(&name, spoken) else { continue };
+                let Some(model) = catalogue.get(&name, spoken) else {
+                    continue;
+                };
                 let (judged, refused) = match via.map(|via| via.lowered(test)) {
                     None => (Cow::Borrowed(test), None),
                     Some(Ok(lowered)) => (Cow::Owned(lowered), None),
@@ -208,7 +223,12 @@ pub(super) fn plan<'a>(
         }
     }
     // One that no test has the language of says nothing of any.
-    let dialects = || files.iter().flat_map(|file| &file.tests).map(|test| test.program.dialect);
+    let dialects = || {
+        files
+            .iter()
+            .flat_map(|file| &file.tests)
+            .map(|test| test.program.dialect)
+    };
     if let (Some(mapping), Some(dialect)) = (mapping, dialects().next())
         && dialects().all(|dialect| dialect != mapping.from)
     {
@@ -225,8 +245,12 @@ pub(super) fn plan<'a>(
             _ => format!("does not speak of {} programs", dialect.name()),
         };
         let s = if tests == 1 { "" } else { "s" };
-        let message = format!("model `{model}` {why}: passed over for {tests} {} test{s}", dialect.name());
-        plan.diagnostics.push(Diagnostic::plain("passed-over", message).warning());
+        let message = format!(
+            "model `{model}` {why}: passed over for {tests} {} test{s}",
+            dialect.name()
+        );
+        plan.diagnostics
+            .push(Diagnostic::plain("passed-over", message).warning());
     }
     plan.diagnostics.splice(0..0, catalogue.diagnostics());
     plan
@@ -253,17 +277,25 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
         expected,
         axiom: None,
     };
-    let others = expectation.race.is_some() || expectation.undefined.is_some() || !expectation.liveness.is_empty();
+    let others = expectation.race.is_some()
+        || expectation.undefined.is_some()
+        || !expectation.liveness.is_empty();
     if all || expectation.reachability.is_some() || !others {
         questions.push(own_condition(test, model));
     }
     if all || expectation.race.is_some() {
-        let expected = expectation.race.map(|racy| if racy { "racy" } else { "race-free" });
+        let expected = expectation
+            .race
+            .map(|racy| if racy { "racy" } else { "race-free" });
         questions.push(question(Property::Race, Ask::Race, expected));
     }
     if let Some(undefined) = expectation.undefined {
         let expected = if undefined { "undefined" } else { "defined" };
-        questions.push(question(Property::Undefined, Ask::Undefined, Some(expected)));
+        questions.push(question(
+            Property::Undefined,
+            Ask::Undefined,
+            Some(expected),
+        ));
     } else if all {
         questions.push(question(Property::Undefined, Ask::Undefined, None));
     }
@@ -282,7 +314,11 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
 pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
     let expected = test.expect.get(model).map(|e| e.span);
     let spans = [expected, Some(test.condition_span)];
-    let span = spans.into_iter().flatten().find(|span| *span != Span::default()).unwrap_or_default();
+    let span = spans
+        .into_iter()
+        .flatten()
+        .find(|span| *span != Span::default())
+        .unwrap_or_default();
     Site::at(&test.file, span)
 }
 
@@ -296,7 +332,10 @@ pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
     };
     Question {
         property: Property::Reachability,
-        ask: Ask::Reachability { prop: test.condition.clone(), negate: quantifier == Quantifier::ForAll },
+        ask: Ask::Reachability {
+            prop: test.condition.clone(),
+            negate: quantifier == Quantifier::ForAll,
+        },
         quantifier: quantifier.name(),
         proposition: test.condition_text.trim().to_owned(),
         expected: expected.map(Reachability::word),
@@ -339,7 +378,10 @@ mod tests {
     }
 
     fn asked(test: &LitmusTest, all: bool) -> Vec<(String, Option<&'static str>)> {
-        expectations(test, "ptx", all).into_iter().map(|q| (q.property.to_string(), q.expected)).collect()
+        expectations(test, "ptx", all)
+            .into_iter()
+            .map(|q| (q.property.to_string(), q.expected))
+            .collect()
     }
 
     #[test]
@@ -349,7 +391,13 @@ mod tests {
         let safety = ["reachability", "race", "undefined"].map(|property| (property.into(), None));
         let liveness = ProgressModel::ALL.map(|progress| (format!("liveness:{progress}"), None));
         assert_eq!(asked(&t, true), [&safety[..], &liveness].concat());
-        t.expect.insert("ptx".into(), Expectation { source: Some("§8".into()), ..Expectation::default() });
+        t.expect.insert(
+            "ptx".into(),
+            Expectation {
+                source: Some("§8".into()),
+                ..Expectation::default()
+            },
+        );
         assert_eq!(asked(&t, false), [("reachability".into(), None)]);
     }
 
@@ -357,7 +405,12 @@ mod tests {
     fn every_expectation_is_a_question() {
         let mut t = test();
         let liveness = [("fair".to_owned(), false)].into();
-        let e = Expectation { race: Some(true), undefined: Some(false), liveness, ..Expectation::default() };
+        let e = Expectation {
+            race: Some(true),
+            undefined: Some(false),
+            liveness,
+            ..Expectation::default()
+        };
         t.expect.insert("ptx".into(), e);
         let others = [
             ("race".into(), Some("racy")),
@@ -371,10 +424,16 @@ mod tests {
     #[test]
     fn required_asks_for_a_violation() {
         let mut t = test();
-        let e = Expectation { reachability: Some(Reachability::Required), ..Expectation::default() };
+        let e = Expectation {
+            reachability: Some(Reachability::Required),
+            ..Expectation::default()
+        };
         t.expect.insert("ptx".into(), e);
         let q = own_condition(&t, "ptx");
-        assert_eq!((q.quantifier, q.expected, q.proposition.as_str()), ("forall", Some("required"), "x == 1"));
+        assert_eq!(
+            (q.quantifier, q.expected, q.proposition.as_str()),
+            ("forall", Some("required"), "x == 1")
+        );
         assert!(matches!(q.ask, Ask::Reachability { negate: true, .. }));
         let q = own_condition(&t, "sc");
         assert_eq!((q.quantifier, q.expected), ("exists", None));
@@ -391,7 +450,10 @@ mod tests {
         assert_eq!(Asked::Expected(&[]).of(&t), ["sc", "ptx-v7.5"]);
         assert_eq!(Asked::Dialect(&[]).of(&t), ["ptx"]);
         assert_eq!(Asked::Expected(&["a.cat".to_owned()]).of(&t), ["a.cat"]);
-        assert_eq!(Asked::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t), ["b", "a"]);
+        assert_eq!(
+            Asked::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t),
+            ["b", "a"]
+        );
         // What is expected of runs alone is no question for the models.
         t.expect.clear();
         t.runs.push(program::litmus::RunExpectation::default());
@@ -405,8 +467,18 @@ mod tests {
         for name in ["vulkan", "pxt"] {
             t.expect.insert(name.into(), Expectation::default());
         }
-        let files = [File { path: "T.toml".into(), below: "T.toml".into(), tests: vec![t.clone(), t] }];
-        let plan = plan(&files, Asked::Expected(&[]), None, Catalogue::new(None), |_, _| Ok(Vec::new()));
+        let files = [File {
+            path: "T.toml".into(),
+            below: "T.toml".into(),
+            tests: vec![t.clone(), t],
+        }];
+        let plan = plan(
+            &files,
+            Asked::Expected(&[]),
+            None,
+            Catalogue::new(None),
+            |_, _| Ok(Vec::new()),
+        );
         assert_eq!(plan.passed_over, 2);
         let ids: Vec<_> = plan.diagnostics.iter().map(|d| d.id).collect();
         assert_eq!(ids, ["unknown-model", "unknown-model", "passed-over"]);

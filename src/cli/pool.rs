@@ -41,7 +41,9 @@ impl Pool {
     /// `jobs` threads; `None`: one per processor.
     pub(super) fn new(jobs: Option<u16>) -> Pool {
         let processors = || thread::available_parallelism().map_or(1, usize::from);
-        Pool { jobs: jobs.map_or_else(processors, usize::from) }
+        Pool {
+            jobs: jobs.map_or_else(processors, usize::from),
+        }
     }
 
     /// How many threads.
@@ -63,7 +65,13 @@ impl Pool {
         T: Sync,
         R: Send,
     {
-        self.in_order_until(items, work, sink, &|| stop::requested().is_some(), interrupt::PATIENCE);
+        self.in_order_until(
+            items,
+            work,
+            sink,
+            &|| stop::requested().is_some(),
+            interrupt::PATIENCE,
+        );
     }
 
     fn in_order_until<T, R>(
@@ -94,7 +102,9 @@ impl Pool {
             };
             let start = |i: usize, sender: &Sender<(usize, R)>| {
                 let sender = sender.clone();
-                let worker = thread::Builder::new().name(format!("worker-{i}")).stack_size(STACK_BYTES);
+                let worker = thread::Builder::new()
+                    .name(format!("worker-{i}"))
+                    .stack_size(STACK_BYTES);
                 worker.spawn_scoped(scope, move || does(sender)).is_ok()
             };
             // Where the system gives fewer threads, fewer have to do; where it gives none, this one.
@@ -159,14 +169,24 @@ mod tests {
         for jobs in [1, 2, 8] {
             let pool = Pool::new(Some(jobs));
             let slow_at_first = |&i: &u64| {
-                std::thread::sleep(std::time::Duration::from_micros(if i % 7 == 0 { 500 } else { 0 }));
+                std::thread::sleep(std::time::Duration::from_micros(if i % 7 == 0 {
+                    500
+                } else {
+                    0
+                }));
                 i
             };
             let mut seen = Vec::new();
             pool.in_order(&items, slow_at_first, |event| {
-                let Event::Result(i) = event else { panic!("nothing was stopped") };
+                let Event::Result(i) = event else {
+                    panic!("nothing was stopped")
+                };
                 seen.push(i);
-                if i == 150 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if i == 150 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             });
             assert_eq!(seen, (0..=150).collect::<Vec<_>>());
         }
@@ -208,8 +228,17 @@ mod tests {
             ControlFlow::Continue(())
         };
         let is_stopped = || stopped.load(Ordering::Relaxed);
-        pool.in_order_until(&[0, 1, 2], work, sink, &is_stopped, Duration::from_millis(50));
+        pool.in_order_until(
+            &[0, 1, 2],
+            work,
+            sink,
+            &is_stopped,
+            Duration::from_millis(50),
+        );
         assert_eq!(seen, [(0, "at once"), (1, "at once"), (2, "at once")]);
-        assert!(abandoned.is_some_and(|time| time < Duration::from_secs(1)), "{abandoned:?}");
+        assert!(
+            abandoned.is_some_and(|time| time < Duration::from_secs(1)),
+            "{abandoned:?}"
+        );
     }
 }

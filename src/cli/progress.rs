@@ -28,7 +28,9 @@ impl Progress {
     /// For so many pieces of work.
     pub(super) fn new(terminal: &Terminal, pieces: usize) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(pieces as u64), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{pos}/{len} {wide_bar} {msg}{elapsed}, {eta} left") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{pos}/{len} {wide_bar} {msg}{elapsed}, {eta} left")
+        {
             bar.set_style(style);
         }
         let wanted = !terminal.quiet && pieces > 1 && io::stderr().is_terminal();
@@ -47,8 +49,14 @@ impl Progress {
         let failed = self.failed.fetch_add(failed, Ordering::Relaxed) + failed;
         let undecided = self.undecided.fetch_add(undecided, Ordering::Relaxed) + undecided;
         if self.wanted && failed + undecided > 0 {
-            let counts = [(failed, "failed"), (undecided, "undecided")].into_iter().filter(|(n, _)| *n > 0);
-            self.bar.set_message(counts.map(|(n, what)| format!("{n} {what}, ")).collect::<String>());
+            let counts = [(failed, "failed"), (undecided, "undecided")]
+                .into_iter()
+                .filter(|(n, _)| *n > 0);
+            self.bar.set_message(
+                counts
+                    .map(|(n, what)| format!("{n} {what}, "))
+                    .collect::<String>(),
+            );
         }
         if self.wanted && self.start.elapsed() > LONG && !self.shown.swap(true, Ordering::Relaxed) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());

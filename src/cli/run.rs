@@ -66,7 +66,11 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Checks the options and starts the workers; on failure, says why and gives the exit code.
-    pub(super) fn new(terminal: &'a Terminal, args: &'a QuestionArgs, subject: Subject) -> Result<Run<'a>, u8> {
+    pub(super) fn new(
+        terminal: &'a Terminal,
+        args: &'a QuestionArgs,
+        subject: Subject,
+    ) -> Result<Run<'a>, u8> {
         let settings = Settings::new(args, subject).map_err(|diagnostics| {
             terminal.diagnose_all(&diagnostics);
             super::exit::INVALID
@@ -97,12 +101,19 @@ impl<'a> Run<'a> {
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
     pub(super) fn load(&mut self, paths: &[PathBuf]) -> Vec<File> {
-        let Loaded { files, diagnostics, crashes, inputs, interrupted } = load::load(paths, self.pool);
+        let Loaded {
+            files,
+            diagnostics,
+            crashes,
+            inputs,
+            interrupted,
+        } = load::load(paths, self.pool);
         self.complain(&diagnostics);
         self.inputs.extend(inputs);
         if interrupted {
             // Reports that show the files that were read, and no more, would look complete.
-            let text = "interrupted before all tests were read: the tests that are missing were not asked";
+            let text =
+                "interrupted before all tests were read: the tests that are missing were not asked";
             self.complain(&[Diagnostic::plain("interrupted", text).help("run it again")]);
         }
         for crash in crashes {
@@ -131,8 +142,11 @@ impl<'a> Run<'a> {
         questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
     ) -> Vec<Unit<'t>> {
         let catalogue = Catalogue::new(self.args.prelude.clone());
-        let Plan { units, diagnostics, passed_over } =
-            plan::plan(files, asked, self.settings.mapping, catalogue, questions);
+        let Plan {
+            units,
+            diagnostics,
+            passed_over,
+        } = plan::plan(files, asked, self.settings.mapping, catalogue, questions);
         self.complain(&diagnostics);
         self.summary.passed_over += passed_over;
         units
@@ -150,7 +164,11 @@ impl<'a> Run<'a> {
     /// Whether one of the outputs has a format of that kind; whether it is the quiet one is told beside.
     pub(super) fn formats(&self, mut is: impl FnMut(Format, bool) -> bool) -> bool {
         is(self.args.format.into(), self.terminal.quiet)
-            || self.args.reports.iter().any(|(format, _)| is((*format).into(), false))
+            || self
+                .args
+                .reports
+                .iter()
+                .any(|(format, _)| is((*format).into(), false))
     }
 
     /// Opens the outputs; on failure, says why and gives the exit code.
@@ -166,8 +184,13 @@ impl<'a> Run<'a> {
             columns: self.terminal.columns(),
             namesakes: namesakes(units),
             test_width: 0,
-            model_width: width(&mut units.iter().map(|u| u.model.request.chars().count())).min(WIDEST),
-            property_width: if others { width(&mut properties.map(|p| p.to_string().len())) } else { 0 },
+            model_width: width(&mut units.iter().map(|u| u.model.request.chars().count()))
+                .min(WIDEST),
+            property_width: if others {
+                width(&mut properties.map(|p| p.to_string().len()))
+            } else {
+                0
+            },
         };
         let name = |u: &Unit<'_>| human.called(&u.test.name, u.path).chars().count();
         human.test_width = width(&mut units.iter().map(name)).min(WIDEST);
@@ -177,14 +200,21 @@ impl<'a> Run<'a> {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
         })?;
-        self.told.iter().for_each(|diagnostic| self.outputs.diagnostic(diagnostic));
+        self.told
+            .iter()
+            .for_each(|diagnostic| self.outputs.diagnostic(diagnostic));
         Ok(())
     }
 
     /// Refuses to write a file in the place of an input, or two into one file; says why and gives the exit code.
-    pub(super) fn keep_inputs<'p>(&self, outputs: impl Iterator<Item = &'p PathBuf> + Clone) -> Result<(), u8> {
+    pub(super) fn keep_inputs<'p>(
+        &self,
+        outputs: impl Iterator<Item = &'p PathBuf> + Clone,
+    ) -> Result<(), u8> {
         for (i, output) in outputs.clone().enumerate() {
-            let Some(file) = identity(output) else { continue };
+            let Some(file) = identity(output) else {
+                continue;
+            };
             let taken = |path: &PathBuf| identity(path).is_some_and(|other| other == file);
             let problem = if self.inputs.iter().any(taken) {
                 "is an input of this run"
@@ -194,7 +224,8 @@ impl<'a> Run<'a> {
                 continue;
             };
             let message = format!("`{}` {problem}, and is not overwritten", output.display());
-            let plain = Diagnostic::plain("output-overwrites", message).help("name another file for the output");
+            let plain = Diagnostic::plain("output-overwrites", message)
+                .help("name another file for the output");
             self.terminal.diagnose(&plain);
             return Err(super::exit::INVALID);
         }
@@ -225,8 +256,14 @@ impl<'a> Run<'a> {
                     interrupt::leave(self.end());
                 };
                 progress.aside(|| {
-                    decided.defects.iter().for_each(|defect| self.defect(defect));
-                    decided.results.into_iter().try_for_each(|result| report(self, result))
+                    decided
+                        .defects
+                        .iter()
+                        .for_each(|defect| self.defect(defect));
+                    decided
+                        .results
+                        .into_iter()
+                        .try_for_each(|result| report(self, result))
                 })
             },
         );
@@ -251,8 +288,12 @@ impl<'a> Run<'a> {
             let plain = super::exit::no_test();
             self.terminal.diagnose(&match self.of_runs {
                 0 => plain,
-                1 => plain.note(OF_RUNS.replace("{}", "1 test expects")).help(RUN_THEM),
-                n => plain.note(OF_RUNS.replace("{}", &format!("{n} tests expect"))).help(RUN_THEM),
+                1 => plain
+                    .note(OF_RUNS.replace("{}", "1 test expects"))
+                    .help(RUN_THEM),
+                n => plain
+                    .note(OF_RUNS.replace("{}", &format!("{n} tests expect")))
+                    .help(RUN_THEM),
             });
         }
         code
@@ -263,7 +304,12 @@ impl<'a> Run<'a> {
         let errors = self.terminal.diagnose_all(diagnostics);
         self.summary.invalid += errors;
         self.events.invalid |= errors > 0;
-        self.told.extend(diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned());
+        self.told.extend(
+            diagnostics
+                .iter()
+                .filter(|d| d.severity == Severity::Error)
+                .cloned(),
+        );
     }
 
     /// Tells of a broken law.
@@ -276,7 +322,10 @@ impl<'a> Run<'a> {
 /// The file that a path leads to, by whatever name; a file that is still to be made, by its folder and name.
 fn identity(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().or_else(|| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         Some(folder.canonicalize().ok()?.join(path.file_name()?))
     })
 }

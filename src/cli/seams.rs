@@ -47,7 +47,13 @@ pub(super) fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
 }
 
 /// The text of a test file with another expectation; `None`: no place in it speaks of that test alone.
-pub(super) fn bless(text: &str, test: &str, model: &str, property: &str, verdict: &str) -> Option<String> {
+pub(super) fn bless(
+    text: &str,
+    test: &str,
+    model: &str,
+    property: &str,
+    verdict: &str,
+) -> Option<String> {
     litmus::bless(text, test, model, property, verdict)
 }
 
@@ -67,7 +73,10 @@ pub(super) fn load_model(name_or_path: &str, prelude: &str) -> Result<Model, Vec
 
 /// The shipped models, in the order in which they are listed.
 pub(super) fn model_names() -> Vec<String> {
-    model::Library::names().into_iter().map(str::to_owned).collect()
+    model::Library::names()
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The preludes that may be asked for.
@@ -99,20 +108,30 @@ pub(super) fn mapping(
 ) -> Option<&'static Mapping> {
     // What speaks the dialect itself needs none, and none is read for it.
     let of = spoken.filter(|&of| of != dialect)?;
-    selected.filter(|m| m.from == dialect).or_else(|| Mapping::current(dialect)).filter(|m| of == m.to)
+    selected
+        .filter(|m| m.from == dialect)
+        .or_else(|| Mapping::current(dialect))
+        .filter(|m| of == m.to)
 }
 
 /// What is wrong with a mapping for tests of a dialect that it does not map.
 pub(super) fn unfit(mapping: &Mapping, dialect: Dialect) -> Diagnostic {
     let doc = dialect.row().doc;
     let message = format!("mapping `{}` does not map {doc}", mapping.asked);
-    let fitting: Vec<&str> =
-        mapping::shipped().iter().filter(|m| m.from == dialect).map(|m| m.name.as_str()).collect();
+    let fitting: Vec<&str> = mapping::shipped()
+        .iter()
+        .filter(|m| m.from == dialect)
+        .map(|m| m.name.as_str())
+        .collect();
     let fit = match fitting.is_empty() {
         true => format!("no mapping is for {doc}: leave out `--mapping`"),
         false => format!("mappings of {doc}: {}", fitting.join(", ")),
     };
     Diagnostic::plain("unfit-mapping", message)
-        .note(format!("it maps {} to {}", mapping.from.row().doc, mapping.to.row().doc))
+        .note(format!(
+            "it maps {} to {}",
+            mapping.from.row().doc,
+            mapping.to.row().doc
+        ))
         .help(fit)
 }

@@ -37,9 +37,21 @@ impl Selection {
     /// As the arguments say.
     pub(super) fn new(args: &SelectArgs) -> Result<Selection, Box<Diagnostic>> {
         let parse = |(origin, text): &(String, String)| Filter::parse(origin, text);
-        let given = args.filter.as_ref().map(|text| ("--filter".to_owned(), text.clone()));
-        let filter = given.as_ref().or(args.configured_filter.as_ref()).map(parse).transpose()?;
-        Ok(Selection { filter, partition: args.partition, failed: None, whole: None })
+        let given = args
+            .filter
+            .as_ref()
+            .map(|text| ("--filter".to_owned(), text.clone()));
+        let filter = given
+            .as_ref()
+            .or(args.configured_filter.as_ref())
+            .map(parse)
+            .transpose()?;
+        Ok(Selection {
+            filter,
+            partition: args.partition,
+            failed: None,
+            whole: None,
+        })
     }
 
     /// Whether everything is kept.
@@ -50,9 +62,13 @@ impl Selection {
     /// Takes away the (test, model) pairs that are not wanted.
     pub(super) fn narrow(&self, units: &mut Vec<Unit<'_>>) {
         units.retain(|unit| {
-            self.partition.is_none_or(|p| p.holds(unit.path, &unit.test.name, &unit.model.request))
+            self.partition
+                .is_none_or(|p| p.holds(unit.path, &unit.test.name, &unit.model.request))
                 && match unit.questions.as_slice() {
-                    [] => self.filter.as_ref().is_none_or(|f| f.admits(unit, None, None)),
+                    [] => self
+                        .filter
+                        .as_ref()
+                        .is_none_or(|f| f.admits(unit, None, None)),
                     questions => questions.iter().any(|question| self.asks(unit, question)),
                 }
         });
@@ -70,7 +86,12 @@ impl Selection {
     }
 
     /// As [`Selection::narrow_questions`], of pairs that are run and not asked about. `how` says on what.
-    pub(super) fn narrow_runs(&mut self, units: &mut Vec<Unit<'_>>, settings: &Settings, how: &str) {
+    pub(super) fn narrow_runs(
+        &mut self,
+        units: &mut Vec<Unit<'_>>,
+        settings: &Settings,
+        how: &str,
+    ) {
         let partition = self.partition.take();
         self.narrow(units);
         self.partition = partition;
@@ -84,12 +105,20 @@ impl Selection {
             for (place, unit) in units.iter_mut().enumerate() {
                 unit.place = place;
                 let key = keys.of(unit, settings, false);
-                all += &format!("{}\0{}\0{}\0{key}\n", unit.path, unit.test.name, unit.model.request);
+                all += &format!(
+                    "{}\0{}\0{}\0{key}\n",
+                    unit.path, unit.test.name, unit.model.request
+                );
             }
             let digest = hex(&sha256(all.as_bytes())[..16]);
             let pairs = units.len();
             self.narrow(units);
-            self.whole = Some(Whole { partition, here: units.len(), pairs, digest });
+            self.whole = Some(Whole {
+                partition,
+                here: units.len(),
+                pairs,
+                digest,
+            });
         } else {
             self.narrow(units);
         }
@@ -105,7 +134,12 @@ impl Selection {
 
     /// Where an answer of so many about a pair stands in the run of which this is a part.
     pub(super) fn part(&self, unit: &Unit<'_>, answer: usize, answers: usize) -> Option<PartOf> {
-        let Whole { partition, here, pairs, digest } = self.whole.as_ref()?;
+        let Whole {
+            partition,
+            here,
+            pairs,
+            digest,
+        } = self.whole.as_ref()?;
         Some(PartOf {
             number: partition.part,
             of: partition.parts,
@@ -119,14 +153,29 @@ impl Selection {
     }
 
     fn asks(&self, unit: &Unit<'_>, question: &Question) -> bool {
-        let failed =
-            |failed: &Failed| failed.has(unit.path, &unit.test.name, &unit.model.request, &question.property);
-        self.filter.as_ref().is_none_or(|f| f.admits(unit, Some(question), None))
+        let failed = |failed: &Failed| {
+            failed.has(
+                unit.path,
+                &unit.test.name,
+                &unit.model.request,
+                &question.property,
+            )
+        };
+        self.filter
+            .as_ref()
+            .is_none_or(|f| f.admits(unit, Some(question), None))
             && self.failed.as_ref().is_none_or(failed)
     }
 
     /// Whether an answer is reported.
-    pub(super) fn shows(&self, unit: &Unit<'_>, question: Option<&Question>, verdict: &str) -> bool {
-        self.filter.as_ref().is_none_or(|f| f.admits(unit, question, Some(verdict)))
+    pub(super) fn shows(
+        &self,
+        unit: &Unit<'_>,
+        question: Option<&Question>,
+        verdict: &str,
+    ) -> bool {
+        self.filter
+            .as_ref()
+            .is_none_or(|f| f.admits(unit, question, Some(verdict)))
     }
 }

@@ -25,7 +25,11 @@ fn unknown_prelude(name: &str) -> Option<Diagnostic> {
 /// What is wrong with a format that has no words for what is to be told.
 pub(super) fn unfit(format: Format, subject: Subject) -> Option<Diagnostic> {
     (!format.tells(subject)).then(|| {
-        let others: Vec<_> = FORMATS.iter().filter(|row| row.0.tells(subject)).map(|row| row.1).collect();
+        let others: Vec<_> = FORMATS
+            .iter()
+            .filter(|row| row.0.tells(subject))
+            .map(|row| row.1)
+            .collect();
         let name = format.name();
         Diagnostic::plain(
             "unfit-format",
@@ -45,7 +49,9 @@ fn named_mapping(name: &str) -> Result<&'static Mapping, Vec<Diagnostic>> {
         let message = format!("there is no mapping `{name}`");
         let plain = Diagnostic::plain("unknown-mapping", message)
             .did_you_mean(name, known.iter().map(|m| m.name.as_str()));
-        let plain = known.iter().fold(plain, |d, m| d.note(format!("{}: {}", m.name, m.doc)));
+        let plain = known
+            .iter()
+            .fold(plain, |d, m| d.note(format!("{}: {}", m.name, m.doc)));
         vec![plain.note("or a file that ends in .toml")]
     })
 }
@@ -83,7 +89,9 @@ impl Settings {
     /// Checks the options; everything that is wrong is told at once.
     pub(super) fn new(args: &QuestionArgs, subject: Subject) -> Result<Settings, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
-        let formats = [args.format].into_iter().chain(args.reports.iter().map(|(format, _)| *format));
+        let formats = [args.format]
+            .into_iter()
+            .chain(args.reports.iter().map(|(format, _)| *format));
         diagnostics.extend(formats.filter_map(|format| unfit(format.into(), subject)));
         let mut set = Vec::new();
         for (name, value) in &args.set {
@@ -92,15 +100,21 @@ impl Settings {
                 Err(None) => {
                     let known: Vec<&str> = OPTIONS.iter().map(|o| o.name).collect();
                     diagnostics.push(
-                        Diagnostic::plain("unknown-option", format!("no model has an option `{name}`"))
-                            .note(format!("options: {}", known.join(", ")))
-                            .did_you_mean(name, known),
+                        Diagnostic::plain(
+                            "unknown-option",
+                            format!("no model has an option `{name}`"),
+                        )
+                        .note(format!("options: {}", known.join(", ")))
+                        .did_you_mean(name, known),
                     );
                 }
                 Err(Some(option)) => diagnostics.push(
-                    Diagnostic::plain("unknown-value", format!("option `{name}` cannot be `{value}`"))
-                        .note(format!("values: {}", option.values.join(", ")))
-                        .did_you_mean(value, option.values.iter().copied()),
+                    Diagnostic::plain(
+                        "unknown-value",
+                        format!("option `{name}` cannot be `{value}`"),
+                    )
+                    .note(format!("values: {}", option.values.join(", ")))
+                    .did_you_mean(value, option.values.iter().copied()),
                 ),
             }
         }
@@ -120,8 +134,9 @@ impl Settings {
         }
         if args.engine == EngineArg::Symbolic && cfg!(not(feature = "z3")) {
             diagnostics.push(
-                Diagnostic::plain("no-z3", "this program was built without Z3")
-                    .help("use `--engine sat` or `--engine enumerate`, or build with the feature `z3`"),
+                Diagnostic::plain("no-z3", "this program was built without Z3").help(
+                    "use `--engine sat` or `--engine enumerate`, or build with the feature `z3`",
+                ),
             );
         }
         let mut memory = Size(Some(memory::default(Pool::new(args.jobs).jobs())));
@@ -140,16 +155,23 @@ impl Settings {
         let asks_z3 = Engine::from(args.engine).asks_z3();
         let version = if asks_z3 { z3_version::check() } else { Ok(()) };
         if let Err(error) = version {
-            diagnostics
-                .push(Diagnostic::plain("wrong-z3", error.to_string()).help("the other engines work without Z3"));
+            diagnostics.push(
+                Diagnostic::plain("wrong-z3", error.to_string())
+                    .help("the other engines work without Z3"),
+            );
         }
         if !diagnostics.is_empty() {
             return Err(diagnostics);
         }
-        let timeout = args.timeout.map_or(Limits::default().timeout, |timeout| timeout.0);
+        let timeout = args
+            .timeout
+            .map_or(Limits::default().timeout, |timeout| timeout.0);
         Ok(Settings {
             engine: args.engine.into(),
-            limits: Limits { bound: args.bound, timeout },
+            limits: Limits {
+                bound: args.bound,
+                timeout,
+            },
             memory: memory.0,
             set,
             mapping,
@@ -170,6 +192,10 @@ impl Settings {
 
     /// What a result line names as the engine if no engine came far enough to say so.
     pub(super) fn engine_name(&self) -> &'static str {
-        if self.engine == Engine::Auto { Engine::Sat.name() } else { self.engine.name() }
+        if self.engine == Engine::Auto {
+            Engine::Sat.name()
+        } else {
+            self.engine.name()
+        }
     }
 }

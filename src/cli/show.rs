@@ -33,7 +33,9 @@ enum Form {
 impl Form {
     /// By the file's name; without a file, SVG.
     fn of(output: Option<&Path>) -> Result<Form, Box<Diagnostic>> {
-        let Some(path) = output else { return Ok(Form::Svg) };
+        let Some(path) = output else {
+            return Ok(Form::Svg);
+        };
         match path.extension().and_then(|e| e.to_str()) {
             Some("svg") => Ok(Form::Svg),
             Some("dot" | "gv") => Ok(Form::Dot),
@@ -41,7 +43,9 @@ impl Form {
             _ => {
                 let message = format!("no picture can be written to `{}`", path.display());
                 let help = "give it a name that ends in .svg, .dot or .html";
-                Err(Box::new(Diagnostic::plain("unknown-picture", message).help(help)))
+                Err(Box::new(
+                    Diagnostic::plain("unknown-picture", message).help(help),
+                ))
             }
         }
     }
@@ -67,7 +71,9 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     run.keep_inputs(args.output.iter())?;
     choose(&mut files, args.name.as_deref()).map_err(|d| refuse(&d))?;
     if args.lowered {
-        let Some(test) = files.iter().flat_map(|f| &f.tests).next() else { return Ok(run.events.code()) };
+        let Some(test) = files.iter().flat_map(|f| &f.tests).next() else {
+            return Ok(run.events.code());
+        };
         let text = lowered(test, run.settings.mapping).map_err(|d| refuse(&d))?;
         run.events.answered = true;
         return written(terminal, args.output.as_ref(), &text, run.events.code());
@@ -79,9 +85,14 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     if form != Form::Html && units.len() > 1 {
         let named: Vec<_> = units.iter().map(|u| u.model.label.as_str()).collect();
-        let message = format!("one picture shows one model, and there are {}: {}", units.len(), named.join(", "));
+        let message = format!(
+            "one picture shows one model, and there are {}: {}",
+            units.len(),
+            named.join(", ")
+        );
         return Err(refuse(
-            &Diagnostic::plain("several-models", message).help("choose one with `--model`, or write .html"),
+            &Diagnostic::plain("several-models", message)
+                .help("choose one with `--model`, or write .html"),
         ));
     }
     for unit in &units {
@@ -102,32 +113,61 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         ControlFlow::Continue(())
     });
     let code = run.events.code();
-    let Some(line) = lines.first() else { return Ok(code) };
+    let Some(line) = lines.first() else {
+        return Ok(code);
+    };
     let subjects = subject::subjects(line);
     if subjects.is_empty() {
         terminal.diagnose(&Diagnostic::plain("nothing-to-draw", subject::nothing(line)).warning());
         return Ok(code);
     }
-    let choice = Choice { relations: (!args.relations.is_empty()).then(|| args.relations.clone()), rest: false };
-    for name in args.relations.iter().filter(|name| !subjects.iter().any(|s| s.witness.relates(name))) {
+    let choice = Choice {
+        relations: (!args.relations.is_empty()).then(|| args.relations.clone()),
+        rest: false,
+    };
+    for name in args
+        .relations
+        .iter()
+        .filter(|name| !subjects.iter().any(|s| s.witness.relates(name)))
+    {
         let message = match subjects.len() {
             1 => format!("`{name}` relates no events of this execution"),
             _ => format!("`{name}` relates no events of these executions"),
         };
         terminal.diagnose(&Diagnostic::plain("empty-relation", message).warning());
     }
-    let scenes: Vec<Scene> = subjects.iter().map(|subject| Scene::new(subject, &choice)).collect();
-    let text = if form == Form::Dot { dot::several(&scenes) } else { svg::stacked(&scenes) };
+    let scenes: Vec<Scene> = subjects
+        .iter()
+        .map(|subject| Scene::new(subject, &choice))
+        .collect();
+    let text = if form == Form::Dot {
+        dot::several(&scenes)
+    } else {
+        svg::stacked(&scenes)
+    };
     written(terminal, args.output.as_ref(), &text, code)
 }
 
 /// The test in PTX as TOML, with the mapping's name and sources above it.
-fn lowered(test: &LitmusTest, selected: Option<&'static Mapping>) -> Result<String, Box<Diagnostic>> {
+fn lowered(
+    test: &LitmusTest,
+    selected: Option<&'static Mapping>,
+) -> Result<String, Box<Diagnostic>> {
     let dialect = test.program.dialect;
     let of_dialect = |m: &&Mapping| m.from == dialect;
-    let Some(mapping) = selected.or_else(|| Mapping::current(dialect)).filter(of_dialect) else {
-        let message = format!("no mapping was named that lowers a test in {}", dialect.row().doc);
-        let known: Vec<&str> = shipped().iter().filter(of_dialect).map(Mapping::name).collect();
+    let Some(mapping) = selected
+        .or_else(|| Mapping::current(dialect))
+        .filter(of_dialect)
+    else {
+        let message = format!(
+            "no mapping was named that lowers a test in {}",
+            dialect.row().doc
+        );
+        let known: Vec<&str> = shipped()
+            .iter()
+            .filter(of_dialect)
+            .map(Mapping::name)
+            .collect();
         let plain = Diagnostic::plain("no-mapping", message);
         return Err(Box::new(match known.as_slice() {
             [] => plain.note("such tests are lowered by none"),
@@ -140,10 +180,16 @@ fn lowered(test: &LitmusTest, selected: Option<&'static Mapping>) -> Result<Stri
     // What cannot be read back is no text of this program.
     if let Err(found) = seams::read_tests("lowered.toml", text.as_bytes()) {
         let why = found.first().map_or("", |d| &d.message);
-        let message = format!("what `{}` makes of `{}` has no words in a test: {why}", mapping.name, test.name);
+        let message = format!(
+            "what `{}` makes of `{}` has no words in a test: {why}",
+            mapping.name, test.name
+        );
         return Err(cannot(&message));
     }
-    Ok(format!("# `{}` by mapping `{}`: {}.\n{text}", test.name, mapping.name, mapping.doc))
+    Ok(format!(
+        "# `{}` by mapping `{}`: {}.\n{text}",
+        test.name, mapping.name, mapping.doc
+    ))
 }
 
 /// Whether the model has relations of these names.
@@ -153,19 +199,31 @@ fn known(names: &[String], model: &Named) -> Result<(), Box<Diagnostic>> {
         NodeOp::Base(id) if node.kind == Kind::Rel => Some(ir.base(id).name),
         _ => None,
     });
-    let lets =
-        ir.lets.iter().filter(|(_, node, _)| ir.node(*node).kind == Kind::Rel).map(|(name, ..)| name.as_str());
+    let lets = ir
+        .lets
+        .iter()
+        .filter(|(_, node, _)| ir.node(*node).kind == Kind::Rel)
+        .map(|(name, ..)| name.as_str());
     let free = ir.free.iter().map(|f| f.name.as_str());
     let shows = ir.shows.iter().map(|(name, _)| name.as_str());
-    let all: BTreeSet<&str> =
-        Witness::ALWAYS.iter().map(|a| a.0).chain(bases).chain(lets).chain(free).chain(shows).collect();
+    let all: BTreeSet<&str> = Witness::ALWAYS
+        .iter()
+        .map(|a| a.0)
+        .chain(bases)
+        .chain(lets)
+        .chain(free)
+        .chain(shows)
+        .collect();
     match names.iter().find(|name| !all.contains(name.as_str())) {
         None => Ok(()),
         Some(name) => {
             let message = format!("model `{}` has no relation `{name}`", model.label);
-            let diagnostic =
-                Diagnostic::plain("unknown-relation", message).did_you_mean(name, all.iter().copied());
-            let note = format!("relations: {}", all.into_iter().collect::<Vec<_>>().join(", "));
+            let diagnostic = Diagnostic::plain("unknown-relation", message)
+                .did_you_mean(name, all.iter().copied());
+            let note = format!(
+                "relations: {}",
+                all.into_iter().collect::<Vec<_>>().join(", ")
+            );
             Err(Box::new(diagnostic.note(note)))
         }
     }
@@ -179,23 +237,31 @@ fn note(run: &mut Run<'_>, line: &Line) {
 
 /// Keeps one test: that of the name, or the only one.
 fn choose(files: &mut [File], name: Option<&str>) -> Result<(), Box<Diagnostic>> {
-    let names: Vec<String> = files.iter().flat_map(|f| &f.tests).map(|t| t.name.clone()).collect();
+    let names: Vec<String> = files
+        .iter()
+        .flat_map(|f| &f.tests)
+        .map(|t| t.name.clone())
+        .collect();
     match name {
         Some(name) if !names.is_empty() && !names.iter().any(|n| n == name) => {
             let message = format!("there is no test `{name}` in the file");
             Err(Box::new(
-                Diagnostic::plain("unknown-test", message).did_you_mean(name, names.iter().map(String::as_str)),
+                Diagnostic::plain("unknown-test", message)
+                    .did_you_mean(name, names.iter().map(String::as_str)),
             ))
         }
         Some(name) => {
-            files.iter_mut().for_each(|f| f.tests.retain(|t| t.name == name));
+            files
+                .iter_mut()
+                .for_each(|f| f.tests.retain(|t| t.name == name));
             Ok(())
         }
         None if names.len() > 1 => {
             let message = format!("a picture is of one test, and the file has {}", names.len());
             let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
             let more = if names.len() > 8 { ", …" } else { "" };
-            let diagnostic = Diagnostic::plain("several-tests", message).note(format!("tests: {some}{more}"));
+            let diagnostic =
+                Diagnostic::plain("several-tests", message).note(format!("tests: {some}{more}"));
             Err(Box::new(diagnostic.help("choose one with `--name`")))
         }
         None => Ok(()),
@@ -203,25 +269,36 @@ fn choose(files: &mut [File], name: Option<&str>) -> Result<(), Box<Diagnostic>>
 }
 
 /// What is asked: about the outcome given, or the property given.
-fn question(args: &ShowArgs, test: &LitmusTest, model: &str) -> Result<Vec<Question>, Vec<Diagnostic>> {
+fn question(
+    args: &ShowArgs,
+    test: &LitmusTest,
+    model: &str,
+) -> Result<Vec<Question>, Vec<Diagnostic>> {
     if let Some(outcome) = args.outcome.as_deref() {
         return ask::question(test, model, Some(outcome));
     }
     let all = plan::expectations(test, model, true);
     let known: Vec<String> = all.iter().map(|q| q.property.to_string()).collect();
-    let found: Vec<_> = all.into_iter().filter(|q| q.property.to_string() == args.property).collect();
+    let found: Vec<_> = all
+        .into_iter()
+        .filter(|q| q.property.to_string() == args.property)
+        .collect();
     if found.is_empty() {
         let message = format!("there is no property `{}`", args.property);
-        let diagnostic =
-            Diagnostic::plain("unknown-property", message).note(format!("properties: {}", known.join(", ")));
-        return Err(vec![diagnostic.did_you_mean(&args.property, known.iter().map(String::as_str))]);
+        let diagnostic = Diagnostic::plain("unknown-property", message)
+            .note(format!("properties: {}", known.join(", ")));
+        return Err(vec![
+            diagnostic.did_you_mean(&args.property, known.iter().map(String::as_str)),
+        ]);
     }
     Ok(found)
 }
 
 /// Writes the file, as a whole or not at all, or to standard output; `code` if that goes well.
 fn written(terminal: &Terminal, output: Option<&PathBuf>, text: &str, code: u8) -> Result<u8, u8> {
-    let Some(path) = output else { return Ok(terminal.printed(text, code)) };
+    let Some(path) = output else {
+        return Ok(terminal.printed(text, code));
+    };
     match files::replace(path, text.as_bytes()) {
         Ok(()) => Ok(code),
         Err(error) => {

@@ -32,20 +32,34 @@ pub(super) fn suite(
     alphabet: &Alphabet,
 ) -> Result<(), u8> {
     if let Some(mapping) = run.settings.mapping {
-        let message =
-            format!("a suite is made in the language of its model, not through mapping `{}`", mapping.name);
-        run.terminal.diagnose(&Diagnostic::plain("unfit-mapping", message).help("leave out `--mapping`"));
+        let message = format!(
+            "a suite is made in the language of its model, not through mapping `{}`",
+            mapping.name
+        );
+        run.terminal
+            .diagnose(&Diagnostic::plain("unfit-mapping", message).help("leave out `--mapping`"));
         return Err(super::exit::INVALID);
     }
     let model: &Model = &side.model.model;
     let refused = |run: &Run<'_>, why: String| {
-        run.terminal.diagnose(&Diagnostic::plain("cannot-distinguish", why));
+        run.terminal
+            .diagnose(&Diagnostic::plain("cannot-distinguish", why));
         super::exit::INVALID
     };
     let set = run.settings.set.clone();
-    let learnt = Judged { model, mapping: None, set: &set, learnt: None };
+    let learnt = Judged {
+        model,
+        mapping: None,
+        set: &set,
+        learnt: None,
+    };
     let learnt = Arc::new(Learnt::new(learnt, alphabet).map_err(|why| refused(run, why))?);
-    let judged = Judged { model, mapping: None, set: &set, learnt: Some(&learnt) };
+    let judged = Judged {
+        model,
+        mapping: None,
+        set: &set,
+        learnt: Some(&learnt),
+    };
     let signature = signature();
     let main = model.files[0].clone();
     let shipped = Library::model(&side.model.label).is_some_and(|file| file.text == main.text);
@@ -55,33 +69,68 @@ pub(super) fn suite(
         name: &side.model.label,
         includes: if shipped { &Shipped } else { &on_disk },
         signature: &signature,
-        prelude: Some(args.question.prelude.as_deref().unwrap_or(alphabet.dialect.row().prelude)),
+        prelude: Some(
+            args.question
+                .prelude
+                .as_deref()
+                .unwrap_or(alphabet.dialect.row().prelude),
+        ),
     };
     let invalid = |run: &Run<'_>, errors: Vec<Diagnostic>| {
         run.terminal.diagnose_all(&errors);
         super::exit::INVALID
     };
     let (whole, clauses) = text.clauses().map_err(|errors| invalid(run, errors))?;
-    let said = distinguish::says(judged.instead(&whole), alphabet).map_err(|why| refused(run, why))?;
+    let said =
+        distinguish::says(judged.instead(&whole), alphabet).map_err(|why| refused(run, why))?;
     // What is no model without a clause, no longer judges such programs, or says the same of all of them has nothing to say.
     let (clauses_of, mutants): (Vec<&Clause>, Vec<Model>) = clauses
         .iter()
         .filter_map(|clause| Some((clause, text.without(clause).ok()?)))
-        .filter(|(_, mutant)| distinguish::says(judged.instead(mutant), alphabet).is_ok_and(|of| of != said))
+        .filter(|(_, mutant)| {
+            distinguish::says(judged.instead(mutant), alphabet).is_ok_and(|of| of != said)
+        })
         .unzip();
     let deadline = run.settings.limits.timeout.map(|t| Instant::now() + t);
     let jobs = run.pool.jobs();
     let size = usize::from(args.size);
-    let wanted = Wanted { model: judged, mutants: &mutants, alphabet, size, jobs, deadline };
+    let wanted = Wanted {
+        model: judged,
+        mutants: &mutants,
+        alphabet,
+        size,
+        jobs,
+        deadline,
+    };
     let made = distinguish::suite(&wanted).map_err(|why| refused(run, why))?;
     let mut names = BTreeMap::new();
     let mut tests = Vec::new();
     for minimal in &made.tests {
-        let why = format!("`{}` forbids it, and allows every weakening of it.", side.model.label);
-        let decided = decided(run, side, (alphabet, &mut names), (&minimal.test, Verdict::Forbidden), &why);
-        let Some((test, program)) = decided else { continue };
-        let clauses = minimal.needs.iter().map(|&m| clauses_of[m].name.clone()).collect();
-        tests.push(SuiteTest { test, size: minimal.test.letters.len(), clauses, program });
+        let why = format!(
+            "`{}` forbids it, and allows every weakening of it.",
+            side.model.label
+        );
+        let decided = decided(
+            run,
+            side,
+            (alphabet, &mut names),
+            (&minimal.test, Verdict::Forbidden),
+            &why,
+        );
+        let Some((test, program)) = decided else {
+            continue;
+        };
+        let clauses = minimal
+            .needs
+            .iter()
+            .map(|&m| clauses_of[m].name.clone())
+            .collect();
+        tests.push(SuiteTest {
+            test,
+            size: minimal.test.letters.len(),
+            clauses,
+            program,
+        });
     }
     let mut unshown = Vec::new();
     // Of these, time ran out before they were asked about.
@@ -91,11 +140,20 @@ pub(super) fn suite(
             late += 1;
             continue;
         }
-        if made.tests.iter().any(|minimal| minimal.needs.contains(&number)) {
+        if made
+            .tests
+            .iter()
+            .any(|minimal| minimal.needs.contains(&number))
+        {
             continue;
         }
-        let mut shown =
-            Unshown { clause: clause.name.clone(), test: None, verdict: None, program: None, complete: true };
+        let mut shown = Unshown {
+            clause: clause.name.clone(),
+            test: None,
+            verdict: None,
+            program: None,
+            complete: true,
+        };
         if stop::late(deadline) {
             late += 1;
             continue;
@@ -108,17 +166,31 @@ pub(super) fn suite(
             let (allows, forbids) = (vec![allows], vec![forbids]);
             let size = size.min(UNSHOWN);
             let tiers = &[Tier::Critical, Tier::Other];
-            let sought = Sought { allows, forbids, alphabet, size, tiers, all: false, jobs, deadline };
+            let sought = Sought {
+                allows,
+                forbids,
+                alphabet,
+                size,
+                tiers,
+                all: false,
+                jobs,
+                deadline,
+            };
             let answer = distinguish::search(&sought).map_err(|why| refused(run, why))?;
             shown.complete &= answer.stopped.is_none();
             let (word, label) = (verdict.word(), &side.model.label);
             let clause = clause.name.replace('\\', "\\\\");
             let why = format!("`{label}` says {word} of it, and the opposite without `{clause}`.");
             let first = answer.found.first().map(|found| (found, verdict));
-            let found = first.and_then(|first| decided(run, side, (alphabet, &mut names), first, &why));
+            let found =
+                first.and_then(|first| decided(run, side, (alphabet, &mut names), first, &why));
             if let Some((test, program)) = found {
-                shown =
-                    Unshown { test: Some(test), verdict: Some(word.to_owned()), program: Some(program), ..shown };
+                shown = Unshown {
+                    test: Some(test),
+                    verdict: Some(word.to_owned()),
+                    program: Some(program),
+                    ..shown
+                };
                 break;
             }
         }
@@ -126,10 +198,15 @@ pub(super) fn suite(
     }
     if let Some(folder) = &args.output {
         let programs = tests.iter().map(|t| (&t.test, &t.program));
-        let others = unshown.iter().filter_map(|u| Some((u.test.as_ref()?, u.program.as_ref()?)));
+        let others = unshown
+            .iter()
+            .filter_map(|u| Some((u.test.as_ref()?, u.program.as_ref()?)));
         for (name, program) in programs.chain(others) {
-            if let Err(diagnostic) = import::put(&folder.join(format!("{name}.toml")), program.clone(), args.force)
-            {
+            if let Err(diagnostic) = import::put(
+                &folder.join(format!("{name}.toml")),
+                program.clone(),
+                args.force,
+            ) {
                 run.terminal.diagnose(&diagnostic);
                 return Err(super::exit::INVALID);
             }
@@ -166,31 +243,44 @@ fn decided(
     let shape = found.shape.name();
     let number = names.entry(shape.clone()).or_insert(0);
     *number += 1;
-    let name = if *number == 1 { shape } else { format!("{shape}.{number}") };
+    let name = if *number == 1 {
+        shape
+    } else {
+        format!("{shape}.{number}")
+    };
     let mut text = found.text(alphabet, &name, why);
     if side.model.label == side.model.request {
-        text += &format!("\n[expect]\n\"{}\" = {{ reachability = \"{}\" }}\n", side.model.label, expected.word());
+        text += &format!(
+            "\n[expect]\n\"{}\" = {{ reachability = \"{}\" }}\n",
+            side.model.label,
+            expected.word()
+        );
     }
     let tests = seams::read_tests("suite.toml", text.as_bytes()).map(|read| read.tests);
     let verdict = tests.ok().and_then(|mut tests| tests.pop()).map(|test| {
         let (limits, set) = (run.settings.limits, &run.settings.set);
         Session::new(&test, &side.model.model, Engine::Both, limits, set).reachability(None, false)
     });
-    match verdict.as_ref().map(|answer| (&answer.verdict, &answer.defect)) {
+    match verdict
+        .as_ref()
+        .map(|answer| (&answer.verdict, &answer.defect))
+    {
         Some((said, None)) if *said == expected => Some((name, text)),
         Some((Verdict::Undecided(Reason::Time | Reason::Interrupted), None)) => {
             run.events.undecided = true;
             None
         }
         said => {
-            let said =
-                said.map_or("that it is no test".to_owned(), |(verdict, _)| format!("`{}`", verdict.word()));
+            let said = said.map_or("that it is no test".to_owned(), |(verdict, _)| {
+                format!("`{}`", verdict.word())
+            });
             let message = format!(
                 "a defect of Fencepost: the search found a program that is {}, the engines say {said}",
                 expected.word()
             );
             run.events.defect = true;
-            run.terminal.diagnose(&Diagnostic::plain("defect", message).note(text));
+            run.terminal
+                .diagnose(&Diagnostic::plain("defect", message).note(text));
             None
         }
     }

@@ -35,7 +35,12 @@ impl Terminal {
             Color::Always => ColorChoice::Always,
             Color::Never => ColorChoice::Never,
         };
-        Terminal { colour, quiet: talk.quiet, verbose: talk.verbose > 0, thorough: talk.verbose > 1 }
+        Terminal {
+            colour,
+            quiet: talk.quiet,
+            verbose: talk.verbose > 0,
+            thorough: talk.verbose > 1,
+        }
     }
 
     /// Standard output; takes colours out if it must.
@@ -51,8 +56,11 @@ impl Terminal {
 
     /// How many columns a line of human output has; `None`: as many as it takes.
     pub(super) fn columns(&self) -> Option<usize> {
-        let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let found = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        let set = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok());
+        let found =
+            || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
         set.or_else(found).filter(|columns| *columns > 0)
     }
 
@@ -80,7 +88,11 @@ impl Terminal {
     /// A line on standard error.
     pub(super) fn remark(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(AutoStream::new(io::stderr(), self.colour), "{}", harmless(text));
+            let _ = writeln!(
+                AutoStream::new(io::stderr(), self.colour),
+                "{}",
+                harmless(text)
+            );
         }
     }
 
@@ -101,8 +113,13 @@ impl Terminal {
 
     /// Several diagnostics, identical ones together; returns how many are errors.
     pub(super) fn diagnose_all(&self, diagnostics: &[Diagnostic]) -> usize {
-        diag::together(diagnostics).iter().for_each(|d| self.diagnose(d));
-        diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
+        diag::together(diagnostics)
+            .iter()
+            .for_each(|d| self.diagnose(d));
+        diagnostics
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count()
     }
 }
 
@@ -113,5 +130,8 @@ pub(super) fn reader_left(error: &io::Error) -> bool {
 
 /// A file that cannot be written.
 pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Diagnostic {
-    Diagnostic::plain("unwritable-path", format!("cannot write `{}`: {error}", path.display()))
+    Diagnostic::plain(
+        "unwritable-path",
+        format!("cannot write `{}`: {error}", path.display()),
+    )
 }

@@ -68,14 +68,32 @@ fn clear(terminal: &Terminal) {
 fn stamps(args: &CheckArgs) -> BTreeMap<PathBuf, Stamp> {
     let mut found = BTreeMap::new();
     // What cannot be read is told by the round itself.
-    for file in paths::discover(&args.paths, &mut Vec::new()).into_iter().filter_map(|f| f.file) {
+    for file in paths::discover(&args.paths, &mut Vec::new())
+        .into_iter()
+        .filter_map(|f| f.file)
+    {
         note(&mut found, &file);
     }
-    for model in args.question.models.iter().map(Path::new).filter(|m| m.extension().is_some_and(|e| e == "cat")) {
+    for model in args
+        .question
+        .models
+        .iter()
+        .map(Path::new)
+        .filter(|m| m.extension().is_some_and(|e| e == "cat"))
+    {
         note(&mut found, model);
-        let folder = model.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let beside = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        beside.filter(|p| p.extension().is_some_and(|e| e == "cat")).for_each(|p| note(&mut found, &p));
+        let folder = model
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let beside = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
+        beside
+            .filter(|p| p.extension().is_some_and(|e| e == "cat"))
+            .for_each(|p| note(&mut found, &p));
     }
     found
 }

@@ -33,31 +33,63 @@ ptx = { reachability = "forbidden" }
 fn advise(text: &str, arguments: &[&str]) -> (Vec<Value>, Said) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("t.toml"), text).expect("writable");
-    for (i, table) in arguments.iter().enumerate().filter(|(i, _)| *i > 0 && arguments[*i - 1] == "--cost") {
+    for (i, table) in arguments
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i > 0 && arguments[*i - 1] == "--cost")
+    {
         if let Some(text) = COSTS.iter().find(|c| c.0 == *table) {
             std::fs::write(folder.path().join(arguments[i]), text.1).expect("writable");
         }
     }
-    let said = fencepost(folder.path(), &[&["advise", "--format", "jsonl", "t.toml"], arguments].concat());
-    (said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(), said)
+    let said = fencepost(
+        folder.path(),
+        &[&["advise", "--format", "jsonl", "t.toml"], arguments].concat(),
+    );
+    (
+        said.out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect(),
+        said,
+    )
 }
 
 /// Tables of costs by file name.
-const COSTS: &[(&str, &str)] = &[("short", "access weak = 0\n"), ("odd", "access weak = 0\nacces relaxed = 4\n")];
+const COSTS: &[(&str, &str)] = &[
+    ("short", "access weak = 0\n"),
+    ("odd", "access weak = 0\nacces relaxed = 4\n"),
+];
 
 #[test]
 fn what_is_stronger_than_it_must_be_is_a_failure_if_denied() {
     let (lines, said) = advise(MP, &[]);
-    assert_eq!((said.code, &lines[0]["verdict"]), (Some(0), &"over-synchronised".into()), "{}", said.err);
+    assert_eq!(
+        (said.code, &lines[0]["verdict"]),
+        (Some(0), &"over-synchronised".into()),
+        "{}",
+        said.err
+    );
     let (_, denied) = advise(MP, &["--deny", "over-synchronised"]);
     assert_eq!(denied.code, Some(1), "{}", denied.err);
     let program = lines[0]["program"].as_str().expect("a program");
-    assert!(program.contains("st.weak x, 1\nst.release.gpu f, 1\n"), "{program}");
+    assert!(
+        program.contains("st.weak x, 1\nst.release.gpu f, 1\n"),
+        "{program}"
+    );
     let diff = lines[0]["diff"].as_str().expect("a difference");
-    assert!(diff.contains("-fence.sc.sys\n-st.relaxed.sys f, 1\n+st.release.gpu f, 1\n"), "{diff}");
+    assert!(
+        diff.contains("-fence.sc.sys\n-st.relaxed.sys f, 1\n+st.release.gpu f, 1\n"),
+        "{diff}"
+    );
     // What is advised is no longer over-synchronised, and meets its expectations.
     let (again, said) = advise(program, &["--deny", "over-synchronised"]);
-    assert_eq!((said.code, &again[0]["verdict"]), (Some(0), &"minimal".into()), "{}", said.err);
+    assert_eq!(
+        (said.code, &again[0]["verdict"]),
+        (Some(0), &"minimal".into()),
+        "{}",
+        said.err
+    );
     assert_eq!(again[0]["cost"], lines[0]["cheapest"]);
 }
 
@@ -65,39 +97,79 @@ fn what_is_stronger_than_it_must_be_is_a_failure_if_denied() {
 fn a_wrong_program_is_repaired_and_not_met() {
     let wrong = MP.replace("fence.sc.sys\n", "");
     let (lines, said) = advise(&wrong, &[]);
-    assert_eq!((said.code, &lines[0]["verdict"]), (Some(1), &"repaired".into()), "{}", said.err);
+    assert_eq!(
+        (said.code, &lines[0]["verdict"]),
+        (Some(1), &"repaired".into()),
+        "{}",
+        said.err
+    );
     // What the test itself expects to go wrong is mended if asked for.
     let known = wrong.replace("\"forbidden\"", "\"allowed\"");
     let (lines, said) = advise(&known, &[]);
-    assert_eq!((said.code, &lines[0]["verdict"]), (Some(0), &"nothing-to-keep".into()), "{}", said.err);
+    assert_eq!(
+        (said.code, &lines[0]["verdict"]),
+        (Some(0), &"nothing-to-keep".into()),
+        "{}",
+        said.err
+    );
     let (lines, said) = advise(&known, &["--repair"]);
-    assert_eq!((said.code, &lines[0]["verdict"]), (Some(0), &"repaired".into()), "{}", said.err);
+    assert_eq!(
+        (said.code, &lines[0]["verdict"]),
+        (Some(0), &"repaired".into()),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
 fn what_nothing_makes_right_is_beyond_repair() {
     let (lines, said) = advise(&MP.replace("P1:r0 == 1 /\\ P1:r1 == 0", "P1:r0 == 1"), &[]);
-    assert_eq!((said.code, &lines[0]["verdict"]), (Some(1), &"beyond-repair".into()), "{}", said.err);
-    assert_eq!((&lines[0]["program"], &lines[0]["cheapest"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (said.code, &lines[0]["verdict"]),
+        (Some(1), &"beyond-repair".into()),
+        "{}",
+        said.err
+    );
+    assert_eq!(
+        (&lines[0]["program"], &lines[0]["cheapest"]),
+        (&Value::Null, &Value::Null)
+    );
 }
 
 /// What is undecided inside the search counts as failing, and the answer says how often that was.
 #[test]
 fn what_is_undecided_on_the_way_is_counted() {
-    let arguments = ["advise", "litmus/skeleton/loops-together.toml", "--filter", "name = Loop-together.lock"];
+    let arguments = [
+        "advise",
+        "litmus/skeleton/loops-together.toml",
+        "--filter",
+        "name = Loop-together.lock",
+    ];
     let said = fencepost(Path::new("."), &arguments);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("of them undecided and counted as failing)"), "{}", said.out);
+    assert!(
+        flat.contains("of them undecided and counted as failing)"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
 fn several_models_and_tests_are_kept_at_once() {
     // In one CTA the narrow scope would do, in two it does not.
-    let two = MP.replace("name = \"MP\"", "name = \"${name}\"").replace("cta = 1", "cta = \"${cta}\"")
+    let two = MP
+        .replace("name = \"MP\"", "name = \"${name}\"")
+        .replace("cta = 1", "cta = \"${cta}\"")
         + "sc = { reachability = \"forbidden\" }\n[[instance]]\nname = \"one\"\ncta = \"0\"\n[[instance]]\nname = \"two\"\ncta = \"1\"\n";
     let (lines, said) = advise(&two, &[]);
-    assert_eq!((said.code, lines.len()), (Some(0), 1), "{}{}", said.out, said.err);
+    assert_eq!(
+        (said.code, lines.len()),
+        (Some(0), 1),
+        "{}{}",
+        said.out,
+        said.err
+    );
     assert_eq!(lines[0]["tests"], serde_json::json!(["one", "two"]));
     assert_eq!(lines[0]["models"], serde_json::json!(["ptx", "sc"]));
     let program = lines[0]["program"].as_str().expect("a program");
@@ -107,8 +179,14 @@ fn several_models_and_tests_are_kept_at_once() {
 #[test]
 fn liveness_is_asked_of_the_answer() {
     let spins = MP
-        .replace("ld.acquire.gpu r0, f\n", "LOOP: ld.acquire.gpu r0, f\nbne r0, 1, LOOP\n")
-        .replace("reachability = \"forbidden\"", "reachability = \"forbidden\", liveness.fair = \"terminates\"");
+        .replace(
+            "ld.acquire.gpu r0, f\n",
+            "LOOP: ld.acquire.gpu r0, f\nbne r0, 1, LOOP\n",
+        )
+        .replace(
+            "reachability = \"forbidden\"",
+            "reachability = \"forbidden\", liveness.fair = \"terminates\"",
+        );
     let (lines, said) = advise(&spins, &[]);
     assert_eq!(
         (said.code, &lines[0]["verdict"]),
@@ -122,7 +200,12 @@ fn liveness_is_asked_of_the_answer() {
 #[test]
 fn what_is_not_found_out_is_undecided() {
     let (lines, said) = advise(MP, &["--timeout", "1ms"]);
-    assert_eq!((said.code, &lines[0]["verdict"]), (Some(3), &"undecided".into()), "{}", said.err);
+    assert_eq!(
+        (said.code, &lines[0]["verdict"]),
+        (Some(3), &"undecided".into()),
+        "{}",
+        said.err
+    );
     assert_eq!(lines[0]["reason"], "out of time");
 }
 
@@ -130,12 +213,20 @@ fn what_is_not_found_out_is_undecided() {
 fn bad_input_has_its_place() {
     let (_, said) = advise(MP, &["--model", "pxt"]);
     assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("pxt") && said.err.contains("ptx"), "{}", said.err);
+    assert!(
+        said.err.contains("pxt") && said.err.contains("ptx"),
+        "{}",
+        said.err
+    );
     let (_, said) = advise(MP, &["--cost", "none"]);
     assert_eq!(said.code, Some(2));
     let (_, said) = advise(MP, &["--cost", "odd"]);
     assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("odd:2:1") && said.err.contains("`acces relaxed`"), "{}", said.err);
+    assert!(
+        said.err.contains("odd:2:1") && said.err.contains("`acces relaxed`"),
+        "{}",
+        said.err
+    );
     let (_, said) = advise(MP, &["--cost", "short"]);
     assert!(said.err.contains("without access relaxed"), "{}", said.err);
     let (lines, said) = advise("nam = \"E\"\n", &[]);
@@ -144,32 +235,65 @@ fn bad_input_has_its_place() {
 
 #[test]
 fn a_program_with_nothing_to_weaken_is_minimal() {
-    let text = MP.replace("fence.sc.sys\n", "").replace("P1:r0 == 1 /\\ P1:r1 == 0", "P1:r0 == 2");
-    let text = text.replace("st.relaxed.sys", "st.weak").replace("ld.acquire.gpu", "ld.weak");
+    let text = MP
+        .replace("fence.sc.sys\n", "")
+        .replace("P1:r0 == 1 /\\ P1:r1 == 0", "P1:r0 == 2");
+    let text = text
+        .replace("st.relaxed.sys", "st.weak")
+        .replace("ld.acquire.gpu", "ld.weak");
     let (lines, said) = advise(&text, &["--deny", "over-synchronised"]);
-    assert_eq!((said.code, &lines[0]["verdict"]), (Some(0), &"minimal".into()), "{}", said.err);
-    assert_eq!((&lines[0]["cost"], &lines[0]["menu"]), (&0.into(), &Value::Array(Vec::new())));
+    assert_eq!(
+        (said.code, &lines[0]["verdict"]),
+        (Some(0), &"minimal".into()),
+        "{}",
+        said.err
+    );
+    assert_eq!(
+        (&lines[0]["cost"], &lines[0]["menu"]),
+        (&0.into(), &Value::Array(Vec::new()))
+    );
 }
 
 #[test]
 fn code_is_advised_in_its_own_language() {
     let here = Path::new(".");
-    let arguments = ["advise", "--format", "jsonl", "litmus/idioms/cuda/A01.toml", "--filter", "name = A01.o"];
+    let arguments = [
+        "advise",
+        "--format",
+        "jsonl",
+        "litmus/idioms/cuda/A01.toml",
+        "--filter",
+        "name = A01.o",
+    ];
     let said = fencepost(here, &arguments);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let line: Value = serde_json::from_str(said.out.lines().next().expect("a line")).expect("JSON");
     let program = line["program"].as_str().expect("a program");
-    let own = "cuda::atomic_ref<int, cuda::thread_scope_device>(f).store(1, cuda::memory_order_release);";
+    let own =
+        "cuda::atomic_ref<int, cuda::thread_scope_device>(f).store(1, cuda::memory_order_release);";
     assert!(program.contains(own), "{program}");
 }
 
 /// A fence that the file has by a key of its instance cannot be changed in the text of all; another one may stand beside it.
 #[test]
 fn a_fence_that_cannot_be_changed_is_no_obstacle() {
-    let arguments = ["advise", "--format", "jsonl", "litmus/compiled/hazard-pointer.toml", "--repair"];
-    let said = fencepost(Path::new("."), &[&arguments[..], &["--filter", "name = hazard-pointer.weak"]].concat());
+    let arguments = [
+        "advise",
+        "--format",
+        "jsonl",
+        "litmus/compiled/hazard-pointer.toml",
+        "--repair",
+    ];
+    let said = fencepost(
+        Path::new("."),
+        &[&arguments[..], &["--filter", "name = hazard-pointer.weak"]].concat(),
+    );
     assert_eq!(said.code, Some(0), "{}", said.err);
-    let advice: Value = serde_json::from_str(said.out.lines().next().expect("a line")).expect("JSON");
+    let advice: Value =
+        serde_json::from_str(said.out.lines().next().expect("a line")).expect("JSON");
     assert_eq!(advice["verdict"], "repaired", "{advice}");
-    assert!(advice["changes"].to_string().contains("fence.sc.gpu"), "{advice}");
+    assert!(
+        advice["changes"].to_string().contains("fence.sc.gpu"),
+        "{advice}"
+    );
 }

@@ -41,7 +41,9 @@ struct Folder(tempfile::TempDir);
 impl Folder {
     fn new(files: &[(&str, &str)]) -> Folder {
         let folder = Folder(tempfile::tempdir().unwrap());
-        files.iter().for_each(|(name, text)| folder.write(name, text.as_bytes()));
+        files
+            .iter()
+            .for_each(|(name, text)| folder.write(name, text.as_bytes()));
         folder
     }
 
@@ -60,7 +62,11 @@ impl Folder {
         let said = fencepost(self.path(), &[arguments, &["--color", "never"]].concat());
         assert!(said.code.is_some(), "{arguments:?} died:\n{}", said.err);
         for word in ["panicked", "overflowed", "a defect of Fencepost"] {
-            assert!(!said.err.contains(word) && !said.out.contains(word), "{arguments:?}: {}", said.err);
+            assert!(
+                !said.err.contains(word) && !said.out.contains(word),
+                "{arguments:?}: {}",
+                said.err
+            );
         }
         said
     }
@@ -68,21 +74,39 @@ impl Folder {
     /// `check` on bad input: no verdict, code 2, and each of `words` on standard error.
     fn refused(&self, arguments: &[&str], words: &[&str]) {
         let said = self.run(&[&["check", "--format", "jsonl"], arguments].concat());
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments:?}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{arguments:?}: {}",
+            said.err
+        );
         for word in words {
-            assert!(said.err.contains(word), "{arguments:?}: `{word}` is missing in:\n{}", said.err);
+            assert!(
+                said.err.contains(word),
+                "{arguments:?}: `{word}` is missing in:\n{}",
+                said.err
+            );
         }
     }
 
     /// `check` on input that is too much: undecided for that reason, code 3.
     fn undecided(&self, arguments: &[&str], reason: &str) {
         let said = self.run(&[&["check", "--format", "jsonl"], arguments].concat());
-        assert_eq!(said.code, Some(3), "{arguments:?}: {}{}", said.out, said.err);
+        assert_eq!(
+            said.code,
+            Some(3),
+            "{arguments:?}: {}{}",
+            said.out,
+            said.err
+        );
         for line in said.out.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             assert_eq!(line["verdict"], "undecided", "{arguments:?}: {line}");
             let told = line["reason"].as_str().unwrap_or_default();
-            assert!(told.contains(reason), "{arguments:?}: `{reason}` is missing in `{told}`");
+            assert!(
+                told.contains(reason),
+                "{arguments:?}: `{reason}` is missing in `{told}`"
+            );
         }
         assert!(!said.out.is_empty(), "{arguments:?}");
     }
@@ -98,7 +122,10 @@ fn one_thread(condition: &str, memory: &str, code: &str) -> String {
 #[test]
 fn paths_that_hold_no_test() {
     let folder = Folder::new(&[("empty/README.md", "")]);
-    folder.refused(&["gone.toml"], &["error[missing-path]: `gone.toml` does not exist"]);
+    folder.refused(
+        &["gone.toml"],
+        &["error[missing-path]: `gone.toml` does not exist"],
+    );
     let said = folder.run(&["check", "empty"]);
     assert_eq!(said.code, Some(4));
     assert!(said.err.contains("no test matched"), "{}", said.err);
@@ -115,27 +142,71 @@ fn text_that_is_no_test() {
     ]);
     folder.write("latin.toml", b"name = \"T\"\ndoc = \"gr\xfcn\"\n");
     folder.refused(&["syntax.toml"], &["error[toml-syntax]", "syntax.toml:2:"]);
-    folder.refused(&["key.toml"], &["no key `conditoin`", "key.toml:2:1", "did you mean `condition`?"]);
+    folder.refused(
+        &["key.toml"],
+        &[
+            "no key `conditoin`",
+            "key.toml:2:1",
+            "did you mean `condition`?",
+        ],
+    );
     folder.refused(&["type.toml"], &["error[wrong-type]", "type.toml:13:7"]);
-    folder.refused(&["latin.toml"], &["error[not-utf8]: `latin.toml` is not UTF-8", "line 2, column 10"]);
-    folder.refused(&["name.toml"], &["error[bad-name]: `M\\nP` cannot be", "name.toml:1:"]);
-    folder.refused(&["escape.toml"], &["error[bad-name]", "holds a control character"]);
+    folder.refused(
+        &["latin.toml"],
+        &[
+            "error[not-utf8]: `latin.toml` is not UTF-8",
+            "line 2, column 10",
+        ],
+    );
+    folder.refused(
+        &["name.toml"],
+        &["error[bad-name]: `M\\nP` cannot be", "name.toml:1:"],
+    );
+    folder.refused(
+        &["escape.toml"],
+        &["error[bad-name]", "holds a control character"],
+    );
 }
 
 #[test]
 fn code_that_means_nothing() {
     let cases = [
-        ("st.weak x, 1", "sst.weak x, 1", "error[unknown-instruction]: there is no instruction `sst`", "8:1"),
+        (
+            "st.weak x, 1",
+            "sst.weak x, 1",
+            "error[unknown-instruction]: there is no instruction `sst`",
+            "8:1",
+        ),
         ("st.weak x, 1", "st.weak x, r9", "`r9`", "8:12"),
         ("st.weak x, 1", "bra nowhere;", "`nowhere`", "8:5"),
-        ("st.weak x, 1", "st.weak y, 1", "error[unknown-location]: there is no location `y`", "8:9"),
-        ("st.weak x, 1", "st.weak x[7], 1", "error[out-of-bounds]: `x` has one element, this is number 7", "8:9"),
+        (
+            "st.weak x, 1",
+            "st.weak y, 1",
+            "error[unknown-location]: there is no location `y`",
+            "8:9",
+        ),
+        (
+            "st.weak x, 1",
+            "st.weak x[7], 1",
+            "error[out-of-bounds]: `x` has one element, this is number 7",
+            "8:9",
+        ),
         ("P1:r0 == 1", "P1:r7 == 1", "`r7`", "2:"),
-        ("P1:r0 == 1", "P9:r0 == 1", "error[unknown-thread]: there is no thread `P9`", "2:"),
+        (
+            "P1:r0 == 1",
+            "P9:r0 == 1",
+            "error[unknown-thread]: there is no thread `P9`",
+            "2:",
+        ),
         ("P1:r0 == 1", "x[3] == 1", "error[out-of-bounds]", "2:"),
         ("P1:r0 == 1", "P1:r0 = = 1", "error[condition-syntax]", "2:"),
         ("ptx = {", "pxt = {", "there is no model `pxt`", ":20:"),
-        ("\"forbidden\"", "\"forbiden\"", "`reachability` cannot be `forbiden`", ":20:"),
+        (
+            "\"forbidden\"",
+            "\"forbiden\"",
+            "`reachability` cannot be `forbiden`",
+            ":20:",
+        ),
     ];
     for (good, bad, message, place) in cases {
         let folder = Folder::new(&[("t.toml", &GOOD.replacen(good, bad, 1))]);
@@ -145,7 +216,11 @@ fn code_that_means_nothing() {
 
 #[test]
 fn models_that_mean_nothing() {
-    let deep = format!("\"deep\"\nacyclic {}po{} as a\n", "(".repeat(100_000), ")".repeat(100_000));
+    let deep = format!(
+        "\"deep\"\nacyclic {}po{} as a\n",
+        "(".repeat(100_000),
+        ")".repeat(100_000)
+    );
     let folder = Folder::new(&[
         ("good.toml", GOOD),
         ("type.cat", "\"T\"\nlet a = W | po\nacyclic a as x\n"),
@@ -162,17 +237,41 @@ fn models_that_mean_nothing() {
     ]);
     folder.write("latin.cat", b"\"T\"\n(* gr\xfcn *)\n");
     let cases = [
-        ("type.cat", "`|` joins a set and a relation", "type.cat:2:13"),
-        ("name.cat", "error[unknown-name]: unknown name `poo`", "name.cat:2:9"),
-        ("set.cat", "error[unknown-name]: unknown name `RR`", "set.cat:2:7"),
+        (
+            "type.cat",
+            "`|` joins a set and a relation",
+            "type.cat:2:13",
+        ),
+        (
+            "name.cat",
+            "error[unknown-name]: unknown name `poo`",
+            "name.cat:2:9",
+        ),
+        (
+            "set.cat",
+            "error[unknown-name]: unknown name `RR`",
+            "set.cat:2:7",
+        ),
         ("self.cat", "error[include-cycle]", "self.cat:2:1"),
         ("gone.cat", "there is no file `nothing.cat`", "gone.cat:2:1"),
-        ("absolute.cat", "`/etc/passwd` is outside the folder of the model", "absolute.cat:2:1"),
-        ("models/above.cat", "`../rec.cat` is outside the folder of the model", "above.cat:2:1"),
+        (
+            "absolute.cat",
+            "`/etc/passwd` is outside the folder of the model",
+            "absolute.cat:2:1",
+        ),
+        (
+            "models/above.cat",
+            "`../rec.cat` is outside the folder of the model",
+            "above.cat:2:1",
+        ),
         ("open.cat", "error[unterminated-comment]", "open.cat:1:5"),
         ("rec.cat", "error[not-monotone]", "rec.cat:2:18"),
         ("deep.cat", "error[nesting-too-deep]", "deep.cat:2:1"),
-        ("latin.cat", "`latin.cat` is not UTF-8: byte 0xfc", "line 2, column 6"),
+        (
+            "latin.cat",
+            "`latin.cat` is not UTF-8: byte 0xfc",
+            "line 2, column 6",
+        ),
         ("folder.cat", "cannot read `folder.cat`", ""),
         ("missing.cat", "cannot read `missing.cat`", ""),
         ("pxt", "there is no model `pxt`", "did you mean `ptx`?"),
@@ -190,30 +289,58 @@ fn a_foreign_file_shows_one_line() {
     let folder = Folder::new(&[
         ("good.toml", GOOD),
         ("secret", secret),
-        ("models/sub/part.cat", "let part = po\ninclude \"../whole.cat\"\n"),
+        (
+            "models/sub/part.cat",
+            "let part = po\ninclude \"../whole.cat\"\n",
+        ),
         ("models/whole.cat", "let whole = po\n"),
-        ("models/up.cat", "\"T\"\ninclude \"sub/part.cat\"\nacyclic part | whole as A\n"),
+        (
+            "models/up.cat",
+            "\"T\"\ninclude \"sub/part.cat\"\nacyclic part | whole as A\n",
+        ),
     ]);
     for arguments in [&["good.toml", "--model", "./secret"][..], &["secret"]] {
         let said = folder.run(&[&["check"], arguments].concat());
-        let quoted = secret.lines().filter(|line| said.err.contains(line)).count();
-        assert_eq!((said.code, quoted), (Some(2), 1), "{arguments:?}: {}", said.err);
+        let quoted = secret
+            .lines()
+            .filter(|line| said.err.contains(line))
+            .count();
+        assert_eq!(
+            (said.code, quoted),
+            (Some(2), 1),
+            "{arguments:?}: {}",
+            said.err
+        );
     }
     let said = folder.run(&["check", "good.toml", "--model", "models/up.cat"]);
-    assert_eq!(said.code, Some(0), "below its own folder a model includes anything: {}", said.err);
+    assert_eq!(
+        said.code,
+        Some(0),
+        "below its own folder a model includes anything: {}",
+        said.err
+    );
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(folder.path().join("secret"), folder.path().join("models/link.cat")).unwrap();
+        std::os::unix::fs::symlink(
+            folder.path().join("secret"),
+            folder.path().join("models/link.cat"),
+        )
+        .unwrap();
         folder.write("models/link-user.cat", b"\"T\"\ninclude \"link.cat\"\n");
-        folder.refused(&["good.toml", "--model", "models/link-user.cat"], &["`link.cat` is outside the folder"]);
+        folder.refused(
+            &["good.toml", "--model", "models/link-user.cat"],
+            &["`link.cat` is outside the folder"],
+        );
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_model_file_without_end_is_not_read() {
-    Folder::new(&[("good.toml", GOOD)])
-        .refused(&["good.toml", "--model", "/dev/zero"], &["only regular files are read"]);
+    Folder::new(&[("good.toml", GOOD)]).refused(
+        &["good.toml", "--model", "/dev/zero"],
+        &["only regular files are read"],
+    );
 }
 
 #[test]
@@ -240,8 +367,11 @@ fn good_tests_beside_bad_ones_are_still_decided() {
 
 #[test]
 fn pointers_that_may_be_null() {
-    let mut test =
-        one_thread("P0:r1 == 5", "y = 0, p = 0", "ld.relaxed.gpu.u64 %rd0, [p];\nld.weak.u32 %r1, [%rd0];");
+    let mut test = one_thread(
+        "P0:r1 == 5",
+        "y = 0, p = 0",
+        "ld.relaxed.gpu.u64 %rd0, [p];\nld.weak.u32 %r1, [%rd0];",
+    );
     test += "[[thread]]\ncta = 1\ncode = 'mov.u64 %rd1, y; st.relaxed.gpu.u64 [p], %rd1;'\n";
     let folder = Folder::new(&[("t.toml", &test)]);
     folder.undecided(&["t.toml"], "ld.weak.u32 %r1, [%rd0]");
@@ -250,7 +380,11 @@ fn pointers_that_may_be_null() {
 #[test]
 fn addresses_inside_of_an_element() {
     let code = "ld.weak.u64 %rd0, [i];\nmov.u64 %rd1, a;\nadd.u64 %rd2, %rd1, %rd0;\nld.weak.u32 %r1, [%rd2];";
-    let test = one_thread("P0:r1 == 5", "a = { type = 'u32', init = [0, 5] }, i = 2", code);
+    let test = one_thread(
+        "P0:r1 == 5",
+        "a = { type = 'u32', init = [0, 5] }, i = 2",
+        code,
+    );
     let folder = Folder::new(&[("t.toml", &test)]);
     folder.undecided(&["t.toml"], "ld.weak.u32 %r1, [%rd2]");
 }
@@ -259,8 +393,10 @@ fn addresses_inside_of_an_element() {
 #[test]
 fn lanes_that_may_not_meet() {
     let warp = |first: &str, second: &str| {
-        let thread = |code: &str| format!("[[thread]]\ncta = 0\nwarp = 0\ncode = '''\n{code}\n'''\n");
-        let head = "name = 't'\ncondition = 'P1:r1 == 5'\n[memory]\ni = { type = 'u32', init = 0 }\n";
+        let thread =
+            |code: &str| format!("[[thread]]\ncta = 0\nwarp = 0\ncode = '''\n{code}\n'''\n");
+        let head =
+            "name = 't'\ncondition = 'P1:r1 == 5'\n[memory]\ni = { type = 'u32', init = 0 }\n";
         let writer = "[[thread]]\ncta = 1\ncode = 'st.relaxed.gpu.u32 [i], 1;'\n";
         format!("{head}{}{}{writer}", thread(first), thread(second))
     };
@@ -269,21 +405,37 @@ fn lanes_that_may_not_meet() {
     for (first, second, reason) in [
         (shuffle, "mov.u32 r1, 2;", "may not all come"),
         (shuffle, perhaps.as_str(), "may not all come"),
-        ("mov.u32 r2, 1;", "shfl.sync.down.b32 r1, 5, 1, 31, 0x2;", "not worked out"),
-        ("shfl.sync.down.b32 r1, 5, 1, 31, 0x3;", "shfl.sync.down.b32 r1, 5, 1, 31, 0x3;", "not worked out"),
+        (
+            "mov.u32 r2, 1;",
+            "shfl.sync.down.b32 r1, 5, 1, 31, 0x2;",
+            "not worked out",
+        ),
+        (
+            "shfl.sync.down.b32 r1, 5, 1, 31, 0x3;",
+            "shfl.sync.down.b32 r1, 5, 1, 31, 0x3;",
+            "not worked out",
+        ),
     ] {
         let folder = Folder::new(&[("t.toml", &warp(first, second))]);
         folder.undecided(&["t.toml"], reason);
     }
     let together = "which threads of a warp run together";
     let again = "mov.u32 r2, 0;\nL: activemask.b32 r1;\nadd.u32 r2, r2, 1;\nsetp.lt.u32 p, r2, 2;\n@p bra L;";
-    for (first, second) in [(again, again), ("L: activemask.b32 r1;", "L: mov.u32 r2, 0;\nactivemask.b32 r1;")] {
+    for (first, second) in [
+        (again, again),
+        (
+            "L: activemask.b32 r1;",
+            "L: mov.u32 r2, 0;\nactivemask.b32 r1;",
+        ),
+    ] {
         let folder = Folder::new(&[("t.toml", &warp(first, second))]);
         folder.undecided(&["t.toml"], together);
     }
     // Each names itself, and one of them the other, too, if it reads 1.
     let read = |own: &str| {
-        format!("ld.relaxed.gpu.u32 r0, [i];\nor.b32 r0, r0, {own};\nshfl.sync.idx.b32 r1, 5, {own}, 31, r0;")
+        format!(
+            "ld.relaxed.gpu.u32 r0, [i];\nor.b32 r0, r0, {own};\nshfl.sync.idx.b32 r1, 5, {own}, 31, r0;"
+        )
     };
     let folder = Folder::new(&[("t.toml", &warp(&read("1"), &read("2")))]);
     folder.undecided(&["t.toml"], "may not all come");
@@ -302,16 +454,34 @@ fn work_items_that_may_not_meet() {
         format!("{head}{memory}{}{}", thread(first), thread(second))
     };
     let write = "atomic_store_explicit(f, 1, memory_order_relaxed, memory_scope_work_group);";
-    let read = &format!("{write} int r = atomic_load_explicit(f, memory_order_relaxed, memory_scope_work_group);");
+    let read = &format!(
+        "{write} int r = atomic_load_explicit(f, memory_order_relaxed, memory_scope_work_group);"
+    );
     let some = format!("{read} if (r) {{ r = work_group_any(1); }}");
     let broadcast = |item: &str| format!("{read} r = work_group_broadcast(5, {item});");
     let either = "int r = atomic_load_explicit(f, memory_order_relaxed, memory_scope_work_group);";
     let either = &format!("{either} {write} r = work_group_broadcast(5, r);");
     for (first, second, reason) in [
-        (some.as_str(), "int r = work_group_any(0);", "may not all come"),
-        (&broadcast("0"), &broadcast("1"), "names threads without itself"),
-        (&broadcast("2"), &broadcast("2"), "names threads without itself"),
-        ("int r = work_group_any(0);", "int r = sub_group_any(0);", "may not all come"),
+        (
+            some.as_str(),
+            "int r = work_group_any(0);",
+            "may not all come",
+        ),
+        (
+            &broadcast("0"),
+            &broadcast("1"),
+            "names threads without itself",
+        ),
+        (
+            &broadcast("2"),
+            &broadcast("2"),
+            "names threads without itself",
+        ),
+        (
+            "int r = work_group_any(0);",
+            "int r = sub_group_any(0);",
+            "may not all come",
+        ),
     ] {
         let folder = Folder::new(&[("t.toml", &group(first, second))]);
         folder.undecided(&["t.toml"], reason);
@@ -328,10 +498,22 @@ fn work_items_that_may_not_meet() {
 #[test]
 fn options_that_mean_nothing() {
     let folder = Folder::new(&[("good.toml", GOOD)]);
-    folder.refused(&["good.toml", "--prelude", "ptxx"], &["there is no prelude `ptxx`", "did you mean `ptx`?"]);
-    folder.refused(&["good.toml", "--set", "dep=syn"], &["option `dep` cannot be `syn`"]);
-    folder.refused(&["good.toml", "--report", "json=a", "--report", "human=a"], &["two reports would go to `a`"]);
-    folder.refused(&["good.toml", "--report", "json=good.toml/a"], &["cannot write `good.toml/a`"]);
+    folder.refused(
+        &["good.toml", "--prelude", "ptxx"],
+        &["there is no prelude `ptxx`", "did you mean `ptx`?"],
+    );
+    folder.refused(
+        &["good.toml", "--set", "dep=syn"],
+        &["option `dep` cannot be `syn`"],
+    );
+    folder.refused(
+        &["good.toml", "--report", "json=a", "--report", "human=a"],
+        &["two reports would go to `a`"],
+    );
+    folder.refused(
+        &["good.toml", "--report", "json=good.toml/a"],
+        &["cannot write `good.toml/a`"],
+    );
     folder.refused(&["good.toml", "--jobs", "0"], &["--jobs"]);
     assert!(!folder.path().join("a").exists());
 }
@@ -340,9 +522,28 @@ fn options_that_mean_nothing() {
 fn repetitions_are_answered_once() {
     let folder = Folder::new(&[("good.toml", GOOD)]);
     let absolute = folder.path().join("good.toml");
-    let arguments = ["check", "good.toml", "./good.toml", absolute.to_str().unwrap(), "--format", "jsonl"];
-    let said = folder.run(&[&arguments[..], &["--model", "ptx", "--model", "sc", "--model", "ptx"]].concat());
-    assert_eq!((said.code, said.out.lines().count()), (Some(0), 2), "{}{}", said.out, said.err);
+    let arguments = [
+        "check",
+        "good.toml",
+        "./good.toml",
+        absolute.to_str().unwrap(),
+        "--format",
+        "jsonl",
+    ];
+    let said = folder.run(
+        &[
+            &arguments[..],
+            &["--model", "ptx", "--model", "sc", "--model", "ptx"],
+        ]
+        .concat(),
+    );
+    assert_eq!(
+        (said.code, said.out.lines().count()),
+        (Some(0), 2),
+        "{}{}",
+        said.out,
+        said.err
+    );
 }
 
 #[test]
@@ -350,7 +551,12 @@ fn a_model_without_axioms_is_worth_a_warning() {
     let folder = Folder::new(&[("good.toml", GOOD), ("none.cat", "\"none\"\n")]);
     let said = folder.run(&["check", "good.toml", "--model", "none.cat"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.err.contains("warning[no-axioms]: model `none.cat` has no axioms"), "{}", said.err);
+    assert!(
+        said.err
+            .contains("warning[no-axioms]: model `none.cat` has no axioms"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -359,16 +565,27 @@ fn line_ends_and_marks_of_other_systems() {
                   st.weak x, 1 | ld.acquire.gpu r0, f ;\n | ld.weak r2, f ;\n\
                   st.release.gpu f, 1 | ld.weak r1, x ;\nexists (P1:r0 == 1 /\\ P1:r1 == 0)";
     let model = "\"sc\"\nacyclic po | rf | co | fr as sc\n";
-    let folder = Folder::new(&[("a.cat", &model.replace('\n', "\r\n")), ("b.cat", &format!("\u{feff}{model}"))]);
+    let folder = Folder::new(&[
+        ("a.cat", &model.replace('\n', "\r\n")),
+        ("b.cat", &format!("\u{feff}{model}")),
+    ]);
     for (name, text) in [("t.toml", GOOD), ("t.litmus", litmus)] {
-        let variants =
-            [text.to_owned(), text.replace('\n', "\r\n"), format!("\u{feff}{text}"), text.trim_end().to_owned()];
+        let variants = [
+            text.to_owned(),
+            text.replace('\n', "\r\n"),
+            format!("\u{feff}{text}"),
+            text.trim_end().to_owned(),
+        ];
         for text in variants {
             folder.write(name, text.as_bytes());
             for model in ["ptx", "a.cat", "b.cat"] {
                 let said = folder.run(&["check", name, "--model", model, "--format", "jsonl"]);
                 assert_eq!(said.code, Some(0), "{text:?}: {}", said.err);
-                assert!(said.out.contains("\"verdict\":\"forbidden\""), "{text:?}: {}", said.out);
+                assert!(
+                    said.out.contains("\"verdict\":\"forbidden\""),
+                    "{text:?}: {}",
+                    said.out
+                );
             }
         }
     }
@@ -380,29 +597,65 @@ fn line_ends_and_marks_of_other_systems() {
 fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
     let load = "mov.u64 p, s\nld.u32 r0, [p]";
     for (memory, code, word) in [
-        ("fields = { a = \"u33\" }", load, "`u33` is no type of a field"),
-        ("fields = { a = \"u8[0]\" }", load, "`u8[0]` is no type of a field"),
-        ("fields = { \"a-b\" = \"u8\" }", load, "`a-b` cannot be the name of a field"),
+        (
+            "fields = { a = \"u33\" }",
+            load,
+            "`u33` is no type of a field",
+        ),
+        (
+            "fields = { a = \"u8[0]\" }",
+            load,
+            "`u8[0]` is no type of a field",
+        ),
+        (
+            "fields = { \"a-b\" = \"u8\" }",
+            load,
+            "`a-b` cannot be the name of a field",
+        ),
         ("fields = {}", load, "at least one field"),
-        ("fields = { a = \"u32\" }, type = \"u32\"", load, "`type` beside `fields`"),
-        ("fields = { a = \"u32\" }, bytes = 4", load, "`bytes` beside `fields`"),
-        ("fields = { a = \"mbarrier\" }", load, "an mbarrier object is in shared memory"),
-        ("fields = { a = \"u32\", b = \"u8\" }, init = [1, 2, 3]", load, "3 values"),
+        (
+            "fields = { a = \"u32\" }, type = \"u32\"",
+            load,
+            "`type` beside `fields`",
+        ),
+        (
+            "fields = { a = \"u32\" }, bytes = 4",
+            load,
+            "`bytes` beside `fields`",
+        ),
+        (
+            "fields = { a = \"mbarrier\" }",
+            load,
+            "an mbarrier object is in shared memory",
+        ),
+        (
+            "fields = { a = \"u32\", b = \"u8\" }, init = [1, 2, 3]",
+            load,
+            "3 values",
+        ),
         ("bytes = 0", load, "an array has 1 to 65536 bytes"),
         ("bytes = 8, init = 1", load, "`init` beside `bytes`"),
-        ("fields = { k = \"u64\", n = \"u32\" }", load, "a 32-bit access to `s.k`, which has 64 bits"),
+        (
+            "fields = { k = \"u64\", n = \"u32\" }",
+            load,
+            "a 32-bit access to `s.k`, which has 64 bits",
+        ),
         (
             "fields = { n = \"u16[2]\", k = \"u32\" }",
             "mov.u64 p, s\nld.u32 i, [index]\nmul.wide.u32 o, i, 4\nadd.u64 p, p, o\nld.u32 r0, [p]",
             "to one field or to several of `s`",
         ),
     ] {
-        let test =
-            one_thread("P0:r0 == 5", &format!("s = {{ {memory} }}, index = {{ init = 0, type = \"u32\" }}"), code);
+        let test = one_thread(
+            "P0:r0 == 5",
+            &format!("s = {{ {memory} }}, index = {{ init = 0, type = \"u32\" }}"),
+            code,
+        );
         let folder = Folder::new(&[("t.toml", &test)]);
         folder.refused(&["t.toml"], &[word, "t.toml:"]);
     }
-    let code = "mov.u64 p, s\nld.u32 i, [index]\nmul.wide.u32 o, i, 4\nadd.u64 p, p, o\nld.u32 r0, [p]";
+    let code =
+        "mov.u64 p, s\nld.u32 i, [index]\nmul.wide.u32 o, i, 4\nadd.u64 p, p, o\nld.u32 r0, [p]";
     let memory = |index| {
         format!(
             "s = {{ fields = {{ a = \"u32[2]\", k = \"u64\" }} }}, index = {{ init = {index}, type = \"u32\" }}"
@@ -415,5 +668,8 @@ fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
     folder.undecided(&["t.toml"], "ld.u32 r0, [p]");
     assert_eq!(folder.run(&["check", "u.toml"]).code, Some(0));
     let cuda = "name = \"T\"\ndialect = \"cuda\"\ncondition = \"true\"\nmemory = { s = { bytes = 8 } }\n[[thread]]\ncode = \"s = 1;\"\n";
-    Folder::new(&[("t.toml", cuda)]).refused(&["t.toml"], &["memory of the dialect `cuda` has no `bytes`"]);
+    Folder::new(&[("t.toml", cuda)]).refused(
+        &["t.toml"],
+        &["memory of the dialect `cuda` has no `bytes`"],
+    );
 }

@@ -25,8 +25,10 @@ fn every_template_passes_check_and_names_its_schema() {
     for dialect in DIALECTS {
         for template in TEMPLATES {
             let name = format!("{dialect}/{template}+new");
-            let (code, out, err) =
-                run(folder.path(), &["new", &name, "--dialect", dialect, "--template", template]);
+            let (code, out, err) = run(
+                folder.path(),
+                &["new", &name, "--dialect", dialect, "--template", template],
+            );
             if dialect == "c" && ["barrier", "kernel"].contains(&template) {
                 assert_eq!(code, Some(2), "{name}: {out}{err}");
                 assert!(err.contains("cas"), "{err}");
@@ -34,8 +36,14 @@ fn every_template_passes_check_and_names_its_schema() {
             }
             assert_eq!(code, Some(0), "{name}: {err}");
             let text = fs::read_to_string(folder.path().join(format!("{name}.toml"))).unwrap();
-            assert!(text.starts_with("#:schema fencepost.schema.json\n"), "{text}");
-            assert!(text.contains(&format!("name = \"{template}+new\"")), "{text}");
+            assert!(
+                text.starts_with("#:schema fencepost.schema.json\n"),
+                "{text}"
+            );
+            assert!(
+                text.contains(&format!("name = \"{template}+new\"")),
+                "{text}"
+            );
         }
     }
     let (code, out, err) = run(folder.path(), &["check", "."]);
@@ -48,9 +56,15 @@ fn the_schema_is_written_once_and_found_in_folders_above() {
     let folder = tempfile::tempdir().unwrap();
     let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
     assert_eq!(run(folder.path(), &["new", "a"]).0, Some(0));
-    assert_eq!(read("fencepost.schema.json"), run(folder.path(), &["schema"]).1);
+    assert_eq!(
+        read("fencepost.schema.json"),
+        run(folder.path(), &["schema"]).1
+    );
     fs::write(folder.path().join("fencepost.schema.json"), "{}").unwrap();
-    assert_eq!(run(folder.path(), &["new", "deep/er/b"]).1, "deep/er/b.toml\n");
+    assert_eq!(
+        run(folder.path(), &["new", "deep/er/b"]).1,
+        "deep/er/b.toml\n"
+    );
     assert!(read("deep/er/b.toml").starts_with("#:schema ../../fencepost.schema.json\n"));
     assert_eq!(read("fencepost.schema.json"), "{}");
 }
@@ -64,7 +78,10 @@ fn nothing_is_overwritten_and_odd_names_are_refused() {
         assert_eq!((code, out.as_str()), (Some(2), ""), "{name}");
         assert!(err.contains("exists"), "{err}");
     }
-    assert_eq!(fs::read_to_string(folder.path().join("mine.toml")).unwrap(), "precious");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("mine.toml")).unwrap(),
+        "precious"
+    );
     for name in ["..", "/", "a/..", ".hidden", "line\nbreak", "${x}"] {
         let (code, _, err) = run(folder.path(), &["new", name]);
         assert_eq!(code, Some(2), "{name:?}");
@@ -91,7 +108,10 @@ fn an_axiom_is_explained_with_its_clause_and_decided_on_a_test() {
 
 #[test]
 fn a_relation_is_shown_in_an_execution() {
-    let (code, out, _) = run(Path::new("."), &["explain", "release-acquire", "--model", "ptx"]);
+    let (code, out, _) = run(
+        Path::new("."),
+        &["explain", "release-acquire", "--model", "ptx"],
+    );
     assert_eq!(code, Some(0));
     assert!(out.contains("let release-acquire = "), "{out}");
     assert!(out.contains("[W f = 1]  ->  P1: "), "{out}");
@@ -100,7 +120,10 @@ fn a_relation_is_shown_in_an_execution() {
 #[test]
 fn terms_base_names_and_options_are_explained() {
     for (words, part) in [
-        (&["explain", "Cumulativity"][..], "counts as done before its release"),
+        (
+            &["explain", "Cumulativity"][..],
+            "counts as done before its release",
+        ),
         (&["explain", "release", "sequence"], "Example: RelSeq+rmw"),
         (&["explain", "vloc"], "same virtual address"),
         (&["explain", "failed-cas"], "Values: none, write"),
@@ -116,8 +139,11 @@ fn terms_base_names_and_options_are_explained() {
 #[test]
 fn a_file_of_ones_own_is_explained_too() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("m.cat"), "\"Mine\"\n(* Why. *)\nlet com = rf | co\nacyclic com | po as Own\n")
-        .unwrap();
+    fs::write(
+        folder.path().join("m.cat"),
+        "\"Mine\"\n(* Why. *)\nlet com = rf | co\nacyclic com | po as Own\n",
+    )
+    .unwrap();
     let (code, out, err) = run(folder.path(), &["explain", "Own", "--model", "m.cat"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("acyclic com | po as Own"), "{out}");
@@ -125,9 +151,12 @@ fn a_file_of_ones_own_is_explained_too() {
 
 #[test]
 fn completions_and_man_pages_come_from_the_arguments() {
-    for (shell, part) in
-        [("bash", "complete"), ("zsh", "#compdef"), ("fish", "complete"), ("powershell", "Register")]
-    {
+    for (shell, part) in [
+        ("bash", "complete"),
+        ("zsh", "#compdef"),
+        ("fish", "complete"),
+        ("powershell", "Register"),
+    ] {
         let (code, out, _) = run(Path::new("."), &["completions", shell]);
         assert_eq!(code, Some(0));
         for word in [part, "outcomes", "explain"] {
@@ -136,10 +165,18 @@ fn completions_and_man_pages_come_from_the_arguments() {
     }
     let (code, page, _) = run(Path::new("."), &["man"]);
     assert_eq!(code, Some(0));
-    assert!(page.contains(".TH fencepost 1") && page.contains("Exit codes"), "{page}");
+    assert!(
+        page.contains(".TH fencepost 1") && page.contains("Exit codes"),
+        "{page}"
+    );
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(folder.path(), &["man", "-o", "pages"]).0, Some(0));
-    for page in ["fencepost.1", "fencepost-check.1", "fencepost-new.1", "fencepost-explain.1"] {
+    for page in [
+        "fencepost.1",
+        "fencepost-check.1",
+        "fencepost-new.1",
+        "fencepost-explain.1",
+    ] {
         assert!(folder.path().join("pages").join(page).is_file(), "{page}");
     }
 }
@@ -155,7 +192,11 @@ fn words_that_are_almost_right_are_told() {
     };
     broken("key.toml", "[expect]", "[expcet]");
     broken("word.toml", "forbidden", "forbiden");
-    broken("axiom.toml", "\"forbidden\"", "\"forbidden\", axiom = \"Causalty\"");
+    broken(
+        "axiom.toml",
+        "\"forbidden\"",
+        "\"forbidden\", axiom = \"Causalty\"",
+    );
     broken("location.toml", "st.weak x", "st.weak xx");
     broken("register.toml", "P1:r1 == 0", "P1:r11 == 0");
     broken("model.toml", "ptx = ", "ptxx = ");
@@ -169,12 +210,18 @@ fn words_that_are_almost_right_are_told() {
         (&["check", "MP+rel.toml", "--model", "ptxx"], "`ptx`"),
         (&["check", "MP+rel.toml", "--set", "dpe=value"], "`dep`"),
         (&["check", "MP+rel.toml", "--set", "dep=valeu"], "`value`"),
-        (&["check", "MP+rel.toml", "--mapping", "cuda-pxt"], "`cuda-ptx`"),
+        (
+            &["check", "MP+rel.toml", "--mapping", "cuda-pxt"],
+            "`cuda-ptx`",
+        ),
         (&["check", "MP+rel.toml", "--prelude", "totla"], "`total`"),
         (&["ask", "MP+rel.toml", "--outcome", "P1:r3 == 0"], "`r0`"),
         (&["ask", "MP+rel.toml", "--outcome", "flga == 0"], "`flag`"),
         (&["ask", "MP+rel.toml", "--outcome", "P3:r0 == 0"], "`P0`"),
-        (&["run", "MP+rel.toml", "--schedule", "exhaustiv"], "exhaustive?"),
+        (
+            &["run", "MP+rel.toml", "--schedule", "exhaustiv"],
+            "exhaustive?",
+        ),
         (&["run", "MP+rel.toml", "--early", "ful:2"], "full?"),
         (&["models", "ptx-v7.6"], "`ptx-v7.5`"),
         (&["compare", "MP+rel.toml", "--models", "ptx,sd"], "`sc`"),
@@ -192,8 +239,9 @@ fn words_that_are_almost_right_are_told() {
     ] {
         let (code, _, err) = run(folder.path(), arguments);
         assert_eq!(code, Some(2), "{arguments:?}: {err}");
-        let told =
-            err.lines().any(|l| ["did you mean", "similar"].iter().any(|w| l.contains(w)) && l.contains(right));
+        let told = err.lines().any(|l| {
+            ["did you mean", "similar"].iter().any(|w| l.contains(w)) && l.contains(right)
+        });
         assert!(told, "{arguments:?} is not told {right}:\n{err}");
     }
     let (_, out, _) = run(folder.path(), &["check", "axiom.toml"]);
@@ -210,8 +258,9 @@ fn standard_input_cannot_be_watched() {
 /// A line of standard output, at once or not at all within a minute: the machine may be busy.
 fn line(lines: &mpsc::Receiver<String>, part: &str) -> String {
     loop {
-        let line =
-            lines.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|e| panic!("no line with {part}: {e}"));
+        let line = lines
+            .recv_timeout(Duration::from_secs(60))
+            .unwrap_or_else(|e| panic!("no line with {part}: {e}"));
         if line.contains(part) {
             return line;
         }
@@ -224,8 +273,10 @@ fn a_change_is_decided_again() {
     assert_eq!(run(folder.path(), &["new", "MP"]).0, Some(0));
     let path = folder.path().join("MP.toml");
     let text = fs::read_to_string(&path).unwrap();
-    let mut child =
-        command(folder.path(), &["check", "MP.toml", "--watch"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command(folder.path(), &["check", "MP.toml", "--watch"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let (sender, lines) = mpsc::channel();
     let out = BufReader::new(child.stdout.take().unwrap());
     let reader = std::thread::spawn(move || {

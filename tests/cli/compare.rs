@@ -16,16 +16,29 @@ fn compare(arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
 
 fn compare_from(model: &str, arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
     let (lines, code) = answers(&format!("{model},ptx"), arguments);
-    (lines.into_iter().filter(|l| l["model"] == "ptx").collect(), code)
+    (
+        lines.into_iter().filter(|l| l["model"] == "ptx").collect(),
+        code,
+    )
 }
 
 /// The lines of reachability of a comparison of models (none: those of the expectations), and the exit code.
 fn answers(models: &str, arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
     let compare = ["compare", "--format", "jsonl", "--engine", "enumerate"];
-    let named: &[&str] = if models.is_empty() { &[] } else { &["--models", models] };
+    let named: &[&str] = if models.is_empty() {
+        &[]
+    } else {
+        &["--models", models]
+    };
     let said = fencepost(Path::new("."), &[&compare, named, arguments].concat());
-    let lines = said.out.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    (lines.filter(|l| l["property"] == "reachability").collect(), said.code)
+    let lines = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    (
+        lines.filter(|l| l["property"] == "reachability").collect(),
+        said.code,
+    )
 }
 
 fn relation(line: &Value) -> &str {
@@ -35,21 +48,41 @@ fn relation(line: &Value) -> &str {
 /// Whether something else is expected; a requirement is met if nothing violates it.
 fn is_unmet(line: &Value) -> bool {
     let expected = line["expected"].as_str();
-    expected.is_some_and(|word| line["verdict"] != if word == "required" { "forbidden" } else { word })
+    expected.is_some_and(|word| {
+        line["verdict"]
+            != if word == "required" {
+                "forbidden"
+            } else {
+                word
+            }
+    })
 }
 
 #[test]
 fn the_current_mapping_has_one_known_gap() {
     let all = files(Path::new("litmus/opencl"), &["toml"]);
-    let named = all.iter().filter(|f| ["T02.toml", "T75.toml", "T79.toml"].iter().any(|name| f.ends_with(name)));
+    let named = all.iter().filter(|f| {
+        ["T02.toml", "T75.toml", "T79.toml"]
+            .iter()
+            .any(|name| f.ends_with(name))
+    });
     let looked_at: BTreeSet<PathBuf> = named.cloned().chain(sample(all.iter().cloned())).collect();
-    let looked_at: Vec<&str> = looked_at.iter().map(|f| f.to_str().expect("UTF-8")).collect();
+    let looked_at: Vec<&str> = looked_at
+        .iter()
+        .map(|f| f.to_str().expect("UTF-8"))
+        .collect();
     let (lines, code) = compare(&looked_at);
     assert_eq!(code, Some(0));
-    assert!(lines.len() >= looked_at.len().max(93 / step()), "{}", lines.len());
+    assert!(
+        lines.len() >= looked_at.len().max(93 / step()),
+        "{}",
+        lines.len()
+    );
     let of = |word: &str| {
         let found = lines.iter().filter(|l| relation(l) == word);
-        found.map(|l| l["test"].as_str().unwrap_or("")).collect::<Vec<_>>()
+        found
+            .map(|l| l["test"].as_str().unwrap_or(""))
+            .collect::<Vec<_>>()
     };
     assert_eq!(of("known gap"), ["T79"]);
     assert_eq!(of("violated"), [""; 0]);
@@ -67,12 +100,29 @@ fn of_the_idioms_only_the_one_about_the_erratum_tells_the_mappings_apart() {
         let all = files(&Path::new("litmus/idioms").join(language), &["toml"]);
         let of_the_erratum = all.iter().find(|f| f.ends_with("A24.toml")).cloned();
         let looked_at: BTreeSet<PathBuf> = sample(sample(all)).chain(of_the_erratum).collect();
-        let looked_at: Vec<&str> = looked_at.iter().map(|f| f.to_str().expect("UTF-8")).collect();
-        for (mapping, expected) in [("ptx", &[][..]), ("ptx-erratum", &["A24.b"]), ("ptx-old-rmw", &[])] {
+        let looked_at: Vec<&str> = looked_at
+            .iter()
+            .map(|f| f.to_str().expect("UTF-8"))
+            .collect();
+        for (mapping, expected) in [
+            ("ptx", &[][..]),
+            ("ptx-erratum", &["A24.b"]),
+            ("ptx-old-rmw", &[]),
+        ] {
             let mapping = format!("{language}-{mapping}");
-            let (lines, code) = compare_from(language, &[&looked_at[..], &["--mapping", &mapping]].concat());
-            let violated = lines.iter().filter(|l| relation(l) == "violated").map(|l| l["test"].as_str());
-            assert_eq!(violated.flatten().collect::<Vec<_>>(), expected, "{mapping}");
+            let (lines, code) = compare_from(
+                language,
+                &[&looked_at[..], &["--mapping", &mapping]].concat(),
+            );
+            let violated = lines
+                .iter()
+                .filter(|l| relation(l) == "violated")
+                .map(|l| l["test"].as_str());
+            assert_eq!(
+                violated.flatten().collect::<Vec<_>>(),
+                expected,
+                "{mapping}"
+            );
             let respected = lines.iter().filter(|l| relation(l) == "respected").count();
             assert!(!is_long() || lines.len() > 200 && respected > 50);
             assert!(lines.iter().all(|l| relation(l) != "undecided"));
@@ -115,9 +165,15 @@ fn the_erratum_loses_message_passing() {
     std::fs::write(&file, TEST).expect("writable");
     let file = file.to_str().expect("UTF-8");
     let (lines, _) = compare(&[file]);
-    assert_eq!((relation(&lines[0]), lines[0]["verdict"].as_str()), ("respected", Some("forbidden")));
+    assert_eq!(
+        (relation(&lines[0]), lines[0]["verdict"].as_str()),
+        ("respected", Some("forbidden"))
+    );
     let (lines, code) = compare(&[file, "--mapping", "opencl-ptx-erratum"]);
-    assert_eq!((relation(&lines[0]), lines[0]["verdict"].as_str()), ("violated", Some("allowed")));
+    assert_eq!(
+        (relation(&lines[0]), lines[0]["verdict"].as_str()),
+        ("violated", Some("allowed"))
+    );
     assert_eq!(lines[0]["mapping"], "opencl-ptx-erratum");
     assert_eq!(code, Some(1));
 }
@@ -131,33 +187,119 @@ fn a_mapping_that_is_not_there_is_told() {
 /// How a test's first two models stand to each other: relation, rule, lines on which it bites.
 fn stands(test: &str, models: &str, more: &[&str]) -> (String, String, Vec<u64>) {
     let path = format!("litmus/{test}.toml");
-    let arguments: Vec<&str> = [path.as_str()].into_iter().chain(more.iter().copied()).collect();
+    let arguments: Vec<&str> = [path.as_str()]
+        .into_iter()
+        .chain(more.iter().copied())
+        .collect();
     let (lines, code) = answers(models, &arguments);
-    let fails = lines.iter().any(|l| relation(l) == "violated" || is_unmet(l));
+    let fails = lines
+        .iter()
+        .any(|l| relation(l) == "violated" || is_unmet(l));
     assert_eq!(code, Some(i32::from(fails)), "{test}");
     let finding = &lines[0]["compared"][0];
     let text = |key: &str| finding[key].as_str().unwrap_or("").to_owned();
     let places = finding["places"].as_array().expect("a list");
-    let lines = places.iter().map(|p| p["line"].as_u64().expect("a number")).collect();
+    let lines = places
+        .iter()
+        .map(|p| p["line"].as_u64().expect("a number"))
+        .collect();
     (text("relation"), text("rule"), lines)
 }
 
 #[test]
 fn the_rule_and_where_it_bites() {
     let cases: &[(&str, &str, &str, &str, &[u64])] = &[
-        ("compare/Scope.unequal.opencl", "opencl,opencl-3.1", "differ", "race (scope inclusion)", &[22]),
-        ("compare/Scope.narrow.ptx", "ptx,sc", "differ", "scope inclusion", &[15]),
-        ("compare/Scope.narrow.cuda", "cuda,ptx", "exempt: undefined", "race (scope inclusion)", &[16]),
-        ("compare/Region.flag.opencl", "opencl,ptx", "exempt: undefined", "race (region)", &[15, 22]),
-        ("compare/Region.barrier.opencl", "opencl,ptx", "exempt: undefined", "race (region)", &[15, 21]),
-        ("compare/SC-fence.IRIW.opencl", "opencl,ptx", "respected", "SC fence", &[28]),
-        ("compare/SC-fence.narrow.opencl", "opencl,opencl-total", "differ", "scope inclusion", &[16, 24]),
-        ("compare/Race.MP.ptx", "ptx,sc", "differ", "release and acquire", &[15, 21]),
-        ("compare/Race.volatile.cuda", "cuda,ptx", "exempt: undefined", "race (atomicity)", &[14, 20]),
-        ("compare/Thin-air.LB+data.opencl", "opencl,ptx", "respected", "thin air", &[15, 16, 22, 23]),
-        ("compare/Thin-air.LB.c", "c11,rc11", "differ", "thin air", &[14, 15, 20, 21]),
-        ("compare/Gap.Z6.U.opencl", "opencl,ptx", "known gap", "mapping gap (leading fences)", &[15]),
-        ("compare/Gap.own-read.sc.cuda", "cuda,ptx", "known gap", "mapping gap (SC read-modify-write)", &[14]),
+        (
+            "compare/Scope.unequal.opencl",
+            "opencl,opencl-3.1",
+            "differ",
+            "race (scope inclusion)",
+            &[22],
+        ),
+        (
+            "compare/Scope.narrow.ptx",
+            "ptx,sc",
+            "differ",
+            "scope inclusion",
+            &[15],
+        ),
+        (
+            "compare/Scope.narrow.cuda",
+            "cuda,ptx",
+            "exempt: undefined",
+            "race (scope inclusion)",
+            &[16],
+        ),
+        (
+            "compare/Region.flag.opencl",
+            "opencl,ptx",
+            "exempt: undefined",
+            "race (region)",
+            &[15, 22],
+        ),
+        (
+            "compare/Region.barrier.opencl",
+            "opencl,ptx",
+            "exempt: undefined",
+            "race (region)",
+            &[15, 21],
+        ),
+        (
+            "compare/SC-fence.IRIW.opencl",
+            "opencl,ptx",
+            "respected",
+            "SC fence",
+            &[28],
+        ),
+        (
+            "compare/SC-fence.narrow.opencl",
+            "opencl,opencl-total",
+            "differ",
+            "scope inclusion",
+            &[16, 24],
+        ),
+        (
+            "compare/Race.MP.ptx",
+            "ptx,sc",
+            "differ",
+            "release and acquire",
+            &[15, 21],
+        ),
+        (
+            "compare/Race.volatile.cuda",
+            "cuda,ptx",
+            "exempt: undefined",
+            "race (atomicity)",
+            &[14, 20],
+        ),
+        (
+            "compare/Thin-air.LB+data.opencl",
+            "opencl,ptx",
+            "respected",
+            "thin air",
+            &[15, 16, 22, 23],
+        ),
+        (
+            "compare/Thin-air.LB.c",
+            "c11,rc11",
+            "differ",
+            "thin air",
+            &[14, 15, 20, 21],
+        ),
+        (
+            "compare/Gap.Z6.U.opencl",
+            "opencl,ptx",
+            "known gap",
+            "mapping gap (leading fences)",
+            &[15],
+        ),
+        (
+            "compare/Gap.own-read.sc.cuda",
+            "cuda,ptx",
+            "known gap",
+            "mapping gap (SC read-modify-write)",
+            &[14],
+        ),
         (
             "compare/Gap.leading-scope.cuda",
             "cuda,ptx",
@@ -165,13 +307,35 @@ fn the_rule_and_where_it_bites() {
             "mapping gap (scopes of leading fences)",
             &[15],
         ),
-        ("compare/Gap.own-read.opencl", "opencl,ptx", "known gap", "mapping gap (SC read-modify-write)", &[14]),
-        ("compare/Map.unused-result.red.ptx", "ptx,sc", "differ", "reduction", &[21]),
-        ("compare/Scope.unequal.cuda", "cuda,ptx", "respected", "", &[]),
+        (
+            "compare/Gap.own-read.opencl",
+            "opencl,ptx",
+            "known gap",
+            "mapping gap (SC read-modify-write)",
+            &[14],
+        ),
+        (
+            "compare/Map.unused-result.red.ptx",
+            "ptx,sc",
+            "differ",
+            "reduction",
+            &[21],
+        ),
+        (
+            "compare/Scope.unequal.cuda",
+            "cuda,ptx",
+            "respected",
+            "",
+            &[],
+        ),
     ];
     for (test, models, relation, rule, lines) in cases {
         let found = stands(test, models, &[]);
-        assert_eq!(found, (relation.to_string(), rule.to_string(), lines.to_vec()), "{test}");
+        assert_eq!(
+            found,
+            (relation.to_string(), rule.to_string(), lines.to_vec()),
+            "{test}"
+        );
     }
 }
 
@@ -180,14 +344,39 @@ fn the_rule_and_where_it_bites() {
 fn ask_and_compare_name_one_cause() {
     let (of_sc, of_ptx) = (("differ", "sc"), ("exempt: undefined", "ptx"));
     for (test, model, (expected, other), rule) in [
-        ("ptx/02-fence-sc/IRIW+fence.acq_rel.gpu", "ptx", of_sc, "sequential consistency"),
-        ("ptx/16-reductions/MP+rel.gpu+red.gpu-rlx.gpu", "ptx", of_sc, "release and acquire"),
+        (
+            "ptx/02-fence-sc/IRIW+fence.acq_rel.gpu",
+            "ptx",
+            of_sc,
+            "sequential consistency",
+        ),
+        (
+            "ptx/16-reductions/MP+rel.gpu+red.gpu-rlx.gpu",
+            "ptx",
+            of_sc,
+            "release and acquire",
+        ),
         ("compare/Scope.narrow.ptx", "ptx", of_sc, "scope inclusion"),
         ("ptx/15-aliases/CoRR.alias", "ptx", of_sc, "proxy"),
-        ("cuda/Kernel+last-block.no-fence", "cuda", of_sc, "race (program order)"),
-        ("compare/Race.volatile.cuda", "cuda", of_sc, "race (atomicity)"),
+        (
+            "cuda/Kernel+last-block.no-fence",
+            "cuda",
+            of_sc,
+            "race (program order)",
+        ),
+        (
+            "compare/Race.volatile.cuda",
+            "cuda",
+            of_sc,
+            "race (atomicity)",
+        ),
         // The order on failure alone.
-        ("cuda/MP+rel+failed-cas.rlx", "cuda", of_ptx, "race (release and acquire)"),
+        (
+            "cuda/MP+rel+failed-cas.rlx",
+            "cuda",
+            of_ptx,
+            "race (release and acquire)",
+        ),
         // The widest scope does not help where scopes must be equal; a narrower one does.
         ("opencl/T23", "opencl", of_ptx, "race (scope inclusion)"),
         ("opencl/T103", "opencl", of_ptx, "race (scope inclusion)"),
@@ -198,13 +387,33 @@ fn ask_and_compare_name_one_cause() {
     ] {
         let path = format!("litmus/{test}.toml");
         let (relation, named, compared) = stands(test, &format!("{model},{other}"), &[]);
-        assert_eq!((relation.as_str(), named.as_str()), (expected, rule), "{test}");
-        let said = fencepost(Path::new("."), &["ask", &path, "--model", model, "--format", "jsonl"]);
-        let line = said.out.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")).next();
+        assert_eq!(
+            (relation.as_str(), named.as_str()),
+            (expected, rule),
+            "{test}"
+        );
+        let said = fencepost(
+            Path::new("."),
+            &["ask", &path, "--model", model, "--format", "jsonl"],
+        );
+        let line = said
+            .out
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+            .next();
         let line = line.expect("an answer");
-        let edits = [&line["race"]["remedy"], &line["explanation"]["missing"]["edits"]];
-        let edits = edits.into_iter().find_map(Value::as_array).expect("something that it lacks");
-        let mut asked: Vec<u64> = edits.iter().filter_map(|edit| edit["line"].as_u64()).collect();
+        let edits = [
+            &line["race"]["remedy"],
+            &line["explanation"]["missing"]["edits"],
+        ];
+        let edits = edits
+            .into_iter()
+            .find_map(Value::as_array)
+            .expect("something that it lacks");
+        let mut asked: Vec<u64> = edits
+            .iter()
+            .filter_map(|edit| edit["line"].as_u64())
+            .collect();
         asked.dedup();
         assert_eq!(asked, compared, "{test}");
     }
@@ -216,28 +425,94 @@ fn opencl_2_0_has_a_gap_of_its_own() {
     let gap = |test: &str| stands(test, "opencl-2.0,ptx", &[]).1;
     assert_eq!(gap("opencl/T77"), "mapping gap (scopes of SC)");
     assert_eq!(gap("opencl/T79"), "mapping gap (leading fences)");
-    assert_eq!(stands("opencl/T69", "opencl-total,ptx", &[]).1, "mapping gap (scopes of SC)");
-    assert_eq!(stands("opencl/T76", "opencl-total,ptx", &[]).1, "mapping gap (scopes of SC)");
+    assert_eq!(
+        stands("opencl/T69", "opencl-total,ptx", &[]).1,
+        "mapping gap (scopes of SC)"
+    );
+    assert_eq!(
+        stands("opencl/T76", "opencl-total,ptx", &[]).1,
+        "mapping gap (scopes of SC)"
+    );
 }
 
 /// What each mapping keeps of each version of the language.
 #[test]
 fn mappings_and_the_versions_they_fit() {
-    let relation = |test: &str, models: &str, mapping: &str| stands(test, models, &["--mapping", mapping]).0;
+    let relation =
+        |test: &str, models: &str, mapping: &str| stands(test, models, &["--mapping", mapping]).0;
     for (test, models, mapping, expected) in [
-        ("compare/Map.sc-load.cuda", "cuda,ptx", "cuda-ptx", "respected"),
-        ("compare/Map.sc-load.cuda", "cuda,ptx", "cuda-ptx-erratum", "violated"),
-        ("compare/Map.sc-load.opencl", "opencl,ptx", "opencl-ptx-erratum", "violated"),
-        ("compare/Map.Fig12.store.cuda", "cuda-17,ptx", "cuda-ptx", "known gap"),
-        ("compare/Map.Fig12.store.opencl", "opencl,ptx", "opencl-ptx", "known gap"),
-        ("compare/Map.Fig12.store.opencl", "opencl,ptx", "opencl-ptx-old-rmw", "respected"),
-        ("compare/Map.Fig12.store.cuda", "cuda-17,ptx", "cuda-ptx-old-rmw", "respected"),
-        ("compare/Map.Fig12.rmw.cuda", "cuda-17,ptx", "cuda-ptx", "respected"),
-        ("compare/Gap.own-read.sc.cuda", "cuda,ptx", "cuda-ptx-old-rmw", "respected"),
-        ("compare/Gap.leading-scope.cuda", "cuda,ptx", "cuda-ptx-old-rmw", "known gap"),
-        ("compare/Gap.own-read.opencl", "opencl,ptx", "opencl-ptx-old-rmw", "respected"),
+        (
+            "compare/Map.sc-load.cuda",
+            "cuda,ptx",
+            "cuda-ptx",
+            "respected",
+        ),
+        (
+            "compare/Map.sc-load.cuda",
+            "cuda,ptx",
+            "cuda-ptx-erratum",
+            "violated",
+        ),
+        (
+            "compare/Map.sc-load.opencl",
+            "opencl,ptx",
+            "opencl-ptx-erratum",
+            "violated",
+        ),
+        (
+            "compare/Map.Fig12.store.cuda",
+            "cuda-17,ptx",
+            "cuda-ptx",
+            "known gap",
+        ),
+        (
+            "compare/Map.Fig12.store.opencl",
+            "opencl,ptx",
+            "opencl-ptx",
+            "known gap",
+        ),
+        (
+            "compare/Map.Fig12.store.opencl",
+            "opencl,ptx",
+            "opencl-ptx-old-rmw",
+            "respected",
+        ),
+        (
+            "compare/Map.Fig12.store.cuda",
+            "cuda-17,ptx",
+            "cuda-ptx-old-rmw",
+            "respected",
+        ),
+        (
+            "compare/Map.Fig12.rmw.cuda",
+            "cuda-17,ptx",
+            "cuda-ptx",
+            "respected",
+        ),
+        (
+            "compare/Gap.own-read.sc.cuda",
+            "cuda,ptx",
+            "cuda-ptx-old-rmw",
+            "respected",
+        ),
+        (
+            "compare/Gap.leading-scope.cuda",
+            "cuda,ptx",
+            "cuda-ptx-old-rmw",
+            "known gap",
+        ),
+        (
+            "compare/Gap.own-read.opencl",
+            "opencl,ptx",
+            "opencl-ptx-old-rmw",
+            "respected",
+        ),
     ] {
-        assert_eq!(relation(test, models, mapping), expected, "{test} under {models} through {mapping}");
+        assert_eq!(
+            relation(test, models, mapping),
+            expected,
+            "{test} under {models} through {mapping}"
+        );
     }
 }
 
@@ -255,7 +530,13 @@ fn without_models_those_of_the_expectations_are_compared() {
 #[test]
 fn all_models_are_asked_the_same() {
     let (lines, _) = answers("opencl,ptx", &["litmus/opencl/range/offset.toml"]);
-    let asked: Vec<_> = lines.iter().map(|l| (l["quantifier"].as_str(), l["verdict"].as_str())).collect();
+    let asked: Vec<_> = lines
+        .iter()
+        .map(|l| (l["quantifier"].as_str(), l["verdict"].as_str()))
+        .collect();
     assert_eq!(asked, [(Some("forall"), Some("forbidden")); 2]);
-    assert_eq!(stands("opencl/range/offset", "opencl,ptx", &[]).0, "respected");
+    assert_eq!(
+        stands("opencl/range/offset", "opencl,ptx", &[]).0,
+        "respected"
+    );
 }

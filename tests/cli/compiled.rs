@@ -33,15 +33,31 @@ fn page() -> String {
 
 /// The rows of the table whose first column is called so: the line of each, and its cells.
 fn rows(page: &str, first: &str) -> Vec<(usize, Vec<String>)> {
-    let head = page.lines().position(|line| line.starts_with(&format!("| {first} |"))).expect("a table");
-    let table = page.lines().enumerate().skip(head + 2).take_while(|(_, line)| line.starts_with('|'));
-    let cells = |line: &str| line.trim_matches('|').split(" | ").map(|c| c.trim().to_owned()).collect();
+    let head = page
+        .lines()
+        .position(|line| line.starts_with(&format!("| {first} |")))
+        .expect("a table");
+    let table = page
+        .lines()
+        .enumerate()
+        .skip(head + 2)
+        .take_while(|(_, line)| line.starts_with('|'));
+    let cells = |line: &str| {
+        line.trim_matches('|')
+            .split(" | ")
+            .map(|c| c.trim().to_owned())
+            .collect()
+    };
     table.map(|(at, line)| (at, cells(line))).collect()
 }
 
 /// What a run looks at: all that is written anew.
 fn part<T: Clone>(rows: &[T]) -> Vec<T> {
-    let step = if std::env::var_os("BLESS").is_some() { 1 } else { step() };
+    let step = if std::env::var_os("BLESS").is_some() {
+        1
+    } else {
+        step()
+    };
     rows.iter().step_by(step).cloned().collect()
 }
 
@@ -53,16 +69,26 @@ fn code(cell: &str) -> &str {
 /// The module that has a kernel, as printed for a target.
 fn module(kernel: &str, target: u32) -> String {
     let folder = root().join("litmus/compiled/modules");
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|file| file.expect("a file").path())
+        .collect();
     // One for the target itself comes first, then the newest.
-    files.sort_by_key(|file| (!file.to_string_lossy().contains(&format!("sm_{target}")), file.clone()));
+    files.sort_by_key(|file| {
+        (
+            !file.to_string_lossy().contains(&format!("sm_{target}")),
+            file.clone(),
+        )
+    });
     let mut texts = files.iter().filter(|file| {
         let name = file.to_string_lossy();
         name.contains(&format!("sm_{target}")) || name.contains("sm_90")
     });
-    let text = texts
-        .find_map(|file| fs::read_to_string(file).ok().filter(|text| text.contains(&format!(".entry {kernel}("))));
+    let text = texts.find_map(|file| {
+        fs::read_to_string(file)
+            .ok()
+            .filter(|text| text.contains(&format!(".entry {kernel}(")))
+    });
     text.unwrap_or_else(|| panic!("no module has a kernel `{kernel}`"))
         .replace(".target sm_90", &format!(".target sm_{target}"))
 }
@@ -85,10 +111,19 @@ fn import(folder: &Path, row: &[String], module: &str) -> Option<()> {
     assert_eq!(refused, [""; 0], "{kernel}");
     let (launch, cluster) = row[1].split_once(", cluster ").unwrap_or((&row[1], "1"));
     let (grid, block) = launch.split_once(" × ").expect("blocks × threads");
-    let mut arguments = vec!["import", "k.ptx", "--kernel", kernel, "--grid", grid, "--block", block];
+    let mut arguments = vec![
+        "import", "k.ptx", "--kernel", kernel, "--grid", grid, "--block", block,
+    ];
     arguments.extend(["--cluster", cluster, "--ask", code(&row[3]), "-o", "k.toml"]);
-    arguments.extend(code(&row[2]).split(' ').flat_map(|argument| ["--arg", argument]));
-    let body = module.split(".entry ").find(|text| text.starts_with(&format!("{kernel}("))).expect("the kernel");
+    arguments.extend(
+        code(&row[2])
+            .split(' ')
+            .flat_map(|argument| ["--arg", argument]),
+    );
+    let body = module
+        .split(".entry ")
+        .find(|text| text.starts_with(&format!("{kernel}(")))
+        .expect("the kernel");
     if body.contains("%globaltimer") {
         arguments.extend(["--arg", "%globaltimer=0"]);
     }
@@ -111,10 +146,21 @@ struct Answers {
 
 fn answers(folder: &Path) -> Answers {
     let mut arguments = vec!["check", "k.toml", "--format", "jsonl", "--timings"];
-    arguments.extend(["--property", "reachability", "--property", "race", "--property", "undefined"]);
+    arguments.extend([
+        "--property",
+        "reachability",
+        "--property",
+        "race",
+        "--property",
+        "undefined",
+    ]);
     let said = fencepost(folder, &arguments);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    let lines: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect();
     let of = |property: &str| lines.iter().find(|line| line["property"] == property);
     let condition = of("reachability").expect("the condition");
     let undefined = of("undefined").is_some_and(|line| line["verdict"] == "undefined");
@@ -124,15 +170,23 @@ fn answers(folder: &Path) -> Answers {
         Some("forbidden") => "no",
         _ => panic!("{condition}"),
     };
-    let race = of("race").filter(|line| line["verdict"] != "race-free").map(|line| {
-        assert_eq!(line["verdict"], "racy", "{line}");
-        let accesses = line["race"]["accesses"].as_array().expect("accesses");
-        let mut texts: Vec<String> =
-            accesses.iter().map(|a| a["text"].as_str().expect("text").to_owned()).collect();
-        texts.sort();
-        texts
-    });
-    Answers { holds, race, events: condition["events"].as_u64().expect("events") }
+    let race = of("race")
+        .filter(|line| line["verdict"] != "race-free")
+        .map(|line| {
+            assert_eq!(line["verdict"], "racy", "{line}");
+            let accesses = line["race"]["accesses"].as_array().expect("accesses");
+            let mut texts: Vec<String> = accesses
+                .iter()
+                .map(|a| a["text"].as_str().expect("text").to_owned())
+                .collect();
+            texts.sort();
+            texts
+        });
+    Answers {
+        holds,
+        race,
+        events: condition["events"].as_u64().expect("events"),
+    }
 }
 
 /// Puts the answers into their cells, and holds the page against what it was.
@@ -148,8 +202,15 @@ fn held(told: Vec<(usize, Vec<String>)>) {
     if std::env::var_os("BLESS").is_some() {
         fs::write(root().join(PAGE), new).expect("writable");
     } else {
-        let differ: Vec<_> = page.lines().zip(new.lines()).filter(|(old, new)| old != new).collect();
-        assert!(differ.is_empty(), "the page and the program: {differ:#?}; `BLESS=1` writes the page anew");
+        let differ: Vec<_> = page
+            .lines()
+            .zip(new.lines())
+            .filter(|(old, new)| old != new)
+            .collect();
+        assert!(
+            differ.is_empty(),
+            "the page and the program: {differ:#?}; `BLESS=1` writes the page anew"
+        );
     }
 }
 
@@ -185,9 +246,17 @@ fn the_kernels_of_the_book_have_the_answers_that_it_says() {
         {
             newest.events.to_string()
         } else {
-            by_target.iter().map(|(target, of)| format!("{target}: {}", of.events)).collect::<Vec<_>>().join(", ")
+            by_target
+                .iter()
+                .map(|(target, of)| format!("{target}: {}", of.events))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
-        cells[IMPORTED..IMPORTED + 3].clone_from_slice(&[newest.holds.to_owned(), race.to_owned(), events]);
+        cells[IMPORTED..IMPORTED + 3].clone_from_slice(&[
+            newest.holds.to_owned(),
+            race.to_owned(),
+            events,
+        ]);
         told.push((at, cells));
     }
     assert!(all.len() >= 20, "{} kernels", all.len());
@@ -203,31 +272,53 @@ fn a_changed_kernel_of_the_book_is_caught_at_the_lines_that_it_says() {
     let changes = rows(&page, "changed kernel");
     for (at, mut cells) in part(&changes) {
         let of = |row: &&(usize, Vec<String>)| row.1[0] == cells[0];
-        let (_, row) = kernels.iter().find(of).unwrap_or_else(|| panic!("{} is no kernel of the table", cells[0]));
+        let (_, row) = kernels
+            .iter()
+            .find(of)
+            .unwrap_or_else(|| panic!("{} is no kernel of the table", cells[0]));
         let (kernel, old) = (code(&cells[0]), code(&cells[1]));
-        let new = if cells[2] == "nothing" { "" } else { code(&cells[2]) };
+        let new = if cells[2] == "nothing" {
+            ""
+        } else {
+            code(&cells[2])
+        };
         // The newest target whose compiler prints that.
         let changed = TARGETS.iter().rev().find_map(|target| {
             // A tab stands before operands.
             let module = module(kernel, *target).replace(" \t", " ");
-            let start = module.find(&format!(".entry {kernel}(")).expect("found before");
-            let end = start + module[start + 1..].find(".entry ").map_or(module[start..].len(), |next| next + 1);
+            let start = module
+                .find(&format!(".entry {kernel}("))
+                .expect("found before");
+            let end = start
+                + module[start + 1..]
+                    .find(".entry ")
+                    .map_or(module[start..].len(), |next| next + 1);
             let body = &module[start..end];
-            body.contains(old).then(|| module.replace(body, &body.replace(old, new)))
+            body.contains(old)
+                .then(|| module.replace(body, &body.replace(old, new)))
         });
         let changed = changed.unwrap_or_else(|| panic!("{kernel}: no `{old}`"));
         import(folder.path(), row, &changed).expect("a target that has all of it");
         let Answers { holds, race, .. } = answers(folder.path());
         let code = |text: &String| format!("`{text}`");
-        let race = race.map_or("–".to_owned(), |race| race.iter().map(code).collect::<Vec<_>>().join(", "));
-        assert!(holds != "no" || race != "–", "{kernel} without `{old}`: nothing is caught");
+        let race = race.map_or("–".to_owned(), |race| {
+            race.iter().map(code).collect::<Vec<_>>().join(", ")
+        });
+        assert!(
+            holds != "no" || race != "–",
+            "{kernel} without `{old}`: nothing is caught"
+        );
         cells[3..5].clone_from_slice(&[holds.to_owned(), race]);
         told.push((at, cells));
     }
     // Every kernel that is right has one that is not.
     for (_, row) in &kernels {
         let right = row[IMPORTED] == "no" && row[IMPORTED + 1] == "no";
-        assert!(!right || changes.iter().any(|(_, change)| change[0] == row[0]), "{} has no twin", row[0]);
+        assert!(
+            !right || changes.iter().any(|(_, change)| change[0] == row[0]),
+            "{} has no twin",
+            row[0]
+        );
     }
     held(told);
 }
@@ -238,11 +329,21 @@ fn the_executor_runs_the_kernels_of_the_book_and_agrees() {
     let folder = tempfile::tempdir().expect("a folder");
     for (_, row) in part(&rows(&page(), "kernel")) {
         import(folder.path(), &row, &module(code(&row[0]), 90)).expect("the newest target");
-        let said = fencepost(folder.path(), &["run", "k.toml", "--runs", "60", "--format", "jsonl"]);
-        let seen: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}: {}", row[0], said.err));
+        let said = fencepost(
+            folder.path(),
+            &["run", "k.toml", "--runs", "60", "--format", "jsonl"],
+        );
+        let seen: Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}: {}", row[0], said.err));
         let observed = seen["observed"].as_array().expect("outcomes");
-        assert!(!observed.is_empty() && observed.iter().all(|o| o["allowed"] == true), "{}: {seen}", row[0]);
-        let races = seen["races"].as_array().is_some_and(|races| !races.is_empty());
+        assert!(
+            !observed.is_empty() && observed.iter().all(|o| o["allowed"] == true),
+            "{}: {seen}",
+            row[0]
+        );
+        let races = seen["races"]
+            .as_array()
+            .is_some_and(|races| !races.is_empty());
         assert!(row[IMPORTED + 1] == "yes" || !races, "{}: {seen}", row[0]);
     }
 }

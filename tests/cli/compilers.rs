@@ -15,8 +15,15 @@ const CLANG: &str = "tests/cli/compilers/clang-19.1.7-c11-sm_70.ptx";
 const NVCC: &str = "tests/cli/compilers/nvcc-13.5-cuda-sm_80.ptx";
 
 fn compilers(arguments: &[&str]) -> (Vec<Value>, Said) {
-    let said = fencepost(Path::new("."), &[&["compilers", "--format", "jsonl"], arguments].concat());
-    let lines = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let said = fencepost(
+        Path::new("."),
+        &[&["compilers", "--format", "jsonl"], arguments].concat(),
+    );
+    let lines = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     (lines, said)
 }
 
@@ -29,7 +36,10 @@ fn verdict<'a>(report: &'a Value, form: &str, order: &str, bits: Option<u8>) -> 
             && bits.is_none_or(|bits| has(&operation["bits"], &bits.into()))
     };
     let all = report["operations"].as_array().expect("a list");
-    all.iter().filter(fits).map(|operation| operation["verdict"].as_str().expect("a word")).collect()
+    all.iter()
+        .filter(fits)
+        .map(|operation| operation["verdict"].as_str().expect("a word"))
+        .collect()
 }
 
 #[test]
@@ -37,7 +47,10 @@ fn a_clang_drops_orders_and_programs_notice() {
     let (lines, said) = compilers(&["--read", CLANG]);
     assert_eq!(said.code, Some(1), "{}", said.err);
     let (report, found) = lines.split_first().expect("a report");
-    assert_eq!((&report["language"], &report["mapping"]), (&"c11".into(), &"c-ptx".into()));
+    assert_eq!(
+        (&report["language"], &report["mapping"]),
+        (&"c11".into(), &"c-ptx".into())
+    );
     for (form, order, bits, wanted) in [
         ("load", "plain", Some(32), "equal"),
         ("load", "relaxed", Some(32), "stronger"),
@@ -49,19 +62,31 @@ fn a_clang_drops_orders_and_programs_notice() {
         ("cas", "acquire", Some(32), "weaker"),
         ("cas", "acquire", Some(8), "weaker"),
     ] {
-        assert_eq!(verdict(report, form, order, bits), [wanted], "{form} {order} {bits:?}");
+        assert_eq!(
+            verdict(report, form, order, bits),
+            [wanted],
+            "{form} {order} {bits:?}"
+        );
     }
     // Exchanges and compare-exchanges, each with an acquire and a release: a program for each, which uses it.
-    let words = ["atomic_exchange_explicit", "atomic_compare_exchange_strong_explicit"];
+    let words = [
+        "atomic_exchange_explicit",
+        "atomic_compare_exchange_strong_explicit",
+    ];
     let orders = ["memory_order_acquire", "memory_order_release"];
-    let wanted = words.iter().flat_map(|word| orders.map(|order| (word, order)));
+    let wanted = words
+        .iter()
+        .flat_map(|word| orders.map(|order| (word, order)));
     assert_eq!(found.len(), 4, "{found:?}");
     for (distinction, (word, order)) in found.iter().zip(wanted) {
         let [program] = distinction["found"].as_array().expect("a list").as_slice() else {
             panic!("{distinction:?}")
         };
         let text = program["program"].as_str().expect("a test");
-        let used = text.lines().find(|line| line.contains(word)).unwrap_or_default();
+        let used = text
+            .lines()
+            .find(|line| line.contains(word))
+            .unwrap_or_default();
         assert!(used.contains(order), "{word} {order}: {text}");
         assert_eq!(program["relation"], "violated");
     }
@@ -75,21 +100,45 @@ fn a_mapping_that_says_what_a_compiler_does_breaks_a_spin_lock() {
     assert_eq!(said.code, Some(1), "{}", said.err);
     let mapping = folder.path().join("clang-19.1.7-c11-sm_70.toml");
     let record = folder.path().join("clang-19.1.7-c11-sm_70.ptx");
-    assert_eq!(fs::read_to_string(record).expect("saved"), fs::read_to_string(CLANG).expect("stored"));
+    assert_eq!(
+        fs::read_to_string(record).expect("saved"),
+        fs::read_to_string(CLANG).expect("stored")
+    );
     let compare = |mapping: &str| {
-        let words = ["compare", "litmus/c11/spin-lock.toml", "--models", "c11,ptx", "--mapping", mapping];
+        let words = [
+            "compare",
+            "litmus/c11/spin-lock.toml",
+            "--models",
+            "c11,ptx",
+            "--mapping",
+            mapping,
+        ];
         fencepost(Path::new("."), &words)
     };
     let kept = compare("c-ptx");
     assert_eq!(kept.code, Some(0), "{}{}", kept.out, kept.err);
     let broken = compare(mapping.to_str().expect("a plain name"));
     assert_eq!(broken.code, Some(1), "{}{}", broken.out, broken.err);
-    assert!(broken.out.contains("ptx via clang-19.1.7-c11-sm_70 allowed racy"), "{}", broken.out);
-    assert!(broken.out.contains("    1  forbidden  allowed, racy"), "{}", broken.out);
+    assert!(
+        broken
+            .out
+            .contains("ptx via clang-19.1.7-c11-sm_70 allowed racy"),
+        "{}",
+        broken.out
+    );
+    assert!(
+        broken.out.contains("    1  forbidden  allowed, racy"),
+        "{}",
+        broken.out
+    );
 
     let (_, again) = compilers(&["--read", CLANG, "--save", saved, "--size", "0"]);
     assert_eq!(again.code, Some(2));
-    assert!(again.err.contains("exists and is left as it is") && again.err.contains("`--force`"), "{}", again.err);
+    assert!(
+        again.err.contains("exists and is left as it is") && again.err.contains("`--force`"),
+        "{}",
+        again.err
+    );
 }
 
 /// One that lacks the target, or was asked for a language that it does not compile, is told once; the others are still reported.
@@ -106,8 +155,19 @@ fn what_a_compiler_does_not_compile_at_all_is_told_once() {
     let nvcc = nvcc.to_str().expect("a plain name");
     let (lines, said) = compilers(&["--nvcc", nvcc]);
     assert_eq!((said.code, lines.len()), (Some(2), 0), "{}", said.err);
-    assert_eq!(said.err.matches("Unsupported gpu architecture 'sm_70'").count(), 1, "{}", said.err);
-    assert!(said.err.contains("nothing of cuda for `sm_70`") && said.err.contains("`--arch`"), "{}", said.err);
+    assert_eq!(
+        said.err
+            .matches("Unsupported gpu architecture 'sm_70'")
+            .count(),
+        1,
+        "{}",
+        said.err
+    );
+    assert!(
+        said.err.contains("nothing of cuda for `sm_70`") && said.err.contains("`--arch`"),
+        "{}",
+        said.err
+    );
     // One that says which targets it has is asked for the oldest of those with scopes.
     let listing = script.replace(
         "echo \"nvcc",
@@ -115,12 +175,24 @@ fn what_a_compiler_does_not_compile_at_all_is_told_once() {
     );
     fs::write(nvcc, listing).expect("writable");
     let (_, said) = compilers(&["--nvcc", nvcc]);
-    assert!(said.err.contains("nothing of cuda for `sm_75`"), "{}", said.err);
+    assert!(
+        said.err.contains("nothing of cuda for `sm_75`"),
+        "{}",
+        said.err
+    );
     let (_, said) = compilers(&["--nvcc", nvcc, "--arch", "sm_70"]);
-    assert!(said.err.contains("nothing of cuda for `sm_70`"), "{}", said.err);
+    assert!(
+        said.err.contains("nothing of cuda for `sm_70`"),
+        "{}",
+        said.err
+    );
     let (lines, said) = compilers(&["--nvcc", nvcc, "--language", "c11", "--read", NVCC]);
     assert_eq!((said.code, lines.len()), (Some(2), 1), "{}", said.err);
-    assert!(said.err.contains("`--language`") && said.err.contains("it compiles cuda"), "{}", said.err);
+    assert!(
+        said.err.contains("`--language`") && said.err.contains("it compiles cuda"),
+        "{}",
+        said.err
+    );
     assert!(!said.err.contains("no test matched"), "{}", said.err);
 }
 
@@ -128,7 +200,9 @@ fn what_a_compiler_does_not_compile_at_all_is_told_once() {
 fn a_library_loses_the_order_of_a_failure() {
     let (lines, said) = compilers(&["--read", NVCC]);
     assert_eq!(said.code, Some(1), "{}", said.err);
-    let [report] = lines.as_slice() else { panic!("{lines:?}") };
+    let [report] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
     for (form, order, bits, wanted) in [
         ("cas", "acquire", Some(8), "weaker"),
         ("cas", "seq_cst", Some(8), "weaker"),
@@ -137,13 +211,28 @@ fn a_library_loses_the_order_of_a_failure() {
         ("exchange", "acquire", Some(8), "equal"),
         ("load", "seq_cst", Some(32), "equal"),
     ] {
-        assert_eq!(verdict(report, form, order, bits), [wanted], "{form} {order} {bits:?}");
+        assert_eq!(
+            verdict(report, form, order, bits),
+            [wanted],
+            "{form} {order} {bits:?}"
+        );
     }
     // Of the scope of a thread, none is needed and none is made.
-    assert_eq!(verdict(report, "fence", "acquire", None), ["stronger", "equal"]);
-    assert_eq!(verdict(report, "fence", "seq_cst", None), ["equal", "equal"]);
+    assert_eq!(
+        verdict(report, "fence", "acquire", None),
+        ["stronger", "equal"]
+    );
+    assert_eq!(
+        verdict(report, "fence", "seq_cst", None),
+        ["equal", "equal"]
+    );
     // A row of a mapping has no sizes.
-    assert!(said.err.contains("no program is looked for that notices `cas acquire`"), "{}", said.err);
+    assert!(
+        said.err
+            .contains("no program is looked for that notices `cas acquire`"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -155,7 +244,10 @@ fn people_are_told_what_is_not_as_strong() {
       weaker    cas seq_cst u8 gpu: fence.sc.s; ld.relaxed.s; atom.acquire.s in a loop; asked: fence.sc.s; atom.acquire.s
     48 answers
     "###);
-    let said = fencepost(Path::new("."), &["compilers", "--read", CLANG, "--size", "0"]);
+    let said = fencepost(
+        Path::new("."),
+        &["compilers", "--read", CLANG, "--size", "0"],
+    );
     insta::assert_snapshot!(said.out.lines().take(9).collect::<Vec<_>>().join("\n"), @r###"
     c11 by Debian clang version 19.1.7 (3~deb12u1), sm_70, held against `c-ptx`: 30 operations: 4 equal, 4 stronger, 16 weaker, 6 refused
       weaker    exchange|add|add_unused|cas acquire u32: atom.relaxed.gpu; asked: atom.acquire.sys
@@ -173,10 +265,20 @@ fn people_are_told_what_is_not_as_strong() {
 fn what_is_no_record_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("kernel.ptx"), ".version 8.0\n").expect("writable");
-    fs::write(folder.path().join("basic.ptx"), "// fencepost compilers: basic; a compiler\n").expect("writable");
+    fs::write(
+        folder.path().join("basic.ptx"),
+        "// fencepost compilers: basic; a compiler\n",
+    )
+    .expect("writable");
     for (arguments, message) in [
-        (&["--read", "kernel.ptx"][..], "`kernel.ptx` is no output of compilers: its first line is not"),
-        (&["--read", "basic.ptx"], "`basic` is no language of operations"),
+        (
+            &["--read", "kernel.ptx"][..],
+            "`kernel.ptx` is no output of compilers: its first line is not",
+        ),
+        (
+            &["--read", "basic.ptx"],
+            "`basic` is no language of operations",
+        ),
         (&["--read", "none.ptx"], "`none.ptx`"),
         (&["--clang", "none/clang"], "`none/clang` cannot be run"),
         (&["--language", "basic"], "c11, scoped, opencl, cuda"),
@@ -186,7 +288,12 @@ fn what_is_no_record_is_refused() {
         (&["--format", "junit", "--read", "kernel.ptx"], "junit"),
     ] {
         let said = fencepost(folder.path(), &[&["compilers"], arguments].concat());
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments:?}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{arguments:?}: {}",
+            said.err
+        );
         assert!(said.err.contains(message), "{arguments:?}: {}", said.err);
     }
 }
@@ -194,8 +301,17 @@ fn what_is_no_record_is_refused() {
 #[test]
 fn without_a_compiler_nothing_is_compiled_and_that_is_said() {
     let mut none = command(Path::new("."), &["compilers"]);
-    let said: Said = none.env("PATH", "").output().expect("the binary was built for this test").into();
-    assert_eq!((said.code, said.out.as_str()), (Some(3), ""), "{}", said.err);
+    let said: Said = none
+        .env("PATH", "")
+        .output()
+        .expect("the binary was built for this test")
+        .into();
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (Some(3), ""),
+        "{}",
+        said.err
+    );
     assert!(said.err.contains("no compiler was found"), "{}", said.err);
 }
 
@@ -206,18 +322,36 @@ fn what_an_installed_clang_makes_is_read() {
     let (lines, said) = compilers(&["--clang", &clang, "--language", "c11", "--size", "0"]);
     let report = lines.first().unwrap_or_else(|| panic!("{}", said.err));
     let operations = report["operations"].as_array().expect("a list");
-    assert!(operations.iter().all(|o| o["verdict"] != "refused") || said.code != Some(0), "{report}");
+    assert!(
+        operations.iter().all(|o| o["verdict"] != "refused") || said.code != Some(0),
+        "{report}"
+    );
     // Whatever else a compiler does, plain accesses are plain.
-    assert_eq!(verdict(report, "load", "plain", Some(32)), ["equal"], "{report}");
-    assert_eq!(verdict(report, "store", "plain", Some(8)), ["equal"], "{report}");
+    assert_eq!(
+        verdict(report, "load", "plain", Some(32)),
+        ["equal"],
+        "{report}"
+    );
+    assert_eq!(
+        verdict(report, "store", "plain", Some(8)),
+        ["equal"],
+        "{report}"
+    );
     // Exchanges are atomic, or calls of a library that nobody here can read.
     let made: Vec<&str> = operations
         .iter()
-        .filter(|o| o["forms"].as_array().is_some_and(|forms| forms.contains(&"exchange".into())))
+        .filter(|o| {
+            o["forms"]
+                .as_array()
+                .is_some_and(|forms| forms.contains(&"exchange".into()))
+        })
         .filter_map(|o| o["made"].as_str())
         .collect();
     assert!(
-        !made.is_empty() && made.iter().all(|made| made.contains("atom") || made.contains("call")),
+        !made.is_empty()
+            && made
+                .iter()
+                .all(|made| made.contains("atom") || made.contains("call")),
         "{made:?}"
     );
 }

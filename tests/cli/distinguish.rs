@@ -7,8 +7,15 @@ use serde_json::Value;
 use super::{Said, fencepost};
 
 fn distinguish(arguments: &[&str]) -> (Vec<Value>, Said) {
-    let said = fencepost(Path::new("."), &[&["distinguish", "--format", "jsonl"], arguments].concat());
-    let lines = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let said = fencepost(
+        Path::new("."),
+        &[&["distinguish", "--format", "jsonl"], arguments].concat(),
+    );
+    let lines = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     (lines, said)
 }
 
@@ -16,10 +23,21 @@ fn distinguish(arguments: &[&str]) -> (Vec<Value>, Said) {
 fn both_ways_are_asked() {
     let (lines, said) = distinguish(&["ptx", "sc", "--size", "3", "--both"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    let [there, back] = lines.as_slice() else { panic!("{lines:?}") };
-    assert_eq!((&there["found"][0]["size"], &there["found"][0]["relation"]), (&2.into(), &"differ".into()));
-    assert_eq!((&there["searched"], &back["searched"], &back["complete"]), (&2.into(), &3.into(), &true.into()));
-    assert_eq!((&back["allows"], &back["found"]), (&"sc".into(), &Value::Array(Vec::new())));
+    let [there, back] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
+    assert_eq!(
+        (&there["found"][0]["size"], &there["found"][0]["relation"]),
+        (&2.into(), &"differ".into())
+    );
+    assert_eq!(
+        (&there["searched"], &back["searched"], &back["complete"]),
+        (&2.into(), &3.into(), &true.into())
+    );
+    assert_eq!(
+        (&back["allows"], &back["found"]),
+        (&"sc".into(), &Value::Array(Vec::new()))
+    );
 }
 
 #[test]
@@ -39,7 +57,12 @@ fn every_program_is_minimal() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let found = lines[0]["found"].as_array().expect("a list");
     assert!(!found.is_empty());
-    assert!(found.iter().all(|p| p["relation"] == "differ" && p["size"] == 4), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .all(|p| p["relation"] == "differ" && p["size"] == 4),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -47,7 +70,12 @@ fn time_that_runs_out_is_undecided() {
     let (lines, said) = distinguish(&["sc", "ptx", "--size", "6", "--timeout", "300ms"]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     assert_eq!(lines[0]["complete"], false);
-    assert!(lines[0]["stopped"]["size"].as_u64().is_some_and(|size| size > 1), "{lines:?}");
+    assert!(
+        lines[0]["stopped"]["size"]
+            .as_u64()
+            .is_some_and(|size| size > 1),
+        "{lines:?}"
+    );
 }
 
 /// Each letter is said, and is there: what is found has it, or what was searched in says so.
@@ -56,10 +84,19 @@ fn letters_that_are_asked_for_are_said() {
     let (lines, said) = distinguish(&["ptx", "sc", "--with", "sys,cas", "--size", "2"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
-    for part in ["compare-exchanges that succeed", "scopes cta, gpu, sys", "threads in any GPUs"] {
+    for part in [
+        "compare-exchanges that succeed",
+        "scopes cta, gpu, sys",
+        "threads in any GPUs",
+    ] {
         assert!(alphabet.contains(part), "{part}: {alphabet}");
     }
-    assert!(lines[0]["found"][0]["program"].as_str().is_some_and(|p| p.contains(".cas ")), "{lines:?}");
+    assert!(
+        lines[0]["found"][0]["program"]
+            .as_str()
+            .is_some_and(|p| p.contains(".cas ")),
+        "{lines:?}"
+    );
     let (lines, said) = distinguish(&["ptx", "sc", "--with", "cluster,red", "--size", "2"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
@@ -87,7 +124,10 @@ fn letters_that_are_asked_for_are_said() {
     let (lines, said) = distinguish(&["cuda-17", "cuda", "--with", letters, "--size", "3"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
-    assert!(alphabet.contains("plain stores and loads of locations of their own"), "{alphabet}");
+    assert!(
+        alphabet.contains("plain stores and loads of locations of their own"),
+        "{alphabet}"
+    );
 }
 
 /// Two versions of PTX differ on two accesses, if one is through a surface; and on reductions, in one direction.
@@ -96,11 +136,23 @@ fn versions_of_ptx_differ_on_surfaces_and_reductions() {
     let sizes = |arguments: &[&str]| {
         let (lines, said) = distinguish(&[arguments, &["--both"]].concat());
         assert_eq!(said.code, Some(0), "{}", said.err);
-        lines.iter().map(|line| line["found"][0]["size"].as_u64()).collect::<Vec<_>>()
+        lines
+            .iter()
+            .map(|line| line["found"][0]["size"].as_u64())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(sizes(&["ptx-v7.5", "ptx-v6.0", "--with", "surface", "--size", "2"]), [Some(2), None]);
-    assert_eq!(sizes(&["ptx-v7.5", "ptx-v6.0", "--size", "2"]), [None, None]);
-    assert_eq!(sizes(&["ptx-v7.5", "ptx", "--with", "red", "--size", "3"]), [None, None]);
+    assert_eq!(
+        sizes(&["ptx-v7.5", "ptx-v6.0", "--with", "surface", "--size", "2"]),
+        [Some(2), None]
+    );
+    assert_eq!(
+        sizes(&["ptx-v7.5", "ptx-v6.0", "--size", "2"]),
+        [None, None]
+    );
+    assert_eq!(
+        sizes(&["ptx-v7.5", "ptx", "--with", "red", "--size", "3"]),
+        [None, None]
+    );
 }
 
 /// Critical cycles alone: an exchange that reads what is overwritten is none.
@@ -110,9 +162,9 @@ fn critical_outcomes_alone_can_be_asked_for() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(lines[0]["found"][0]["size"], 4, "{lines:?}");
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
-    assert!(
-        alphabet.ends_with("outcomes that no interleaving shows, though each location alone looks like memory")
-    );
+    assert!(alphabet.ends_with(
+        "outcomes that no interleaving shows, though each location alone looks like memory"
+    ));
 }
 
 #[test]
@@ -125,32 +177,75 @@ fn a_broken_mapping_is_violated() {
 #[test]
 fn models_that_have_nothing_in_common_are_refused() {
     for (arguments, message) in [
-        (&["ptx", "c11"][..], "`ptx` judges PTX assembly, `c11` judges C11 atomics, and no mapping"),
-        (&["ptx", "cuda", "--mapping", "opencl-ptx"], "mapping `opencl-ptx` does not speak of CUDA C++"),
+        (
+            &["ptx", "c11"][..],
+            "`ptx` judges PTX assembly, `c11` judges C11 atomics, and no mapping",
+        ),
+        (
+            &["ptx", "cuda", "--mapping", "opencl-ptx"],
+            "mapping `opencl-ptx` does not speak of CUDA C++",
+        ),
         (&["ptx", "rc12"], "there is no model `rc12`"),
         (&["none.cat", "ptx"], "cannot read `none.cat`"),
         (&["ptx", "sc", "--size", "0"], "0 is not in 1..=6"),
-        (&["ptx", "sc", "--model", "ptx"], "the models are said without `--model`"),
+        (
+            &["ptx", "sc", "--model", "ptx"],
+            "the models are said without `--model`",
+        ),
         (&["ptx", "sc", "--size", "7"], "7 is not in 1..=6"),
-        (&["ptx", "sc", "--mapping", "ptx-ptx"], "there is no mapping `ptx-ptx`"),
-        (&["c11", "rc11", "--with", "barrier"], "C11 atomics has no barriers, which `--with barrier` asks for"),
-        (&["ptx", "sc", "--with", "plain"], "PTX assembly has no accesses that are not atomic besides weak ones"),
+        (
+            &["ptx", "sc", "--mapping", "ptx-ptx"],
+            "there is no mapping `ptx-ptx`",
+        ),
+        (
+            &["c11", "rc11", "--with", "barrier"],
+            "C11 atomics has no barriers, which `--with barrier` asks for",
+        ),
+        (
+            &["ptx", "sc", "--with", "plain"],
+            "PTX assembly has no accesses that are not atomic besides weak ones",
+        ),
         (
             &["cuda", "cuda-17", "--with", "branch,dep"],
             "`cuda-17` calls programs undefined, and where branches ask",
         ),
-        (&["ptx", "--suite", "--with", "barrier"], "a suite has no barriers"),
-        (&["ptx", "sc", "--with", "barriers"], "invalid value 'barriers' for '--with <LETTERS>'"),
-        (&["c11", "rc11", "--with", "sys"], "C11 atomics has no system scope, which `--with sys` asks for"),
-        (&["c11", "rc11", "--with", "red"], "C11 atomics has no reductions that return nothing"),
-        (&["opencl", "opencl-3.1", "--with", "surface"], "has no surfaces, which `--with surface` asks for"),
-        (&["ptx", "--suite", "--with", "red"], "a suite has no reductions"),
+        (
+            &["ptx", "--suite", "--with", "barrier"],
+            "a suite has no barriers",
+        ),
+        (
+            &["ptx", "sc", "--with", "barriers"],
+            "invalid value 'barriers' for '--with <LETTERS>'",
+        ),
+        (
+            &["c11", "rc11", "--with", "sys"],
+            "C11 atomics has no system scope, which `--with sys` asks for",
+        ),
+        (
+            &["c11", "rc11", "--with", "red"],
+            "C11 atomics has no reductions that return nothing",
+        ),
+        (
+            &["opencl", "opencl-3.1", "--with", "surface"],
+            "has no surfaces, which `--with surface` asks for",
+        ),
+        (
+            &["ptx", "--suite", "--with", "red"],
+            "a suite has no reductions",
+        ),
         (&["ptx", "--suite", "--critical"], "cannot be used with"),
-        (&["ptx", "sc", "--report", "junit=a.xml"], "`junit` is for answers to questions"),
+        (
+            &["ptx", "sc", "--report", "junit=a.xml"],
+            "`junit` is for answers to questions",
+        ),
     ] {
         let (lines, said) = distinguish(arguments);
         assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
-        assert!(lines.is_empty() && said.err.contains(message), "{arguments:?}: {}", said.err);
+        assert!(
+            lines.is_empty() && said.err.contains(message),
+            "{arguments:?}: {}",
+            said.err
+        );
     }
 }
 
@@ -162,25 +257,47 @@ fn a_suite_has_minimal_tests_and_says_which_clauses_they_show() {
     let arguments = ["sc", "--suite", "--size", "2", "-o", out];
     let (lines, said) = distinguish(&arguments);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    let [suite] = lines.as_slice() else { panic!("{lines:?}") };
-    assert_eq!((&suite["model"], &suite["searched"], &suite["complete"]), (&"sc".into(), &2.into(), &true.into()));
+    let [suite] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
+    assert_eq!(
+        (&suite["model"], &suite["searched"], &suite["complete"]),
+        (&"sc".into(), &2.into(), &true.into())
+    );
     let tests = suite["tests"].as_array().expect("a list");
     let unshown = suite["unshown"].as_array().expect("a list");
-    let named =
-        |shape: &str| tests.iter().find(|t| t["test"] == shape).unwrap_or_else(|| panic!("no {shape}: {tests:?}"));
+    let named = |shape: &str| {
+        tests
+            .iter()
+            .find(|t| t["test"] == shape)
+            .unwrap_or_else(|| panic!("no {shape}: {tests:?}"))
+    };
     assert!(
-        named("Wx+Ux")["clauses"].as_array().expect("a list").contains(&"axiom Atomicity".into()),
+        named("Wx+Ux")["clauses"]
+            .as_array()
+            .expect("a list")
+            .contains(&"axiom Atomicity".into()),
         "{tests:?}"
     );
     let files = std::fs::read_dir(out).expect("written").count();
-    assert_eq!(files, tests.len() + unshown.iter().filter(|u| !u["test"].is_null()).count());
+    assert_eq!(
+        files,
+        tests.len() + unshown.iter().filter(|u| !u["test"].is_null()).count()
+    );
     let said = fencepost(Path::new("."), &["check", "--engine", "both", out]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     // What is there is not overwritten unasked.
     let (_, said) = distinguish(&arguments);
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("exists and is left as it is"), "{}", said.err);
-    assert_eq!(distinguish(&[&arguments[..], &["--force"]].concat()).1.code, Some(0));
+    assert!(
+        said.err.contains("exists and is left as it is"),
+        "{}",
+        said.err
+    );
+    assert_eq!(
+        distinguish(&[&arguments[..], &["--force"]].concat()).1.code,
+        Some(0)
+    );
 }
 
 #[test]
@@ -190,18 +307,31 @@ fn a_suite_is_of_one_model() {
         (&["ptx", "sc", "--suite"], "cannot be used with"),
         (&["ptx", "--suite", "--both"], "cannot be used with"),
         (&["ptx", "sc", "-o", "x"], "cannot be used with"),
-        (&["cuda", "--suite", "--mapping", "cuda-ptx"], "not through mapping `cuda-ptx`"),
+        (
+            &["cuda", "--suite", "--mapping", "cuda-ptx"],
+            "not through mapping `cuda-ptx`",
+        ),
     ] {
         let (lines, said) = distinguish(arguments);
         assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
-        assert!(lines.is_empty() && said.err.contains(message), "{arguments:?}: {}", said.err);
+        assert!(
+            lines.is_empty() && said.err.contains(message),
+            "{arguments:?}: {}",
+            said.err
+        );
     }
     // Where all programs were looked at, time may run out before all clauses were asked about.
     let (lines, said) = distinguish(&["ptx", "--suite", "--size", "2", "--timeout", "300ms"]);
     assert_eq!(said.code, Some(3), "{}", said.err);
-    assert!(lines[0]["late"].as_u64().is_some_and(|late| late > 0), "{lines:?}");
+    assert!(
+        lines[0]["late"].as_u64().is_some_and(|late| late > 0),
+        "{lines:?}"
+    );
     let (lines, said) = distinguish(&["ptx", "--suite", "--size", "5", "--timeout", "1s"]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     assert_eq!(lines[0]["complete"], false);
-    assert!(lines[0]["searched"].as_u64().is_some_and(|size| size < 5), "{lines:?}");
+    assert!(
+        lines[0]["searched"].as_u64().is_some_and(|size| size < 5),
+        "{lines:?}"
+    );
 }

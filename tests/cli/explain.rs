@@ -117,19 +117,40 @@ explained!(impossible: ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "ptx"
 #[test]
 fn alone() {
     let alone = [
-        ("litmus/ptx/02-fence-sc/LB+fence.sc.gpu+fence.sc.gpu.toml", "ptx", "Fence-SC"),
+        (
+            "litmus/ptx/02-fence-sc/LB+fence.sc.gpu+fence.sc.gpu.toml",
+            "ptx",
+            "Fence-SC",
+        ),
         ("litmus/opencl/T101.toml", "opencl", "Global-happens-before"),
-        ("litmus/opencl/LB+rel+acq.local.toml", "opencl", "Local-happens-before"),
+        (
+            "litmus/opencl/LB+rel+acq.local.toml",
+            "opencl",
+            "Local-happens-before",
+        ),
         ("tests/cli/explain/LB.c.toml", "c11", "Happens-before"),
     ];
     let mut out = Vec::new();
-    let mut human = reporter(Format::Human, &HumanOptions { few: true, ..HumanOptions::default() });
+    let mut human = reporter(
+        Format::Human,
+        &HumanOptions {
+            few: true,
+            ..HumanOptions::default()
+        },
+    );
     for (path, name, axiom) in alone {
         let test = &fencepost::litmus::read_path(Path::new(path)).expect("a good test")[0];
-        let mut model = load_shipped(name, &signature()).expect("shipped").expect("valid");
+        let mut model = load_shipped(name, &signature())
+            .expect("shipped")
+            .expect("valid");
         let asked = |model: &Model| {
-            let limits = Limits { bound: Some(1), timeout: None };
-            Session::new(test, model, Engine::Auto, limits, &[]).with_explanations().reachability(None, false)
+            let limits = Limits {
+                bound: Some(1),
+                timeout: None,
+            };
+            Session::new(test, model, Engine::Auto, limits, &[])
+                .with_explanations()
+                .reachability(None, false)
         };
         let whole = asked(&model);
         assert!(
@@ -153,7 +174,10 @@ fn alone() {
 /// The shipped models, copied to a folder with other names for two free relations.
 fn renamed(names: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    for file in std::fs::read_dir("models").expect("the models").map(|f| f.expect("a file").path()) {
+    for file in std::fs::read_dir("models")
+        .expect("the models")
+        .map(|f| f.expect("a file").path())
+    {
         if file.extension().is_none_or(|e| e != "cat") || file.ends_with("stdlib.cat") {
             continue;
         }
@@ -162,10 +186,14 @@ fn renamed(names: &[(&str, &str)]) -> tempfile::TempDir {
         let mut new = String::new();
         for word in text.split_inclusive(|c| !part_of_name(c)) {
             let name = word.trim_end_matches(|c| !part_of_name(c));
-            let other = names.iter().find(|(old, _)| *old == name).map_or(name, |(_, other)| other);
+            let other = names
+                .iter()
+                .find(|(old, _)| *old == name)
+                .map_or(name, |(_, other)| other);
             new = new + other + &word[name.len()..];
         }
-        std::fs::write(folder.path().join(file.file_name().expect("a name")), new).expect("it can be written");
+        std::fs::write(folder.path().join(file.file_name().expect("a name")), new)
+            .expect("it can be written");
     }
     folder
 }
@@ -177,14 +205,28 @@ fn what_a_model_calls_its_relations_changes_nothing() {
     let folder = renamed(&names);
     let told = |words: &[&str], model: &str| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fencepost"));
-        let output = command.args(words).args(["--color", "never", "--model", model]).output().expect("it runs");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?} under {model}");
+        let output = command
+            .args(words)
+            .args(["--color", "never", "--model", model])
+            .output()
+            .expect("it runs");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "",
+            "{words:?} under {model}"
+        );
         String::from_utf8(output.stdout).expect("stdout is UTF-8")
     };
     for (test, model) in [
         ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "ptx"),
-        ("litmus/ptx/04-no-thin-air/LB+data.weak+data.weak.toml", "ptx"),
-        ("litmus/ptx/01-coherence/CoWW+rel.gpu+acq.gpu.toml", "ptx-v7.5"),
+        (
+            "litmus/ptx/04-no-thin-air/LB+data.weak+data.weak.toml",
+            "ptx",
+        ),
+        (
+            "litmus/ptx/01-coherence/CoWW+rel.gpu+acq.gpu.toml",
+            "ptx-v7.5",
+        ),
         ("litmus/cuda/RMW+RMW.device.toml", "cuda"),
         ("litmus/cuda/MP+rel.block+acq.device.toml", "cuda"),
         ("litmus/opencl/T17.toml", "opencl"),
@@ -194,12 +236,18 @@ fn what_a_model_calls_its_relations_changes_nothing() {
     ] {
         let file = format!("{model}.cat");
         let (own, other) = (format!("models/{file}"), folder.path().join(&file));
-        for words in [&["ask", test, "-v"][..], &["check", test, "--all-properties"], &["show", test]] {
+        for words in [
+            &["ask", test, "-v"][..],
+            &["check", test, "--all-properties"],
+            &["show", test],
+        ] {
             let expected = told(words, &own);
             // Answers call a file by its path.
-            let mut text =
-                told(words, other.to_str().expect("UTF-8")).replace(other.to_str().expect("UTF-8"), &own);
-            names.iter().for_each(|(old, new)| text = text.replace(new, old));
+            let mut text = told(words, other.to_str().expect("UTF-8"))
+                .replace(other.to_str().expect("UTF-8"), &own);
+            names
+                .iter()
+                .for_each(|(old, new)| text = text.replace(new, old));
             assert_eq!(text, expected, "{words:?} under {model}");
         }
     }

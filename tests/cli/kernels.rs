@@ -105,29 +105,66 @@ fn without_arguments_a_module_is_listed() {
 #[test]
 fn a_kernel_becomes_a_test() {
     let folder = tempfile::tempdir().expect("a folder");
-    let launch = ["--kernel", "mp", "--grid", "2", "--block", "1", "--ask", "out[0] != 42", "-o", "t/mp.toml"];
+    let launch = [
+        "--kernel",
+        "mp",
+        "--grid",
+        "2",
+        "--block",
+        "1",
+        "--ask",
+        "out[0] != 42",
+        "-o",
+        "t/mp.toml",
+    ];
     let said = import(folder.path(), &[&launch[..], &ARGS].concat());
-    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+    assert_eq!(
+        (said.code, said.out.as_str(), said.err.as_str()),
+        (Some(0), "", "")
+    );
     let text = fs::read_to_string(folder.path().join("t/mp.toml")).expect("written");
     assert!(
-        text.contains("_ZZ2mpE1s = { init = \"unknown\", size = 4, type = \"u32\", space = \"shared\" }"),
+        text.contains(
+            "_ZZ2mpE1s = { init = \"unknown\", size = 4, type = \"u32\", space = \"shared\" }"
+        ),
         "{text}"
     );
     assert!(text.contains("code = '''\n#line 17 \"k.ptx\"\n"), "{text}");
     let answer = |file: &str| {
-        let said = fencepost(folder.path(), &["check", file, "--all-properties", "--format", "jsonl"]);
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+        let said = fencepost(
+            folder.path(),
+            &["check", file, "--all-properties", "--format", "jsonl"],
+        );
+        assert_eq!(
+            (said.code, said.err.as_str()),
+            (Some(0), ""),
+            "{}",
+            said.out
+        );
         said.out
     };
     let right = answer("t/mp.toml");
-    assert!(right.contains(r#""verdict":"forbidden""#) && right.contains(r#""verdict":"race-free""#), "{right}");
-    fs::write(folder.path().join("weak.toml"), text.replace("st.release.gpu.global", "st.relaxed.gpu.global"))
-        .expect("writable");
+    assert!(
+        right.contains(r#""verdict":"forbidden""#) && right.contains(r#""verdict":"race-free""#),
+        "{right}"
+    );
+    fs::write(
+        folder.path().join("weak.toml"),
+        text.replace("st.release.gpu.global", "st.relaxed.gpu.global"),
+    )
+    .expect("writable");
     let wrong = answer("weak.toml");
-    assert!(wrong.contains(r#""verdict":"allowed""#) && wrong.contains(r#""verdict":"racy""#), "{wrong}");
+    assert!(
+        wrong.contains(r#""verdict":"allowed""#) && wrong.contains(r#""verdict":"racy""#),
+        "{wrong}"
+    );
     // The file is not written over.
     let said = import(folder.path(), &[&launch[..], &ARGS].concat());
-    assert!(said.code == Some(2) && said.err.contains("exists"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("exists"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -135,33 +172,76 @@ fn what_is_wrong_is_told_of_the_module() {
     let folder = tempfile::tempdir().expect("a folder");
     let with = |arguments: &[&str], ids: &[&str]| {
         let said = import(folder.path(), arguments);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
-        ids.iter().for_each(|id| assert!(said.err.contains(id), "{id}: {}", said.err));
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{}",
+            said.err
+        );
+        ids.iter()
+            .for_each(|id| assert!(said.err.contains(id), "{id}: {}", said.err));
     };
     let of = |extra: &'static [&'static str]| [&["--kernel", "mp"][..], &ARGS, extra].concat();
     with(&["--grid", "2"], &["several-kernels", "`mp`, `other`"]);
-    with(&["--kernel", "map"], &["unknown-kernel", "did you mean `mp`"]);
-    with(&["--kernel", "mp", "--arg", "0=data"], &["unbound-parameter", "mp_param_1", "mp_param_3", "--arg 3=4"]);
+    with(
+        &["--kernel", "map"],
+        &["unknown-kernel", "did you mean `mp`"],
+    );
+    with(
+        &["--kernel", "mp", "--arg", "0=data"],
+        &["unbound-parameter", "mp_param_1", "mp_param_3", "--arg 3=4"],
+    );
     with(&of(&["--arg", "4=1"]), &["unknown-parameter"]);
-    with(&of(&["--arg", "0=_ZZ2mpE1s:u32[4]"]), &["name-clash", "`_ZZ2mpE1s` is a variable of the module"]);
-    with(&of(&["--arg", "0=mp_param_0"]), &["name-clash", "`mp_param_0` is a parameter of `mp`"]);
+    with(
+        &of(&["--arg", "0=_ZZ2mpE1s:u32[4]"]),
+        &["name-clash", "`_ZZ2mpE1s` is a variable of the module"],
+    );
+    with(
+        &of(&["--arg", "0=mp_param_0"]),
+        &["name-clash", "`mp_param_0` is a parameter of `mp`"],
+    );
     with(&of(&["--arg", "nonsense"]), &["bad-argument", "NAME=VALUE"]);
     with(&of(&["--arg", "2=out:u32[99999999]"]), &["bad-argument"]);
     with(&of(&["--arg", "2=&out[7]"]), &["out-of-bounds"]);
     with(&of(&["--arg", "2=out:u64"]), &["mixed-size", "k.ptx:44"]);
-    with(&of(&["--arg", "_ZZ2mpE1s=u64"]), &["mixed-size", "k.ptx:32"]);
-    with(&of(&["--ask", "nobody == 1"]), &["unknown-location", "k.ptx, as a test:"]);
-    with(&["--kernel", "other", "--block", "1"], &["unsupported-instruction", "k.ptx:58"]);
+    with(
+        &of(&["--arg", "_ZZ2mpE1s=u64"]),
+        &["mixed-size", "k.ptx:32"],
+    );
+    with(
+        &of(&["--ask", "nobody == 1"]),
+        &["unknown-location", "k.ptx, as a test:"],
+    );
+    with(
+        &["--kernel", "other", "--block", "1"],
+        &["unsupported-instruction", "k.ptx:58"],
+    );
     with(&["--kernel", "mp", "--block", "0"], &["unbound-parameter"]);
     let said = fencepost(folder.path(), &["check", "k.ptx"]);
-    assert!(said.code == Some(2) && said.err.contains("fencepost import"), "{}", said.err);
-    fs::write(folder.path().join("old.ptx"), MODULE.replace("sm_90", "sm_60")).expect("writable");
+    assert!(
+        said.code == Some(2) && said.err.contains("fencepost import"),
+        "{}",
+        said.err
+    );
+    fs::write(
+        folder.path().join("old.ptx"),
+        MODULE.replace("sm_90", "sm_60"),
+    )
+    .expect("writable");
     let said = fencepost(folder.path(), &["import", "old.ptx"]);
-    assert!(said.code == Some(2) && said.err.contains("sm_70"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("sm_70"),
+        "{}",
+        said.err
+    );
     let said = fencepost(folder.path(), &["import", "nowhere.ptx"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
     let said = fencepost(folder.path(), &["import", "a.litmus", "--grid", "2"]);
-    assert!(said.code == Some(2) && said.err.contains("one `.ptx` file"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("one `.ptx` file"),
+        "{}",
+        said.err
+    );
 }
 
 /// As nvcc prints it with `-lineinfo`: a lock of a header beside the source, which a library's function is inlined into.
@@ -206,24 +286,51 @@ fn answers_speak_of_the_lines_of_the_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
     let race = |module: &str, format: &str| {
         fs::write(folder.path().join("k.ptx"), module).expect("writable");
-        let arguments =
-            ["import", "k.ptx", "--grid", "2", "--block", "1", "--arg", "0=data=0", "-o", "k.toml", "--force"];
+        let arguments = [
+            "import", "k.ptx", "--grid", "2", "--block", "1", "--arg", "0=data=0", "-o", "k.toml",
+            "--force",
+        ];
         let said = fencepost(folder.path(), &arguments);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
         let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
         let expecting = text.clone() + "\n[expect]\nptx = { race = \"race-free\" }\n";
         fs::write(folder.path().join("k.toml"), expecting).expect("writable");
-        let line = |what: &str| 1 + text.lines().position(|line| line.contains(what)).expect("a line");
-        let said = fencepost(folder.path(), &["check", "k.toml", "--property", "race", "-v", "--format", format]);
+        let line = |what: &str| {
+            1 + text
+                .lines()
+                .position(|line| line.contains(what))
+                .expect("a line")
+        };
+        let said = fencepost(
+            folder.path(),
+            &[
+                "check",
+                "k.toml",
+                "--property",
+                "race",
+                "-v",
+                "--format",
+                format,
+            ],
+        );
         assert_eq!(said.code, Some(1), "{}", said.err);
         (said.out, line("ld.global"), line("st.global"))
     };
-    let plain: String =
-        WITH_LINES.lines().filter(|line| !line.contains(".loc")).map(|line| format!("{line}\n")).collect();
+    let plain: String = WITH_LINES
+        .lines()
+        .filter(|line| !line.contains(".loc"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     let (said, ..) = race(&plain, "human");
-    assert!(said.contains("[k.ptx:20]") && said.contains("[k.ptx:17]") && !said.contains(".cu"), "{said}");
+    assert!(
+        said.contains("[k.ptx:20]") && said.contains("[k.ptx:17]") && !said.contains(".cu"),
+        "{said}"
+    );
     let (said, read, written) = race(WITH_LINES, "human");
-    assert!(said.contains(&format!("line {read} [k.cu:22, k.ptx:25]")), "{said}");
+    assert!(
+        said.contains(&format!("line {read} [k.cu:22, k.ptx:25]")),
+        "{said}"
+    );
     assert!(
         said.contains(&format!(
             "line {written} [atomic.h:500, inlined at spin.cuh:7, inlined at k.cu:20, k.ptx:21]"
@@ -255,16 +362,36 @@ fn buffers_are_of_structures_and_of_pointers() {
                   ld.global.u64 %rd4, [%rd2+8];\nld.global.u32 %r4, [%rd4];\nadd.u32 %r1, %r1, %r4;\nst.global.u32 [%rd3], %r1;\nret;\n}\n";
     fs::write(folder.path().join("k.ptx"), module).expect("writable");
     let import = |arguments: &[&str]| {
-        let launch = ["import", "k.ptx", "--block", "1", "--ask", "out != 100375", "-o", "k.toml", "--force"];
+        let launch = [
+            "import",
+            "k.ptx",
+            "--block",
+            "1",
+            "--ask",
+            "out != 100375",
+            "-o",
+            "k.toml",
+            "--force",
+        ];
         let arguments = arguments.iter().flat_map(|argument| ["--arg", argument]);
-        fencepost(folder.path(), &launch.into_iter().chain(arguments).collect::<Vec<_>>())
+        fencepost(
+            folder.path(),
+            &launch.into_iter().chain(arguments).collect::<Vec<_>>(),
+        )
     };
     // 100000 + 70 + 200 + 5 + 100: the list begins with the second structure.
-    let (list, nodes) = ("k_0=&nodes[1]", "nodes:{u64,u32,u16}[2]=0,200,5,&nodes[0],100000,70");
+    let (list, nodes) = (
+        "k_0=&nodes[1]",
+        "nodes:{u64,u32,u16}[2]=0,200,5,&nodes[0],100000,70",
+    );
     let of_list = format!("k_3={nodes}");
     let said = import(&[list, &of_list, "k_1=table=&a,&b", "k_2=out", "b=u32[2]=100"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.err.contains("`a` begins with unknown values") && said.err.contains("a=u32=0"), "{}", said.err);
+    assert!(
+        said.err.contains("`a` begins with unknown values") && said.err.contains("a=u32=0"),
+        "{}",
+        said.err
+    );
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
     for line in [
         "nodes = { init = [0, 0, 0, 0, 200, 0, 5, 0, \"&nodes\", 0, 0, 0, 34464, 1, 70, 0], type = \"u16\" }",
@@ -276,10 +403,23 @@ fn buffers_are_of_structures_and_of_pointers() {
         assert!(text.contains(line), "{line}: {text}");
     }
     let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
-    assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
+    assert!(
+        said.out.starts_with("1 answer: 1 forbidden"),
+        "{}{}",
+        said.out,
+        said.err
+    );
     // No parameter says what the nodes are, nor what a pointer leads to that is in memory.
     let of_nodes = format!("nodes={}", nodes.trim_start_matches("nodes:"));
-    let said = import(&[list, &of_nodes, "k_1=table=&a,&b", "k_2=out", "k_3=0", "b={u32,u32}=100,7", "a=u32=0"]);
+    let said = import(&[
+        list,
+        &of_nodes,
+        "k_1=table=&a,&b",
+        "k_2=out",
+        "k_3=0",
+        "b={u32,u32}=100,7",
+        "a=u32=0",
+    ]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
     for line in [
@@ -289,7 +429,12 @@ fn buffers_are_of_structures_and_of_pointers() {
         assert!(text.contains(line), "{line}: {text}");
     }
     let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
-    assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
+    assert!(
+        said.out.starts_with("1 answer: 1 forbidden"),
+        "{}{}",
+        said.out,
+        said.err
+    );
     for wrong in [
         "nodes={u64",
         "k_3=nodes:{u64,u33}[2]",
@@ -299,7 +444,11 @@ fn buffers_are_of_structures_and_of_pointers() {
         "k_3=nodes:{u64",
     ] {
         let said = import(&[list, &of_list, "k_1=table=&a,&b", "k_2=out", wrong]);
-        assert!(said.code == Some(2) && said.err.contains("error["), "{wrong}: {}", said.err);
+        assert!(
+            said.code == Some(2) && said.err.contains("error["),
+            "{wrong}: {}",
+            said.err
+        );
     }
 }
 
@@ -328,16 +477,40 @@ fn matrices_are_distributed_over_a_warp() {
     let wrong: Vec<String> = (0..32).map(|lane| format!("out[{lane}] != 0")).collect();
     let import = |text: &str, block: &str| {
         fs::write(folder.path().join("k.ptx"), text).expect("writable");
-        let arguments = ["import", "k.ptx", "--block", block, "--arg", "0=out:u32[32]", "-o", "k.toml", "--force"];
-        fencepost(folder.path(), &[&arguments[..], &["--ask", &wrong.join(" \\/ ")]].concat())
+        let arguments = [
+            "import",
+            "k.ptx",
+            "--block",
+            block,
+            "--arg",
+            "0=out:u32[32]",
+            "-o",
+            "k.toml",
+            "--force",
+        ];
+        fencepost(
+            folder.path(),
+            &[&arguments[..], &["--ask", &wrong.join(" \\/ ")]].concat(),
+        )
     };
     let asked = |text: &str| -> Vec<Value> {
         let said = import(text, "32");
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-        let properties =
-            ["check", "k.toml", "--property", "reachability", "--property", "race", "--format", "jsonl"];
+        let properties = [
+            "check",
+            "k.toml",
+            "--property",
+            "reachability",
+            "--property",
+            "race",
+            "--format",
+            "jsonl",
+        ];
         let said = fencepost(folder.path(), &properties);
-        said.out.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+        said.out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("an object"))
+            .collect()
     };
     let right = asked(module);
     assert_eq!(
@@ -349,13 +522,20 @@ fn matrices_are_distributed_over_a_warp() {
         let answers = asked(&format!("{}//{}", &module[..at], &module[at..]));
         assert_eq!(answers[1]["verdict"], "racy", "{answers:?}");
         let accesses = answers[1]["race"]["accesses"].to_string();
-        assert!(accesses.contains("matrix.sync") && accesses.contains("k.ptx"), "{accesses}");
+        assert!(
+            accesses.contains("matrix.sync") && accesses.contains("k.ptx"),
+            "{accesses}"
+        );
     }
     // A row that is not aligned, and a warp that is not whole.
     let said = asked(&module.replace("shl.b32 %r10, %r10, 4;", "shl.b32 %r10, %r10, 3;"));
     assert_eq!(said[0]["verdict"], "undecided", "{said:?}");
     let said = import(module, "16");
-    assert!(said.code == Some(2) && said.err.contains("32 lanes"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("32 lanes"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -367,7 +547,9 @@ fn functions_come_with_the_kernel_that_calls_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let import = |module: &str, out: &str| {
         fs::write(folder.path().join("k.ptx"), module).expect("writable");
-        let arguments = ["import", "k.ptx", "--block", "1", "--arg", "0=out", "--ask", "out != 7", "-o", out];
+        let arguments = [
+            "import", "k.ptx", "--block", "1", "--arg", "0=out", "--ask", "out != 7", "-o", out,
+        ];
         fencepost(folder.path(), &arguments)
     };
     let said = import(module, "k.toml");
@@ -380,11 +562,27 @@ fn functions_come_with_the_kernel_that_calls_them() {
         "{text}"
     );
     let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
-    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
-    let said = import(&module.replace("st.global.u32", "st.global.f16"), "wrong.toml");
-    assert!(said.code == Some(2) && said.err.contains("k.ptx:10:11"), "{}", said.err);
+    assert!(
+        said.out.contains(r#""verdict":"forbidden""#),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    let said = import(
+        &module.replace("st.global.u32", "st.global.f16"),
+        "wrong.toml",
+    );
+    assert!(
+        said.code == Some(2) && said.err.contains("k.ptx:10:11"),
+        "{}",
+        said.err
+    );
     let said = fencepost(folder.path(), &["import", "k.ptx"]);
-    assert!(said.out.contains("  shared .u32 own\n  refused: line 10:"), "{}", said.out);
+    assert!(
+        said.out.contains("  shared .u32 own\n  refused: line 10:"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -397,21 +595,48 @@ fn floating_point_arguments_are_numbers() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("k.ptx"), module).expect("writable");
     let import = |extra: &[&str]| {
-        let arguments = ["import", "k.ptx", "--block", "1", "--arg", "2=wide", "--arg", "3=-2"];
+        let arguments = [
+            "import", "k.ptx", "--block", "1", "--arg", "2=wide", "--arg", "3=-2",
+        ];
         fencepost(folder.path(), &[&arguments, extra].concat())
     };
     // 0.5 * 3 + 1; -2 in 64 bits.
     let ask = "out[0] != 0x40200000 \\/ wide != 0xc000000000000000";
-    let said = import(&["--arg", "0=out:f32[2]=0,3.0", "--arg", "1=0.5", "--ask", ask, "-o", "k.toml"]);
+    let said = import(&[
+        "--arg",
+        "0=out:f32[2]=0,3.0",
+        "--arg",
+        "1=0.5",
+        "--ask",
+        ask,
+        "-o",
+        "k.toml",
+    ]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
-    assert!(text.contains("out = { init = [0, 1077936128], type = \"u32\" }"), "{text}");
+    assert!(
+        text.contains("out = { init = [0, 1077936128], type = \"u32\" }"),
+        "{text}"
+    );
     let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
-    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains(r#""verdict":"forbidden""#),
+        "{}{}",
+        said.out,
+        said.err
+    );
     let said = import(&["--arg", "0=1.5", "--arg", "1=1"]);
-    assert!(said.code == Some(2) && said.err.contains("bad-argument") && said.err.contains("k_0"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("bad-argument") && said.err.contains("k_0"),
+        "{}",
+        said.err
+    );
     let said = import(&["--arg", "0=out:f32[2]=x", "--arg", "1=1"]);
-    assert!(said.code == Some(2) && said.err.contains("bad-argument"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("bad-argument"),
+        "{}",
+        said.err
+    );
 }
 
 /// Arrays are printed as bytes: each is declared as what it is accessed as, an mbarrier object as a word.
@@ -429,11 +654,24 @@ fn shared_arrays_have_elements_of_their_own_size() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text, verdict) in [
         ("k", module.to_owned(), "forbidden"),
-        ("relaxed", module.replace("arrive.shared", "arrive.relaxed.cta.shared"), "allowed"),
+        (
+            "relaxed",
+            module.replace("arrive.shared", "arrive.relaxed.cta.shared"),
+            "allowed",
+        ),
     ] {
         fs::write(folder.path().join("k.ptx"), text).expect("writable");
         let file = format!("{name}.toml");
-        let mut arguments = vec!["import", "k.ptx", "--grid", "1", "--block", "2", "--arg", "0=out:u32[2]"];
+        let mut arguments = vec![
+            "import",
+            "k.ptx",
+            "--grid",
+            "1",
+            "--block",
+            "2",
+            "--arg",
+            "0=out:u32[2]",
+        ];
         arguments.extend(["--ask", "out[0] != 1", "-o", &file]);
         let said = fencepost(folder.path(), &arguments);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
@@ -446,8 +684,16 @@ fn shared_arrays_have_elements_of_their_own_size() {
             assert!(text.contains(line), "{line}\n{text}");
         }
         for engine in ["sat", "enumerate"] {
-            let said = fencepost(folder.path(), &["check", &file, "--engine", engine, "--format", "jsonl"]);
-            assert!(said.out.contains(&format!(r#""verdict":"{verdict}""#)), "{}{}", said.out, said.err);
+            let said = fencepost(
+                folder.path(),
+                &["check", &file, "--engine", engine, "--format", "jsonl"],
+            );
+            assert!(
+                said.out.contains(&format!(r#""verdict":"{verdict}""#)),
+                "{}{}",
+                said.out,
+                said.err
+            );
         }
     }
 }
@@ -456,7 +702,9 @@ fn shared_arrays_have_elements_of_their_own_size() {
 #[test]
 fn registers_of_blocks_are_told_apart_where_elements_are_found() {
     let generic = |from: &str, to: &str| {
-        format!("{{ .reg .b64 %tmp;\n  cvt.u64.u32 \t%tmp, {from};\n  cvta.shared.u64 \t{to}, %tmp; }}\n")
+        format!(
+            "{{ .reg .b64 %tmp;\n  cvt.u64.u32 \t%tmp, {from};\n  cvta.shared.u64 \t{to}, %tmp; }}\n"
+        )
     };
     let module = format!(
         ".version 8.6\n.target sm_90\n.address_size 64\n\
@@ -469,54 +717,118 @@ fn registers_of_blocks_are_told_apart_where_elements_are_found() {
     );
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("k.ptx"), module).expect("writable");
-    let launch = ["import", "k.ptx", "--block", "1", "--arg", "0=out", "--ask", "out != 7", "-o", "k.toml"];
+    let launch = [
+        "import", "k.ptx", "--block", "1", "--arg", "0=out", "--ask", "out != 7", "-o", "k.toml",
+    ];
     let said = fencepost(folder.path(), &launch);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
-    for line in ["bar = { init = \"unknown\", type = \"u64\"", "v = { init = \"unknown\", type = \"u32\""] {
+    for line in [
+        "bar = { init = \"unknown\", type = \"u64\"",
+        "v = { init = \"unknown\", type = \"u32\"",
+    ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
     let said = fencepost(folder.path(), &["ask", "k.toml", "-q"]);
-    assert!(said.out.starts_with("1 answer: 1 forbidden"), "{}{}", said.out, said.err);
+    assert!(
+        said.out.starts_with("1 answer: 1 forbidden"),
+        "{}{}",
+        said.out,
+        said.err
+    );
 }
 
 /// A structure of integers and a pointer is handed over: the pointer is two elements of the buffer.
 #[test]
 fn buffers_hold_structures_with_pointers() {
     let folder = tempfile::tempdir().expect("a folder");
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/mcs.sm_90.ptx");
+    let module =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/mcs.sm_90.ptx");
     let module = fs::read_to_string(module).expect("a module");
     let import = |text: &str, items: &str| {
         fs::write(folder.path().join("k.ptx"), text).expect("writable");
         let _ = fs::remove_file(folder.path().join("k.toml"));
-        let mut arguments = vec!["import", "k.ptx", "--kernel", "queue", "--grid", "2", "--block", "1"];
-        arguments.extend(["--arg", items, "--arg", "1=count=0", "--arg", "2=buf:u32[2]", "--arg", "3=out"]);
-        fencepost(folder.path(), &[&arguments[..], &["--ask", "buf[1] != 49", "-o", "k.toml"]].concat())
+        let mut arguments = vec![
+            "import", "k.ptx", "--kernel", "queue", "--grid", "2", "--block", "1",
+        ];
+        arguments.extend([
+            "--arg",
+            items,
+            "--arg",
+            "1=count=0",
+            "--arg",
+            "2=buf:u32[2]",
+            "--arg",
+            "3=out",
+        ]);
+        fencepost(
+            folder.path(),
+            &[&arguments[..], &["--ask", "buf[1] != 49", "-o", "k.toml"]].concat(),
+        )
     };
     let answers = |text: &str| {
         let said = import(text, "0=items:u32[4]=0");
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
         let of = |property: &str| {
-            let said = fencepost(folder.path(), &["check", "k.toml", "--property", property, "--format", "jsonl"]);
-            serde_json::from_str::<Value>(said.out.lines().next().expect("a line")).expect("an object")
+            let said = fencepost(
+                folder.path(),
+                &[
+                    "check",
+                    "k.toml",
+                    "--property",
+                    property,
+                    "--format",
+                    "jsonl",
+                ],
+            );
+            serde_json::from_str::<Value>(said.out.lines().next().expect("a line"))
+                .expect("an object")
         };
         (of("reachability"), of("race"))
     };
     let (holds, races) = answers(&module);
-    assert_eq!((holds["verdict"].as_str(), races["verdict"].as_str()), (Some("forbidden"), Some("race-free")));
+    assert_eq!(
+        (holds["verdict"].as_str(), races["verdict"].as_str()),
+        (Some("forbidden"), Some("race-free"))
+    );
     let (holds, races) = answers(&module.replace("st.release.gpu.b32", "st.relaxed.gpu.b32"));
-    assert_eq!((holds["verdict"].as_str(), races["verdict"].as_str()), (Some("allowed"), Some("racy")));
-    let texts: Vec<_> =
-        races["race"]["accesses"].as_array().expect("both").iter().map(|a| a["text"].as_str()).collect();
-    assert_eq!(texts, ["st.global.v2.u32 [%rd1], {%r11, %r10}", "ld.global.v2.u32 {%r3, %r4}, [%rd1]"].map(Some));
+    assert_eq!(
+        (holds["verdict"].as_str(), races["verdict"].as_str()),
+        (Some("allowed"), Some("racy"))
+    );
+    let texts: Vec<_> = races["race"]["accesses"]
+        .as_array()
+        .expect("both")
+        .iter()
+        .map(|a| a["text"].as_str())
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "st.global.v2.u32 [%rd1], {%r11, %r10}",
+            "ld.global.v2.u32 {%r3, %r4}, [%rd1]"
+        ]
+        .map(Some)
+    );
     // Elements that are larger than what is accessed are refused, and that is said of a launch.
     let said = import(&module, "0=items:u64[2]");
-    assert!(said.code == Some(2) && said.err.contains("buffer:u32[8]"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("buffer:u32[8]"),
+        "{}",
+        said.err
+    );
 }
 
 /// Kernels of the repository of which one order is weakened, each with the accesses that then race: two of these, one of them a store.
 const TWINS: [(&str, &str, &[&str]); 17] = [
-    ("bounded-queue", "bounded-queue", &["st.global.u32 [%rd26+4], %r34;", "ld.global.u32 %r25, [%rd18+4];"]),
+    (
+        "bounded-queue",
+        "bounded-queue",
+        &[
+            "st.global.u32 [%rd26+4], %r34;",
+            "ld.global.u32 %r25, [%rd18+4];",
+        ],
+    ),
     (
         "compaction",
         "compaction",
@@ -526,29 +838,91 @@ const TWINS: [(&str, &str, &[&str]); 17] = [
             "ld.shared.u32 %r35, [_ZZ10compact_lbE8prefix_s];",
         ],
     ),
-    ("reader-writer-lock", "reader-writer-lock", &["st.global.u32 [%rd1], %r17;", "ld.global.u32 %r9, [%rd1];"]),
-    ("grid-sync", "grid-sync", &["st.global.u32 [%rd10], %r5;", "ld.global.u32 %r28, [%rd15];"]),
+    (
+        "reader-writer-lock",
+        "reader-writer-lock",
+        &["st.global.u32 [%rd1], %r17;", "ld.global.u32 %r9, [%rd1];"],
+    ),
+    (
+        "grid-sync",
+        "grid-sync",
+        &[
+            "st.global.u32 [%rd10], %r5;",
+            "ld.global.u32 %r28, [%rd15];",
+        ],
+    ),
     (
         "barrier-across-blocks",
         "barrier-across-blocks",
         &["st.global.u32 [%rd8], %r3;", "ld.global.u32 %r10, [%rd12];"],
     ),
-    ("float-reduction", "float-reduction", &["ld.shared.f32 %f2, [%rd3];", "st.shared.f32 [%rd2], %f1;"]),
-    ("hazard-pointer", "hazard-pointer", &["ld.global.u32 %r10, [%rd14];", "st.global.u32 [%rd2], %r5;"]),
-    ("latch", "latch", &["st.global.u32 [%rd1], %r8;", "ld.global.u32 %r7, [%rd1];"]),
-    ("lock-functions", "lock-functions", &["ld.global.u32 %r1, [%rd3];", "st.global.u32 [%rd3], %r2;"]),
-    ("lookback-split", "lookback_split", &["st.global.u32 [%rd1], %r1;", "ld.global.u32 %r21, [%rd22];"]),
-    ("mp-device", "mp_device", &["st.global.u32 [%rd1], %r5;", "ld.global.u32 %r3, [%rd1];"]),
+    (
+        "float-reduction",
+        "float-reduction",
+        &["ld.shared.f32 %f2, [%rd3];", "st.shared.f32 [%rd2], %f1;"],
+    ),
+    (
+        "hazard-pointer",
+        "hazard-pointer",
+        &["ld.global.u32 %r10, [%rd14];", "st.global.u32 [%rd2], %r5;"],
+    ),
+    (
+        "latch",
+        "latch",
+        &["st.global.u32 [%rd1], %r8;", "ld.global.u32 %r7, [%rd1];"],
+    ),
+    (
+        "lock-functions",
+        "lock-functions",
+        &["ld.global.u32 %r1, [%rd3];", "st.global.u32 [%rd3], %r2;"],
+    ),
+    (
+        "lookback-split",
+        "lookback_split",
+        &["st.global.u32 [%rd1], %r1;", "ld.global.u32 %r21, [%rd22];"],
+    ),
+    (
+        "mp-device",
+        "mp_device",
+        &["st.global.u32 [%rd1], %r5;", "ld.global.u32 %r3, [%rd1];"],
+    ),
     (
         "reference-count",
         "reference-count",
-        &["ld.global.u32 %r5, [%rd2];", "ld.global.u32 %r6, [%rd2+4];", "st.global.u32 [%rd7], %r4;"],
+        &[
+            "ld.global.u32 %r5, [%rd2];",
+            "ld.global.u32 %r6, [%rd2+4];",
+            "st.global.u32 [%rd7], %r4;",
+        ],
     ),
-    ("ring-buffer", "ring-buffer", &["st.global.u32 [%rd15], %r2;", "ld.global.u32 %r15, [%rd10];"]),
-    ("ticket-lock", "ticket-lock", &["ld.global.u32 %r7, [%rd1];", "st.global.u32 [%rd1], %r8;"]),
-    ("unoptimised-guard", "unoptimised-guard", &["ld.u32 %r1, [%rd2];", "st.u32 [%rd2], %r2;"]),
-    ("unoptimised-poll", "unoptimised-poll", &["ld.u32 %r4, [%rd1];", "st.u32 [%rd1], %r6;"]),
-    ("vol", "vol", &["st.global.u32 [%rd1], %r4;", "ld.global.u32 %r3, [%rd1];"]),
+    (
+        "ring-buffer",
+        "ring-buffer",
+        &[
+            "st.global.u32 [%rd15], %r2;",
+            "ld.global.u32 %r15, [%rd10];",
+        ],
+    ),
+    (
+        "ticket-lock",
+        "ticket-lock",
+        &["ld.global.u32 %r7, [%rd1];", "st.global.u32 [%rd1], %r8;"],
+    ),
+    (
+        "unoptimised-guard",
+        "unoptimised-guard",
+        &["ld.u32 %r1, [%rd2];", "st.u32 [%rd2], %r2;"],
+    ),
+    (
+        "unoptimised-poll",
+        "unoptimised-poll",
+        &["ld.u32 %r4, [%rd1];", "st.u32 [%rd1], %r6;"],
+    ),
+    (
+        "vol",
+        "vol",
+        &["st.global.u32 [%rd1], %r4;", "ld.global.u32 %r3, [%rd1];"],
+    ),
 ];
 
 #[test]
@@ -559,20 +933,47 @@ fn a_weakened_order_is_caught_at_the_lines_of_the_accesses() {
         let text = fs::read_to_string(root.join(&path)).expect("a test");
         let race = |name: &str| {
             let filter = format!("name={name}");
-            let said = fencepost(root, &["check", &path, "--filter", &filter, "--property", "race", "-v"]);
+            let said = fencepost(
+                root,
+                &[
+                    "check",
+                    &path,
+                    "--filter",
+                    &filter,
+                    "--property",
+                    "race",
+                    "-v",
+                ],
+            );
             assert_eq!(said.code, Some(0), "{name}: {}{}", said.out, said.err);
             said.out
         };
         assert!(race(test).contains("race-free"), "{test}");
         let said = race(&format!("{test}.weak"));
-        let line = said.lines().find(|line| line.contains(" race ")).unwrap_or_else(|| panic!("{test}: {said}"));
-        let numbers =
-            line.split(" line ").skip(1).filter_map(|rest| rest.split([' ', ',']).next()?.parse::<usize>().ok());
+        let line = said
+            .lines()
+            .find(|line| line.contains(" race "))
+            .unwrap_or_else(|| panic!("{test}: {said}"));
+        let numbers = line
+            .split(" line ")
+            .skip(1)
+            .filter_map(|rest| rest.split([' ', ',']).next()?.parse::<usize>().ok());
         let found: Vec<String> = numbers
-            .filter_map(|n| Some(text.lines().nth(n - 1)?.split_whitespace().collect::<Vec<_>>().join(" ")))
+            .filter_map(|n| {
+                Some(
+                    text.lines()
+                        .nth(n - 1)?
+                        .split_whitespace()
+                        .collect::<Vec<_>>()
+                        .join(" "),
+                )
+            })
             .collect();
         let known = found.iter().all(|text| accesses.contains(&text.as_str()));
-        assert!(found.len() == 2 && known && found.iter().any(|text| text.starts_with("st")), "{test}: {line}");
+        assert!(
+            found.len() == 2 && known && found.iter().any(|text| text.starts_with("st")),
+            "{test}: {line}"
+        );
     }
 }
 
@@ -581,9 +982,18 @@ fn a_weakened_order_is_caught_at_the_lines_of_the_accesses() {
 fn the_executor_agrees_on_kernels() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let lines = |arguments: &[&str]| -> Vec<serde_json::Value> {
-        let said =
-            fencepost(root, &[arguments, &["litmus/compiled", "--model", "ptx", "--format", "jsonl"]].concat());
-        said.out.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+        let said = fencepost(
+            root,
+            &[
+                arguments,
+                &["litmus/compiled", "--model", "ptx", "--format", "jsonl"],
+            ]
+            .concat(),
+        );
+        said.out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("an object"))
+            .collect()
     };
     let mut racy = BTreeMap::new();
     for answer in lines(&["check", "--property", "race"]) {
@@ -591,26 +1001,74 @@ fn the_executor_agrees_on_kernels() {
     }
     let (mut run, mut shown) = (0, 0);
     for seen in lines(&["run", "--runs", "60"]) {
-        let Some(&racy) = racy.get(&seen["test"].to_string()) else { continue };
+        let Some(&racy) = racy.get(&seen["test"].to_string()) else {
+            continue;
+        };
         let observed = seen["observed"].as_array().expect("outcomes");
-        assert!(!observed.is_empty() && observed.iter().all(|o| o["allowed"] == true), "{seen}");
-        let races = seen["races"].as_array().is_some_and(|races| !races.is_empty());
+        assert!(
+            !observed.is_empty() && observed.iter().all(|o| o["allowed"] == true),
+            "{seen}"
+        );
+        let races = seen["races"]
+            .as_array()
+            .is_some_and(|races| !races.is_empty());
         assert!(racy || !races, "{seen}");
         (run, shown) = (run + 1, shown + u32::from(races));
     }
-    assert!(run >= 34 && shown >= 15, "{run} run, {shown} of them with a race");
+    assert!(
+        run >= 34 && shown >= 15,
+        "{run} run, {shown} of them with a race"
+    );
 }
 
 #[test]
 fn one_property_is_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
-    let launch = ["--kernel", "mp", "--grid", "2", "--block", "1", "--ask", "out[0] != 42", "-o", "mp.toml"];
-    assert_eq!(import(folder.path(), &[&launch[..], &ARGS].concat()).code, Some(0));
-    let said = fencepost(folder.path(), &["check", "mp.toml", "--property", "race", "--format", "jsonl"]);
-    assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.out);
-    assert!(said.out.contains(r#""property":"race","quantifier":"exists","verdict":"race-free""#), "{}", said.out);
+    let launch = [
+        "--kernel",
+        "mp",
+        "--grid",
+        "2",
+        "--block",
+        "1",
+        "--ask",
+        "out[0] != 42",
+        "-o",
+        "mp.toml",
+    ];
+    assert_eq!(
+        import(folder.path(), &[&launch[..], &ARGS].concat()).code,
+        Some(0)
+    );
+    let said = fencepost(
+        folder.path(),
+        &[
+            "check",
+            "mp.toml",
+            "--property",
+            "race",
+            "--format",
+            "jsonl",
+        ],
+    );
+    assert_eq!(
+        (said.code, said.out.lines().count()),
+        (Some(0), 1),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains(r#""property":"race","quantifier":"exists","verdict":"race-free""#),
+        "{}",
+        said.out
+    );
     let said = fencepost(folder.path(), &["check", "mp.toml", "--property", "races"]);
-    assert!(said.code == Some(2) && said.err.contains("race"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("race"),
+        "{}",
+        said.err
+    );
 }
 
 /// A barrier of a cooperative grid, as cooperative groups have it: its address comes in two halves.
@@ -624,23 +1082,43 @@ fn the_halves_of_a_pointer_are_bound_to_a_buffer() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("k.ptx"), module).expect("writable");
     let import = |halves: [&str; 2], out: &str| {
-        let arguments =
-            ["import", "k.ptx", "--block", "1", "--arg", "0=out", "--arg", halves[0], "--arg", halves[1]];
-        fencepost(folder.path(), &[&arguments[..], &["--ask", "out != 7 \\/ w[1] != 8", "-o", out]].concat())
+        let arguments = [
+            "import", "k.ptx", "--block", "1", "--arg", "0=out", "--arg", halves[0], "--arg",
+            halves[1],
+        ];
+        fencepost(
+            folder.path(),
+            &[
+                &arguments[..],
+                &["--ask", "out != 7 \\/ w[1] != 8", "-o", out],
+            ]
+            .concat(),
+        )
     };
     // Newer targets have a shift and a disjunction there.
-    let newer =
-        module.replace("bfi.b64 %rd1, %rd8, %rd7, 32, 32;", "shl.b64 %rd6, %rd8, 32;\nor.b64 %rd1, %rd6, %rd7;");
+    let newer = module.replace(
+        "bfi.b64 %rd1, %rd8, %rd7, 32, 32;",
+        "shl.b64 %rd6, %rd8, 32;\nor.b64 %rd1, %rd6, %rd7;",
+    );
     for (text, out) in [(newer.as_str(), "newer.toml"), (module, "k.toml")] {
         fs::write(folder.path().join("k.ptx"), text).expect("writable");
         let said = import(["%envreg1=0", "%envreg2=w:u32[2]=0,7"], out);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
         let said = fencepost(folder.path(), &["check", out, "--format", "jsonl"]);
-        assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
+        assert!(
+            said.out.contains(r#""verdict":"forbidden""#),
+            "{}{}",
+            said.out,
+            said.err
+        );
     }
     // The upper half of such a pointer is 0.
     let said = import(["%envreg1=1", "%envreg2=w:u32[2]"], "upper.toml");
-    assert!(said.code == Some(2) && said.err.contains("unsupported-address"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("unsupported-address"),
+        "{}",
+        said.err
+    );
 }
 
 /// What is wrong with one line of a kernel is told of that line.
@@ -653,28 +1131,66 @@ fn what_cannot_be_is_told_of_its_line() {
              .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.shared .align 16 .u32 s[4];\nld.param.u64 %rd1, [k_0];\nmov.u32 %r1, s;\n{line}\nret;\n}}\n"
         );
         fs::write(folder.path().join("k.ptx"), module).expect("writable");
-        let arguments =
-            ["import", "k.ptx", "--kernel", "k", "--block", "1", "--arg", "0=in:u32[4]", "--ask", "true"];
+        let arguments = [
+            "import",
+            "k.ptx",
+            "--kernel",
+            "k",
+            "--block",
+            "1",
+            "--arg",
+            "0=in:u32[4]",
+            "--ask",
+            "true",
+        ];
         fencepost(folder.path(), &arguments)
     };
     let f = ".func f() { call.uni f, (); ret; }";
     for (head, line, id) in [
-        ("", "cp.async.cg.shared.global [%r1], [%rd1+16], 16;", "out-of-bounds"),
-        ("", "sub.u64 %rd2, %rd1, 16; cp.async.cg.shared.global [%r1], [%rd2], 16;", "out-of-bounds"),
-        ("", "add.u64 %rd2, %rd1, 4; cp.async.cg.shared.global [%r1], [%rd2], 16;", "misaligned"),
+        (
+            "",
+            "cp.async.cg.shared.global [%r1], [%rd1+16], 16;",
+            "out-of-bounds",
+        ),
+        (
+            "",
+            "sub.u64 %rd2, %rd1, 16; cp.async.cg.shared.global [%r1], [%rd2], 16;",
+            "out-of-bounds",
+        ),
+        (
+            "",
+            "add.u64 %rd2, %rd1, 4; cp.async.cg.shared.global [%r1], [%rd2], 16;",
+            "misaligned",
+        ),
         ("", "ld.global.u32 %r2, [%rd1+2];", "misaligned"),
         ("", "st.shared.u32 [s+16], 1;", "out-of-bounds"),
-        ("", "cp.async.ca.shared.global [%r1], [%rd1], 4, 5;", "wrong-operand"),
-        ("", "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [t, {%r5}];", "unsupported-instruction"),
+        (
+            "",
+            "cp.async.ca.shared.global [%r1], [%rd1], 4, 5;",
+            "wrong-operand",
+        ),
+        (
+            "",
+            "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [t, {%r5}];",
+            "unsupported-instruction",
+        ),
         (f, "call.uni f, ();", "recurs"),
     ] {
         let said = import(head, line);
         assert_eq!(said.code, Some(2), "{line}: {}{}", said.out, said.err);
-        assert!(said.err.contains(id) && said.err.contains("k.ptx:"), "{line}: {id}: {}", said.err);
+        assert!(
+            said.err.contains(id) && said.err.contains("k.ptx:"),
+            "{line}: {id}: {}",
+            said.err
+        );
     }
-    assert_eq!(import("", "cp.async.cg.shared.global [%r1], [%rd1], 16;").code, Some(0));
+    assert_eq!(
+        import("", "cp.async.cg.shared.global [%r1], [%rd1], 16;").code,
+        Some(0)
+    );
     // A thread that does not come to an access does not make it.
-    let guarded = "setp.eq.u32 %p1, %ntid.x, 2;\n@%p1 cp.async.cg.shared.global [%r1], [%rd1+16], 16;";
+    let guarded =
+        "setp.eq.u32 %p1, %ntid.x, 2;\n@%p1 cp.async.cg.shared.global [%r1], [%rd1+16], 16;";
     assert_eq!(import("", guarded).code, Some(0));
 }
 
@@ -692,14 +1208,32 @@ fn initial_values_are_bytes_of_the_elements_that_are_accessed() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("k.ptx"), module).expect("writable");
     // 271 - 59 + 515 + 70000.
-    let arguments =
-        ["import", "k.ptx", "--block", "1", "--arg", "0=out:s64", "--ask", "out != 70727", "-o", "k.toml"];
+    let arguments = [
+        "import",
+        "k.ptx",
+        "--block",
+        "1",
+        "--arg",
+        "0=out:s64",
+        "--ask",
+        "out != 70727",
+        "-o",
+        "k.toml",
+    ];
     let said = fencepost(folder.path(), &arguments);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
-    assert!(text.contains("half = { init = [1, 515, 3, 0], type = \"u16\" }"), "{text}");
+    assert!(
+        text.contains("half = { init = [1, 515, 3, 0], type = \"u16\" }"),
+        "{text}"
+    );
     let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
-    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}\n{text}", said.out, said.err);
+    assert!(
+        said.out.contains(r#""verdict":"forbidden""#),
+        "{}{}\n{text}",
+        said.out,
+        said.err
+    );
 }
 
 /// Instructions, each with the version of PTX and the target that have it, and the ones before.
@@ -708,42 +1242,150 @@ const NEWER: [(&str, &str, u32, &str, u32); 43] = [
     ("nanosleep.u32 1;", "6.2", 70, "6.1", 0),
     ("redux.sync.add.s32 r, r, -1;", "7.0", 80, "6.5", 75),
     ("elect.sync r|p, -1;", "8.0", 90, "7.8", 80),
-    ("cp.async.ca.shared.global [s], [rd], 4;", "7.0", 80, "6.5", 75),
+    (
+        "cp.async.ca.shared.global [s], [rd], 4;",
+        "7.0",
+        80,
+        "6.5",
+        75,
+    ),
     ("cp.async.wait_all;", "7.0", 80, "6.5", 75),
     ("cp.async.bulk.commit_group;", "8.0", 90, "7.8", 86),
     ("mbarrier.init.shared.b64 [s], 1;", "7.0", 80, "6.5", 75),
-    ("mbarrier.test_wait.parity.shared.b64 p, [s], 1;", "7.1", 80, "7.0", 75),
-    ("mbarrier.try_wait.shared.b64 p, [s], rd;", "7.8", 90, "7.7", 80),
-    ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [s], 4;", "8.0", 90, "7.8", 89),
-    ("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 4;", "8.0", 90, "7.8", 89),
-    ("mbarrier.arrive.release.cta.shared.b64 rd, [s];", "8.0", 80, "7.8", 75),
+    (
+        "mbarrier.test_wait.parity.shared.b64 p, [s], 1;",
+        "7.1",
+        80,
+        "7.0",
+        75,
+    ),
+    (
+        "mbarrier.try_wait.shared.b64 p, [s], rd;",
+        "7.8",
+        90,
+        "7.7",
+        80,
+    ),
+    (
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [s], 4;",
+        "8.0",
+        90,
+        "7.8",
+        89,
+    ),
+    (
+        "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 4;",
+        "8.0",
+        90,
+        "7.8",
+        89,
+    ),
+    (
+        "mbarrier.arrive.release.cta.shared.b64 rd, [s];",
+        "8.0",
+        80,
+        "7.8",
+        75,
+    ),
     ("barrier.cluster.arrive;", "7.8", 90, "7.7", 80),
     ("barrier.cta.sync 0;", "7.8", 70, "7.7", 0),
     ("fence.mbarrier_init.release.cluster;", "8.0", 90, "7.8", 80),
     ("fence.proxy.async;", "8.0", 90, "7.8", 80),
     ("fence.proxy.alias;", "7.5", 70, "7.4", 0),
-    ("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;", "8.6", 90, "8.5", 80),
-    ("fence.proxy.tensormap::generic.release.gpu;", "8.3", 90, "8.2", 80),
-    ("multimem.st.relaxed.sys.global.u32 [rd], r;", "8.1", 90, "8.0", 80),
+    (
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
+        "8.6",
+        90,
+        "8.5",
+        80,
+    ),
+    (
+        "fence.proxy.tensormap::generic.release.gpu;",
+        "8.3",
+        90,
+        "8.2",
+        80,
+    ),
+    (
+        "multimem.st.relaxed.sys.global.u32 [rd], r;",
+        "8.1",
+        90,
+        "8.0",
+        80,
+    ),
     ("wgmma.fence.sync.aligned;", "8.0", 90, "7.8", 80),
     ("griddepcontrol.wait;", "7.8", 90, "7.7", 80),
     ("fence.acquire.gpu;", "8.6", 90, "8.5", 80),
     ("fence.release.gpu;", "8.6", 90, "8.5", 80),
     ("fence.acq_rel.cluster;", "7.8", 90, "7.7", 80),
     ("mapa.u64 rd, rd, 0;", "7.8", 90, "7.7", 80),
-    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [r], r, [r];", "8.1", 90, "8.0", 80),
+    (
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [r], r, [r];",
+        "8.1",
+        90,
+        "8.0",
+        80,
+    ),
     ("szext.wrap.s32 r, r, 1;", "7.6", 70, "7.5", 0),
     ("bmsk.clamp.b32 r, r, 1;", "7.6", 70, "7.5", 0),
     ("ld.shared::cluster.u32 r, [r];", "7.8", 90, "7.7", 80),
     ("ld.shared::cta.u32 r, [s];", "7.8", 70, "7.7", 0),
-    ("mbarrier.arrive_drop.release.cta.shared::cta.b64 rd, [s];", "8.0", 80, "7.8", 0),
-    ("mbarrier.arrive_drop.relaxed.cta.shared::cta.b64 rd, [s];", "8.6", 90, "8.5", 80),
-    ("mbarrier.arrive.relaxed.cta.shared::cta.b64 rd, [s];", "8.6", 90, "8.5", 80),
-    ("mbarrier.test_wait.acquire.cta.shared::cta.b64 p, [s], rd;", "8.0", 80, "7.8", 0),
-    ("mbarrier.test_wait.relaxed.cta.shared::cta.b64 p, [s], rd;", "8.6", 90, "8.5", 80),
-    ("mbarrier.try_wait.acquire.cta.shared::cta.b64 p, [s], rd;", "8.0", 90, "7.8", 80),
-    ("mbarrier.try_wait.relaxed.cta.shared::cta.b64 p, [s], rd;", "8.6", 90, "8.5", 80),
-    ("getctarank.shared::cluster.u32 r, rd;", "7.8", 90, "7.7", 80),
+    (
+        "mbarrier.arrive_drop.release.cta.shared::cta.b64 rd, [s];",
+        "8.0",
+        80,
+        "7.8",
+        0,
+    ),
+    (
+        "mbarrier.arrive_drop.relaxed.cta.shared::cta.b64 rd, [s];",
+        "8.6",
+        90,
+        "8.5",
+        80,
+    ),
+    (
+        "mbarrier.arrive.relaxed.cta.shared::cta.b64 rd, [s];",
+        "8.6",
+        90,
+        "8.5",
+        80,
+    ),
+    (
+        "mbarrier.test_wait.acquire.cta.shared::cta.b64 p, [s], rd;",
+        "8.0",
+        80,
+        "7.8",
+        0,
+    ),
+    (
+        "mbarrier.test_wait.relaxed.cta.shared::cta.b64 p, [s], rd;",
+        "8.6",
+        90,
+        "8.5",
+        80,
+    ),
+    (
+        "mbarrier.try_wait.acquire.cta.shared::cta.b64 p, [s], rd;",
+        "8.0",
+        90,
+        "7.8",
+        80,
+    ),
+    (
+        "mbarrier.try_wait.relaxed.cta.shared::cta.b64 p, [s], rd;",
+        "8.6",
+        90,
+        "8.5",
+        80,
+    ),
+    (
+        "getctarank.shared::cluster.u32 r, rd;",
+        "7.8",
+        90,
+        "7.7",
+        80,
+    ),
     ("isspacep.param::entry p, rd;", "8.3", 80, "8.2", 0),
     ("mov.u32 r, %cluster_ctarank;", "7.8", 90, "7.7", 80),
     ("mov.u32 r, %clusterid.x;", "7.8", 90, "7.7", 80),
@@ -765,20 +1407,32 @@ fn instructions_newer_than_their_module_are_refused() {
         assert!(!said.contains("needs"), "{code}: {said}");
         let said = listed(code, older, target);
         assert!(
-            said.contains("refused: line 10: ") && said.contains(&format!("needs `.version {version}`")),
+            said.contains("refused: line 10: ")
+                && said.contains(&format!("needs `.version {version}`")),
             "{code}: {said}"
         );
         if lower != 0 {
             let said = listed(code, version, lower);
-            assert!(said.contains(&format!("needs `.target sm_{target}`")), "{code}: {said}");
+            assert!(
+                said.contains(&format!("needs `.target sm_{target}`")),
+                "{code}: {said}"
+            );
         }
     }
     // Where it is imported, it is an error at its place.
     let said = listed("cp.async.wait_all;", "6.5", 75);
-    assert!(said.contains("needs `.target sm_80`, and the module is for `sm_75`; `.version 7.0`"), "{said}");
-    let said = fencepost(folder.path(), &["import", "k.ptx", "--block", "1", "--ask", "true"]);
     assert!(
-        said.code == Some(2) && said.err.contains("newer-instruction") && said.err.contains("k.ptx:10:1"),
+        said.contains("needs `.target sm_80`, and the module is for `sm_75`; `.version 7.0`"),
+        "{said}"
+    );
+    let said = fencepost(
+        folder.path(),
+        &["import", "k.ptx", "--block", "1", "--ask", "true"],
+    );
+    assert!(
+        said.code == Some(2)
+            && said.err.contains("newer-instruction")
+            && said.err.contains("k.ptx:10:1"),
         "{}",
         said.err
     );
@@ -800,19 +1454,44 @@ fn structures_strings_and_floats_are_taken_as_they_are_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("k.ptx"), module).expect("writable");
     let import = |extra: &[&str]| {
-        let arguments = ["import", "k.ptx", "--block", "1", "--arg", "0=out:u32", "--arg", "1+4=4"];
+        let arguments = [
+            "import",
+            "k.ptx",
+            "--block",
+            "1",
+            "--arg",
+            "0=out:u32",
+            "--arg",
+            "1+4=4",
+        ];
         fencepost(folder.path(), &[&arguments, extra].concat())
     };
     let said = import(&[]);
-    assert!(said.code == Some(2) && said.err.contains("`--arg 1+8=4`"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("`--arg 1+8=4`"),
+        "{}",
+        said.err
+    );
     let said = import(&["--arg", "k_1+8=5", "--ask", "out != 9", "-o", "k.toml"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
-    assert!(text.contains("s = { init = \"unknown\", size = 4, type = \"u32\", space = \"shared\" }"), "{text}");
+    assert!(
+        text.contains("s = { init = \"unknown\", size = 4, type = \"u32\", space = \"shared\" }"),
+        "{text}"
+    );
     let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
-    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains(r#""verdict":"forbidden""#),
+        "{}{}",
+        said.out,
+        said.err
+    );
     let said = fencepost(folder.path(), &["import", "k.ptx"]);
-    assert!(said.out.contains("k(.u64 k_0, .b8 k_1[12])") && !said.out.contains("refused"), "{}", said.out);
+    assert!(
+        said.out.contains("k(.u64 k_0, .b8 k_1[12])") && !said.out.contains("refused"),
+        "{}",
+        said.out
+    );
 }
 
 /// What has the bits of an address is one where an address can be: elsewhere it is a number.
@@ -825,10 +1504,23 @@ fn numbers_of_64_bits_are_not_taken_for_addresses() {
     let text = text.replace("y[1] == 1'", "y[1] == 1'\nobserve = [\"P0:q\", \"z\"]");
     fs::write(folder.path().join("numbers.toml"), text).expect("writable");
     for command in ["outcomes", "run"] {
-        let said = fencepost(folder.path(), &[command, "numbers.toml", "--format", "jsonl"]);
-        for shown in ["\"P0:n\":\"256\"", "\"P0:p\":\"&x\"", "\"y[1]\":\"256\"", "\"P0:q\":\"&x\"", "\"z\":\"&x\""]
-        {
-            assert!(said.out.contains(shown), "{command}: {shown}: {}{}", said.out, said.err);
+        let said = fencepost(
+            folder.path(),
+            &[command, "numbers.toml", "--format", "jsonl"],
+        );
+        for shown in [
+            "\"P0:n\":\"256\"",
+            "\"P0:p\":\"&x\"",
+            "\"y[1]\":\"256\"",
+            "\"P0:q\":\"&x\"",
+            "\"z\":\"&x\"",
+        ] {
+            assert!(
+                said.out.contains(shown),
+                "{command}: {shown}: {}{}",
+                said.out,
+                said.err
+            );
         }
     }
 }
@@ -836,7 +1528,9 @@ fn numbers_of_64_bits_are_not_taken_for_addresses() {
 /// What has less bits than an address is a number, whichever number it is.
 #[test]
 fn small_numbers_are_not_taken_for_addresses() {
-    let stores: String = (0..40).map(|i| format!("st.u32 [%rd1+{}], {}\n", 4 * i, 64 * i)).collect();
+    let stores: String = (0..40)
+        .map(|i| format!("st.u32 [%rd1+{}], {}\n", 4 * i, 64 * i))
+        .collect();
     let asked: Vec<String> = (0..40).map(|i| format!("x[{i}] == 1")).collect();
     let text = format!(
         "name = \"numbers\"\ncondition = '{}'\n[memory]\nx = {{ type = \"u32\", size = 40 }}\n\
@@ -846,7 +1540,10 @@ fn small_numbers_are_not_taken_for_addresses() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("numbers.toml"), text).expect("writable");
     for command in ["outcomes", "run"] {
-        let said = fencepost(folder.path(), &[command, "numbers.toml", "--format", "jsonl"]);
+        let said = fencepost(
+            folder.path(),
+            &[command, "numbers.toml", "--format", "jsonl"],
+        );
         assert!(
             said.out.contains("\"x[4]\":\"256\"") && !said.out.contains('&'),
             "{command}: {}{}",
@@ -871,27 +1568,67 @@ fn buffers_of_bytes_are_whole_words_where_operations_on_words_are_atomic() {
     };
     let word = "atom.relaxed.gpu.or.b32 %r1, [%rd2], 8;";
     for (access, buffer, declared, asked) in [
-        (word, "flag:bool=0", "flag = { size = 4, type = \"u8\" }", "flag[0] != 7"),
-        (word, "flag:u8=3", "flag = { init = [3, 0, 0, 0], type = \"u8\" }", "flag[0] != 7"),
-        (word, "flag:u8[8]=0", "flag = { size = 8, type = \"u8\" }", "flag[0] != 7"),
-        ("", "flag:u8", "flag = { init = 0, type = \"u8\" }", "flag != 7"),
+        (
+            word,
+            "flag:bool=0",
+            "flag = { size = 4, type = \"u8\" }",
+            "flag[0] != 7",
+        ),
+        (
+            word,
+            "flag:u8=3",
+            "flag = { init = [3, 0, 0, 0], type = \"u8\" }",
+            "flag[0] != 7",
+        ),
+        (
+            word,
+            "flag:u8[8]=0",
+            "flag = { size = 8, type = \"u8\" }",
+            "flag[0] != 7",
+        ),
+        (
+            "",
+            "flag:u8",
+            "flag = { init = 0, type = \"u8\" }",
+            "flag != 7",
+        ),
     ] {
         fs::write(folder.path().join("k.ptx"), module(access)).expect("writable");
         let argument = format!("0={buffer}");
-        let arguments = ["import", "k.ptx", "--arg", &argument, "--ask", asked, "-o", "k.toml", "--force"];
+        let arguments = [
+            "import", "k.ptx", "--arg", &argument, "--ask", asked, "-o", "k.toml", "--force",
+        ];
         let said = fencepost(folder.path(), &arguments);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{buffer}");
         let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
         assert!(text.contains(declared), "{buffer}: {text}");
         let said = fencepost(folder.path(), &["check", "k.toml"]);
-        assert!(said.out.contains("1 answer: 1 forbidden"), "{buffer}: {}{}", said.out, said.err);
+        assert!(
+            said.out.contains("1 answer: 1 forbidden"),
+            "{buffer}: {}{}",
+            said.out,
+            said.err
+        );
     }
-    fs::write(folder.path().join("k.ptx"), module("ld.relaxed.gpu.u32 %r1, [%rd2];")).expect("writable");
-    let arguments = ["import", "k.ptx", "--arg", "0=flag:bool", "--ask", "flag != 7", "-o", "k.toml", "--force"];
+    fs::write(
+        folder.path().join("k.ptx"),
+        module("ld.relaxed.gpu.u32 %r1, [%rd2];"),
+    )
+    .expect("writable");
+    let arguments = [
+        "import",
+        "k.ptx",
+        "--arg",
+        "0=flag:bool",
+        "--ask",
+        "flag != 7",
+        "-o",
+        "k.toml",
+        "--force",
+    ];
     assert_eq!(fencepost(folder.path(), &arguments).code, Some(0));
     let said = fencepost(folder.path(), &["check", "k.toml"]);
-    let beyond =
-        "`ld.relaxed.gpu.u32 %r1, [%rd2]` (P0, line 21 [k.ptx:10]) can access memory that no location names";
+    let beyond = "`ld.relaxed.gpu.u32 %r1, [%rd2]` (P0, line 21 [k.ptx:10]) can access memory that no location names";
     assert!(said.out.contains(beyond), "{}{}", said.out, said.err);
 }
 
@@ -901,24 +1638,54 @@ fn local_memory_in_registers_is_not_asked_for() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = root.join("litmus/compiled/unoptimised-guard.toml");
     let ask = |path: &Path, outcome: &str| {
-        fencepost(root, &["ask", &path.display().to_string(), "--outcome", outcome, "--bound", "1", "-q"])
+        fencepost(
+            root,
+            &[
+                "ask",
+                &path.display().to_string(),
+                "--outcome",
+                outcome,
+                "--bound",
+                "1",
+                "-q",
+            ],
+        )
     };
     let said = ask(&path, "P0:__local_depot1 == 0");
-    assert!(said.code == Some(2) && said.err.contains("error[kept-in-registers]"), "{}{}", said.out, said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("error[kept-in-registers]"),
+        "{}{}",
+        said.out,
+        said.err
+    );
     let said = ask(&path, "P0:__local_depot1$0 == 0");
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (Some(0), ""),
+        "{}",
+        said.out
+    );
     let folder = tempfile::tempdir().expect("a folder");
     let own = folder.path().join("k.toml");
     let text = fs::read_to_string(&path).expect("a test");
-    let text = text.replace("\"data != 2\"", "\"data != 2 \\\\/ P0:__local_depot1 != 0\"");
+    let text = text.replace(
+        "\"data != 2\"",
+        "\"data != 2 \\\\/ P0:__local_depot1 != 0\"",
+    );
     fs::write(&own, text).expect("writable");
     let said = ask(&own, "P0:__local_depot1 == 0");
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (Some(0), ""),
+        "{}",
+        said.out
+    );
 }
 
 /// The module of kernels whose shared memory holds objects of several sizes.
 fn fields() -> String {
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/fields.sm_90.ptx");
+    let module =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/compiled/modules/fields.sm_90.ptx");
     fs::read_to_string(module).expect("a module")
 }
 
@@ -940,20 +1707,37 @@ fn bytes_of_shared_memory_have_the_fields_that_are_accessed() {
             "--arg",
             "1=out:u32[2]",
         ];
-        let all = [&arguments[..], more, &["--arg", "%globaltimer=0", "-o", "k.toml", "--force"]].concat();
+        let all = [
+            &arguments[..],
+            more,
+            &["--arg", "%globaltimer=0", "-o", "k.toml", "--force"],
+        ]
+        .concat();
         fencepost(folder.path(), &all)
     };
     let text = || fs::read_to_string(folder.path().join("k.toml")).expect("written");
     let said = import("state", &[]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert!(text().contains("bar") && text().contains("= \"mbarrier\""), "{}", text());
-    assert!(text().contains("{ fields = { at0 = \"u32[2]\", at8 = \"mbarrier\""), "{}", text());
-    let said = fencepost(folder.path(), &["check", "k.toml", "--property", "race", "-v"]);
+    assert!(
+        text().contains("bar") && text().contains("= \"mbarrier\""),
+        "{}",
+        text()
+    );
+    assert!(
+        text().contains("{ fields = { at0 = \"u32[2]\", at8 = \"mbarrier\""),
+        "{}",
+        text()
+    );
+    let said = fencepost(
+        folder.path(),
+        &["check", "k.toml", "--property", "race", "-v"],
+    );
     assert!(said.out.contains("race-free"), "{}{}", said.out, said.err);
     // How large dynamic shared memory is, nobody but who launches knows.
     let said = import("carved", &[]);
     assert!(
-        said.err.contains("the size of `smem` is not known") && said.err.contains("--arg smem=bytes[64]"),
+        said.err.contains("the size of `smem` is not known")
+            && said.err.contains("--arg smem=bytes[64]"),
         "{}",
         said.err
     );
@@ -971,8 +1755,15 @@ fn bytes_of_shared_memory_have_the_fields_that_are_accessed() {
     fs::write(folder.path().join("k.ptx"), overlap).expect("writable");
     let said = import("carved", &["--arg", "smem=bytes[16]"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert!(text().contains("smem = { bytes = 16, init = \"unknown\", space = \"shared\" }"), "{}", text());
-    let said = fencepost(folder.path(), &["check", "k.toml", "--property", "undefined", "-v"]);
+    assert!(
+        text().contains("smem = { bytes = 16, init = \"unknown\", space = \"shared\" }"),
+        "{}",
+        text()
+    );
+    let said = fencepost(
+        folder.path(),
+        &["check", "k.toml", "--property", "undefined", "-v"],
+    );
     assert!(said.out.contains("undefined  "), "{}{}", said.out, said.err);
 }
 
@@ -988,7 +1779,10 @@ fn polls_of_an_mbarrier_object_that_are_counted_are_one_poll() {
              @!%p2 bra POLL;\nadd.s32 %r1, %r1, {count};\nbra.uni POLL;\nDONE:\n'''\n"
         );
         fs::write(folder.path().join("k.toml"), code).expect("writable");
-        let said = fencepost(folder.path(), &["check", "k.toml", "--timings", "--format", "jsonl"]);
+        let said = fencepost(
+            folder.path(),
+            &["check", "k.toml", "--timings", "--format", "jsonl"],
+        );
         let answer: Value = serde_json::from_str(said.out.trim()).expect("one answer");
         assert_eq!(answer["verdict"], "forbidden", "{}", said.err);
         answer["events"].as_u64().expect("events")

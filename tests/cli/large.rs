@@ -13,7 +13,11 @@ fn many_values(first: &str) -> String {
         "name = \"many\"\ncondition = 'P11:r0 == 0'\n[memory]\nc = { type = \"u32\" }\na = { type = \"u32\", size = 2048 }\n",
     );
     for t in 0..11 {
-        let _ = write!(text, "[[thread]]\ncta = {t}\ncode = \"red.relaxed.gpu.add.u32 [c], {}\"\n", 1 << t);
+        let _ = write!(
+            text,
+            "[[thread]]\ncta = {t}\ncode = \"red.relaxed.gpu.add.u32 [c], {}\"\n",
+            1 << t
+        );
     }
     let _ = write!(
         text,
@@ -26,30 +30,50 @@ fn many_values(first: &str) -> String {
 fn asked(test: &str) -> (Value, String) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("test.toml"), test).expect("written");
-    let said = |format| fencepost(folder.path(), &["check", "test.toml", "--no-cache", "-v", "--format", format]);
+    let said = |format| {
+        fencepost(
+            folder.path(),
+            &["check", "test.toml", "--no-cache", "-v", "--format", format],
+        )
+    };
     let (line, human) = (said("jsonl"), said("human"));
     (
-        serde_json::from_str(line.out.lines().next().unwrap_or_else(|| panic!("{}", line.err))).expect("JSON"),
+        serde_json::from_str(
+            line.out
+                .lines()
+                .next()
+                .unwrap_or_else(|| panic!("{}", line.err)),
+        )
+        .expect("JSON"),
         human.out,
     )
 }
 
 #[test]
 fn a_race_in_a_run_that_the_model_knows_is_an_answer() {
-    let (line, human) = asked(&many_values(
-        &(0..200).fold(String::new(), |all, n| format!("{all}st.weak.u32 [a+{}], 2; ", 4 * n * 10)),
-    ));
-    assert_eq!((&line["verdict"], &line["engine"]), (&"racy".into(), &"executor".into()), "{line} {human}");
-    assert!(human.contains("P11 line") && human.contains("a run of the executor has the race"), "{human}");
+    let (line, human) = asked(&many_values(&(0..200).fold(String::new(), |all, n| {
+        format!("{all}st.weak.u32 [a+{}], 2; ", 4 * n * 10)
+    })));
+    assert_eq!(
+        (&line["verdict"], &line["engine"]),
+        (&"racy".into(), &"executor".into()),
+        "{line} {human}"
+    );
+    assert!(
+        human.contains("P11 line") && human.contains("a run of the executor has the race"),
+        "{human}"
+    );
 }
 
 #[test]
 fn where_runs_show_no_race_the_answer_stays_open_and_says_what_to_try() {
     let (line, human) = asked(&many_values("st.relaxed.gpu.u32 [c], 0"));
     assert_eq!(line["verdict"], "undecided", "{line}");
-    for text in
-        ["the executor found no race in 20 runs", "a smaller launch", "fencepost run test.toml --runs 1000"]
-    {
+    for text in [
+        "the executor found no race in 20 runs",
+        "a smaller launch",
+        "fencepost run test.toml --runs 1000",
+    ] {
         assert!(human.contains(text), "{text}: {human}");
     }
 }

@@ -6,9 +6,11 @@ use super::{Said, fencepost};
 
 /// A host program beside a kernel `k` that spins for ever and a kernel `q` that does not.
 fn hangs(hosts: &[&str]) -> String {
-    let spin =
-        "while (cuda::atomic_ref<int, cuda::thread_scope_system>(flag).load(cuda::memory_order_relaxed) == 0) { }";
-    let hosts: String = hosts.iter().map(|calls| format!("[[host]]\ncode = '''\n{calls}\n'''\n")).collect();
+    let spin = "while (cuda::atomic_ref<int, cuda::thread_scope_system>(flag).load(cuda::memory_order_relaxed) == 0) { }";
+    let hosts: String = hosts
+        .iter()
+        .map(|calls| format!("[[host]]\ncode = '''\n{calls}\n'''\n"))
+        .collect();
     format!(
         "name = \"T\"\ndialect = \"cuda\"\nstreams = {{ w = \"non-blocking\", v = \"non-blocking\" }}\nevents = [\"e\"]\n\
          memory = {{ flag = 0, x = 0 }}\n[[kernel]]\nname = \"k\"\ncode = \"{spin}\"\n[[kernel]]\nname = \"q\"\ncode = \"x = 1;\"\n\
@@ -19,13 +21,22 @@ fn hangs(hosts: &[&str]) -> String {
 fn said(test: &str, engine: &str) -> Said {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("test.toml"), test).expect("written");
-    fencepost(folder.path(), &["check", "-v", "test.toml", "--engine", engine, "--no-cache"])
+    fencepost(
+        folder.path(),
+        &["check", "-v", "test.toml", "--engine", engine, "--no-cache"],
+    )
 }
 
 /// How a thread ends, in the answer about a program.
 fn end_of(said: &Said, thread: &str) -> String {
-    let ends = said.out.lines().map(str::trim).filter(|line| line.starts_with(&format!("{thread}  ")));
-    ends.map(str::to_owned).next().unwrap_or_else(|| panic!("{thread} is not told: {}{}", said.out, said.err))
+    let ends = said
+        .out
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with(&format!("{thread}  ")));
+    ends.map(str::to_owned)
+        .next()
+        .unwrap_or_else(|| panic!("{thread} is not told: {}{}", said.out, said.err))
 }
 
 #[test]
@@ -33,14 +44,29 @@ fn a_host_is_blocked_in_the_call_that_waits() {
     let waits = |calls: &str, call: &str| {
         let said = said(&hangs(&[calls]), "both");
         let end = end_of(&said, "H0");
-        assert!(end.starts_with("H0  blocked  waits for ever: `k` does not end  line "), "{end}");
+        assert!(
+            end.starts_with("H0  blocked  waits for ever: `k` does not end  line "),
+            "{end}"
+        );
         assert!(end.ends_with(call), "{end}");
         assert!(said.out.contains("to complete -> "), "{}", said.out);
     };
-    waits("k<<<1, 1, 0, w>>>();\ncudaStreamSynchronize(w);", "cudaStreamSynchronize(w);");
-    waits("k<<<1, 1, 0, w>>>();\ncudaDeviceSynchronize();", "cudaDeviceSynchronize();");
-    waits("k<<<1, 1, 0, w>>>();\ncudaEventRecord(e, w);\ncudaEventSynchronize(e);", "cudaEventSynchronize(e);");
-    waits("k<<<1, 1, 0, w>>>();\nq<<<1, 1, 0, w>>>();\ncudaStreamSynchronize(w);", "cudaStreamSynchronize(w);");
+    waits(
+        "k<<<1, 1, 0, w>>>();\ncudaStreamSynchronize(w);",
+        "cudaStreamSynchronize(w);",
+    );
+    waits(
+        "k<<<1, 1, 0, w>>>();\ncudaDeviceSynchronize();",
+        "cudaDeviceSynchronize();",
+    );
+    waits(
+        "k<<<1, 1, 0, w>>>();\ncudaEventRecord(e, w);\ncudaEventSynchronize(e);",
+        "cudaEventSynchronize(e);",
+    );
+    waits(
+        "k<<<1, 1, 0, w>>>();\nq<<<1, 1, 0, w>>>();\ncudaStreamSynchronize(w);",
+        "cudaStreamSynchronize(w);",
+    );
     // Of two calls that would wait, the first.
     waits(
         "k<<<1, 1, 0, w>>>();\ncudaStreamSynchronize(v);\ncudaDeviceSynchronize();\ncudaStreamSynchronize(w);",
@@ -53,12 +79,20 @@ fn a_host_that_waits_for_nothing_of_that_is_done() {
     let done = |hosts: &[&str], thread: &str| {
         let said = said(&hangs(hosts), "both");
         let end = end_of(&said, thread);
-        assert!(end.contains("done") && end.ends_with("runs to its end"), "{end}");
+        assert!(
+            end.contains("done") && end.ends_with("runs to its end"),
+            "{end}"
+        );
     };
     done(&["k<<<1, 1, 0, w>>>();"], "H0");
-    done(&["k<<<1, 1, 0, w>>>();\nq<<<1, 1, 0, v>>>();\ncudaStreamSynchronize(v);"], "H0");
-    let hosts =
-        ["k<<<1, 1, 0, w>>>();\ncudaDeviceSynchronize();", "q<<<1, 1, 0, v>>>();\ncudaStreamSynchronize(v);"];
+    done(
+        &["k<<<1, 1, 0, w>>>();\nq<<<1, 1, 0, v>>>();\ncudaStreamSynchronize(v);"],
+        "H0",
+    );
+    let hosts = [
+        "k<<<1, 1, 0, w>>>();\ncudaDeviceSynchronize();",
+        "q<<<1, 1, 0, v>>>();\ncudaStreamSynchronize(v);",
+    ];
     done(&hosts, "H1");
     assert!(end_of(&said(&hangs(&hosts), "sat"), "H0").starts_with("H0  blocked"));
 }

@@ -26,7 +26,16 @@ fn a_question_without_memory_takes_nothing_from_the_others() {
     fs::write(folder.path().join("b.toml"), SMALL).unwrap();
     for jobs in ["1", "2"] {
         let report = format!("junit=report-{jobs}.xml");
-        let limits = ["check", "--memory", "50M", "--no-cache", "--jobs", jobs, "--report", &report];
+        let limits = [
+            "check",
+            "--memory",
+            "50M",
+            "--no-cache",
+            "--jobs",
+            jobs,
+            "--report",
+            &report,
+        ];
         let said = fencepost(folder.path(), &[&limits[..], &["--format", "tap"]].concat());
         assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
         assert!(
@@ -34,11 +43,21 @@ fn a_question_without_memory_takes_nothing_from_the_others() {
             "{}",
             said.out
         );
-        assert!(said.out.contains("ok 2 - b.toml: Small under ptx"), "{}", said.out);
+        assert!(
+            said.out.contains("ok 2 - b.toml: Small under ptx"),
+            "{}",
+            said.out
+        );
         let written = fs::read_to_string(folder.path().join(format!("report-{jobs}.xml"))).unwrap();
-        assert!(written.contains("out of memory") && written.contains("Small"), "{written}");
+        assert!(
+            written.contains("out of memory") && written.contains("Small"),
+            "{written}"
+        );
     }
-    let said = fencepost(folder.path(), &["check", "b.toml", "--memory", "50M", "--no-cache"]);
+    let said = fencepost(
+        folder.path(),
+        &["check", "b.toml", "--memory", "50M", "--no-cache"],
+    );
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
 }
 
@@ -55,7 +74,10 @@ fn limits_that_mean_nothing_are_errors() {
         ("--timeout=1e30s", "is not a unit"),
         ("--memory=-1M", "a number and a unit"),
         ("--memory=50", "a number and a unit"),
-        ("--memory=99999999999999999999T", "more memory than there can be"),
+        (
+            "--memory=99999999999999999999T",
+            "more memory than there can be",
+        ),
         ("--memory=0M", "with less than 1M"),
         ("--memory=sc", "only the machine of `run`"),
         ("--jobs=-1", "invalid value"),
@@ -63,11 +85,19 @@ fn limits_that_mean_nothing_are_errors() {
         ("--bound=4294967296", "invalid value"),
     ] {
         let said = fencepost(folder.path(), &["check", "b.toml", option]);
-        assert!(said.code == Some(2) && said.err.contains(expected), "{option}: {}", said.err);
+        assert!(
+            said.code == Some(2) && said.err.contains(expected),
+            "{option}: {}",
+            said.err
+        );
     }
-    for option in
-        ["--timeout=876000h", "--timeout=3153600000s", "--memory=none", "--memory=8388607T", "--jobs=65535"]
-    {
+    for option in [
+        "--timeout=876000h",
+        "--timeout=3153600000s",
+        "--memory=none",
+        "--memory=8388607T",
+        "--jobs=65535",
+    ] {
         let said = fencepost(folder.path(), &["check", "b.toml", option, "--no-cache"]);
         assert_eq!(said.code, Some(0), "{option}: {}", said.err);
     }
@@ -81,9 +111,18 @@ fn what_no_output_shows_is_not_looked_for() {
     fs::write(folder.path().join("r.toml"), race).unwrap();
     let said = |more: &[&str]| fencepost(folder.path(), &[&["ask", "r.toml"], more].concat());
     assert!(said(&[]).out.contains("race-free"), "{}", said(&[]).out);
-    assert!(said(&["-q", "--format", "jsonl"]).out.contains("\"remedy\":["));
+    assert!(
+        said(&["-q", "--format", "jsonl"])
+            .out
+            .contains("\"remedy\":[")
+    );
     let quiet = said(&["-q"]);
-    assert_eq!((quiet.code, quiet.out.contains("race-free")), (Some(0), false), "{}", quiet.out);
+    assert_eq!(
+        (quiet.code, quiet.out.contains("race-free")),
+        (Some(0), false),
+        "{}",
+        quiet.out
+    );
 }
 
 #[test]
@@ -94,16 +133,26 @@ fn types_have_a_depth() {
     };
     let folder = tempfile::tempdir().unwrap();
     let typedefs = |n: usize| {
-        let steps = (1..n).map(|i| format!("typedef T{} T{i}[1];\n", i - 1)).collect::<String>();
+        let steps = (1..n)
+            .map(|i| format!("typedef T{} T{i}[1];\n", i - 1))
+            .collect::<String>();
         format!("typedef int T0;\n{steps}T{} a;", n - 1)
     };
     let structures = |n: usize| {
-        let steps = (1..n).map(|i| format!("struct S{i} {{ S{} m; }};\n", i - 1)).collect::<String>();
+        let steps = (1..n)
+            .map(|i| format!("struct S{i} {{ S{} m; }};\n", i - 1))
+            .collect::<String>();
         format!("struct S0 {{ int m; }};\n{steps}S{} a;", n - 1)
     };
     for (few, many) in [
-        (format!("int a{};", "[1]".repeat(90)), format!("int a{};", "[1]".repeat(50_000))),
-        (format!("int {}p = nullptr;", "*".repeat(90)), format!("int {}p = nullptr;", "*".repeat(50_000))),
+        (
+            format!("int a{};", "[1]".repeat(90)),
+            format!("int a{};", "[1]".repeat(50_000)),
+        ),
+        (
+            format!("int {}p = nullptr;", "*".repeat(90)),
+            format!("int {}p = nullptr;", "*".repeat(50_000)),
+        ),
         (typedefs(90), typedefs(2_000)),
         (structures(90), structures(2_000)),
     ] {
@@ -112,6 +161,10 @@ fn types_have_a_depth() {
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
         fs::write(folder.path().join("t.toml"), test(&many)).unwrap();
         let said = fencepost(folder.path(), &["check", "t.toml", "--no-cache"]);
-        assert!(said.code == Some(2) && said.err.contains("nested too deeply"), "{}", said.err);
+        assert!(
+            said.code == Some(2) && said.err.contains("nested too deeply"),
+            "{}",
+            said.err
+        );
     }
 }

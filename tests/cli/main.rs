@@ -37,20 +37,37 @@ struct Said {
 }
 
 impl From<Output> for Said {
-    fn from(Output { status, stdout, stderr }: Output) -> Said {
+    fn from(
+        Output {
+            status,
+            stdout,
+            stderr,
+        }: Output,
+    ) -> Said {
         let text = |bytes| String::from_utf8(bytes).expect("what is said is UTF-8");
-        Said { code: status.code(), out: text(stdout), err: text(stderr) }
+        Said {
+            code: status.code(),
+            out: text(stdout),
+            err: text(stderr),
+        }
     }
 }
 
 /// The binary in a folder, with nothing to read.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
-    command.args(arguments).current_dir(folder).env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null());
     command
 }
 
 /// What the binary says in a folder.
 fn fencepost(folder: &Path, arguments: &[&str]) -> Said {
-    command(folder, arguments).output().expect("the binary was built for this test").into()
+    command(folder, arguments)
+        .output()
+        .expect("the binary was built for this test")
+        .into()
 }

@@ -25,27 +25,53 @@ fn a_mapping_is_a_file() {
     let path = folder.path().join("relaxed.toml");
     fs::write(&path, RELAXED).expect("writable");
     let of = |mapping: &str| {
-        let words = ["compare", "litmus/c11/MP+rel+acq.toml", "--models", "c11,ptx", "--mapping", mapping];
+        let words = [
+            "compare",
+            "litmus/c11/MP+rel+acq.toml",
+            "--models",
+            "c11,ptx",
+            "--mapping",
+            mapping,
+        ];
         fencepost(Path::new("."), &words)
     };
     assert_eq!(of("c-ptx").code, Some(0));
     let said = of(path.to_str().expect("a plain name"));
     assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.out.contains("ptx via relaxed allowed") && said.out.contains("violated"), "{}", said.out);
+    assert!(
+        said.out.contains("ptx via relaxed allowed") && said.out.contains("violated"),
+        "{}",
+        said.out
+    );
 
     for (text, message) in [
         (RELAXED.replace("acquire", "aquire"), "`aquire`"),
         (RELAXED.replace("ld.relaxed.sys", "ld.relaxed.moon"), "moon"),
-        (RELAXED.replace("ld.relaxed.sys", "st.relaxed.sys"), "st.relaxed.sys"),
+        (
+            RELAXED.replace("ld.relaxed.sys", "st.relaxed.sys"),
+            "st.relaxed.sys",
+        ),
         (RELAXED.replace("c-ptx", "c-riscv"), "c-riscv"),
-        (RELAXED.replace("from = \"c\"", "from = \"fortran\""), "fortran"),
+        (
+            RELAXED.replace("from = \"c\"", "from = \"fortran\""),
+            "fortran",
+        ),
         (RELAXED.replace("[load]", "[lode]"), "lode"),
     ] {
         fs::write(&path, &text).expect("writable");
         let said = of(path.to_str().expect("a plain name"));
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{text}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{text}: {}",
+            said.err
+        );
         // At its place, with its line.
-        assert!(said.err.contains(message) && said.err.contains("relaxed.toml:"), "{text}: {}", said.err);
+        assert!(
+            said.err.contains(message) && said.err.contains("relaxed.toml:"),
+            "{text}: {}",
+            said.err
+        );
     }
     let said = of("none.toml");
     assert_eq!(said.code, Some(2));
@@ -54,7 +80,10 @@ fn a_mapping_is_a_file() {
 
 #[test]
 fn what_a_mapping_makes_is_shown_as_a_test() {
-    let said = fencepost(Path::new("."), &["show", "litmus/cuda/SB+sc.device.toml", "--lowered"]);
+    let said = fencepost(
+        Path::new("."),
+        &["show", "litmus/cuda/SB+sc.device.toml", "--lowered"],
+    );
     assert_eq!(said.code, Some(0), "{}", said.err);
     insta::assert_snapshot!(said.out, @r###"
     # `SB+sc.device` by mapping `cuda-ptx`: the current Atomics ABI: leading fence.sc.
@@ -90,21 +119,54 @@ fn what_a_mapping_makes_is_shown_as_a_test() {
     "###);
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("lowered.toml"), &said.out).expect("writable");
-    let asked = fencepost(folder.path(), &["ask", "lowered.toml", "--model", "ptx", "--format", "jsonl"]);
-    assert!(asked.out.contains(r#""verdict":"forbidden""#), "{}{}", asked.out, asked.err);
+    let asked = fencepost(
+        folder.path(),
+        &["ask", "lowered.toml", "--model", "ptx", "--format", "jsonl"],
+    );
+    assert!(
+        asked.out.contains(r#""verdict":"forbidden""#),
+        "{}{}",
+        asked.out,
+        asked.err
+    );
 
     for (words, code, message) in [
-        (&["litmus/c11/SB+sc.toml", "--lowered"][..], 2, "name one with `--mapping`: c-ptx, c-ptx-old-rmw"),
         (
-            &["litmus/ptx/02-fence-sc/2+2W+fence.acq_rel.gpu+fence.acq_rel.gpu.toml", "--lowered"],
+            &["litmus/c11/SB+sc.toml", "--lowered"][..],
+            2,
+            "name one with `--mapping`: c-ptx, c-ptx-old-rmw",
+        ),
+        (
+            &[
+                "litmus/ptx/02-fence-sc/2+2W+fence.acq_rel.gpu+fence.acq_rel.gpu.toml",
+                "--lowered",
+            ],
             2,
             "no mapping was named that lowers a test in PTX assembly",
         ),
-        (&["litmus/c11/SB+sc.toml", "--lowered", "--mapping", "cuda-ptx"], 2, "name one with `--mapping`"),
-        (&["litmus/c11/SB+sc.toml", "--lowered", "--relations", "rf"], 2, "--relations"),
+        (
+            &[
+                "litmus/c11/SB+sc.toml",
+                "--lowered",
+                "--mapping",
+                "cuda-ptx",
+            ],
+            2,
+            "name one with `--mapping`",
+        ),
+        (
+            &["litmus/c11/SB+sc.toml", "--lowered", "--relations", "rf"],
+            2,
+            "--relations",
+        ),
     ] {
         let said = fencepost(Path::new("."), &[&["show"], words].concat());
-        assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{words:?}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(code), ""),
+            "{words:?}: {}",
+            said.err
+        );
         assert!(said.err.contains(message), "{words:?}: {}", said.err);
     }
 }
@@ -136,25 +198,48 @@ fn a_target_can_be_given() {
         fs::write(&path, changed(&fs::read_to_string(TARGET).expect("ours"))).expect("writable");
         fencepost(
             Path::new("."),
-            &[&["compare", "--target", path.to_str().expect("a plain name")], words].concat(),
+            &[
+                &["compare", "--target", path.to_str().expect("a plain name")],
+                words,
+            ]
+            .concat(),
         )
     };
-    let said = with(&[SOURCE], &|text| text.replace("ld.relaxed.gpu.u8", "ld.acquire.gpu.u8"));
+    let said = with(&[SOURCE], &|text| {
+        text.replace("ld.relaxed.gpu.u8", "ld.acquire.gpu.u8")
+    });
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("respected"), "{}", said.out);
 
     type Change = fn(&str) -> String;
     let refused: [(&[&str], Change, &str); 6] = [
-        (&[SOURCE], |t| t.replace("P1:e", "P1:f").replace(" e, ", " f, "), "has no register P1:e"),
-        (&[SOURCE], |_| fs::read_to_string(SOURCE).expect("ours"), "source and target are both CUDA C++"),
+        (
+            &[SOURCE],
+            |t| t.replace("P1:e", "P1:f").replace(" e, ", " f, "),
+            "has no register P1:e",
+        ),
+        (
+            &[SOURCE],
+            |_| fs::read_to_string(SOURCE).expect("ours"),
+            "source and target are both CUDA C++",
+        ),
         (&[SOURCE], |t| t.replace("st.weak", "st.week"), "st.week"),
         (&[SOURCE, TARGET], str::to_owned, "the source has 2 tests"),
-        (&[SOURCE, "--mapping", "cuda-ptx"], str::to_owned, "--mapping"),
+        (
+            &[SOURCE, "--mapping", "cuda-ptx"],
+            str::to_owned,
+            "--mapping",
+        ),
         (&["litmus/c11/LB.toml"], str::to_owned, "has no register"),
     ];
     for (words, changed, message) in refused {
         let said = with(words, &changed);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{words:?}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{words:?}: {}",
+            said.err
+        );
         assert!(said.err.contains(message), "{words:?}: {}", said.err);
     }
 }
@@ -177,14 +262,29 @@ fn names_and_not_numbers_tell_what_a_target_shows() {
     fs::write(folder.path().join("t.toml"), wrong).expect("writable");
     assert_eq!(compare().code, Some(1), "{}", compare().out);
     // Memory is compared as the numbers that it holds.
-    fs::write(folder.path().join("t.toml"), target.replace("\"s32\"", "\"u32\"")).expect("writable");
-    assert!(compare().err.contains("it needs the same type in both"), "{}", compare().err);
+    fs::write(
+        folder.path().join("t.toml"),
+        target.replace("\"s32\"", "\"u32\""),
+    )
+    .expect("writable");
+    assert!(
+        compare().err.contains("it needs the same type in both"),
+        "{}",
+        compare().err
+    );
 }
 
 /// The word and the mapping of an answer under a model, and what the answer calls the model.
 fn judged(test: &str, model: &str) -> [serde_json::Value; 3] {
-    let said = fencepost(Path::new("."), &["check", test, "--model", model, "--format", "jsonl"]);
-    let line = said.out.lines().next().unwrap_or_else(|| panic!("{test} under {model}: {}", said.err));
+    let said = fencepost(
+        Path::new("."),
+        &["check", test, "--model", model, "--format", "jsonl"],
+    );
+    let line = said
+        .out
+        .lines()
+        .next()
+        .unwrap_or_else(|| panic!("{test} under {model}: {}", said.err));
     let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
     ["verdict", "mapping", "model"].map(|key| line[key].clone())
 }
@@ -209,24 +309,43 @@ fn a_copy_of_a_model_judges_as_the_model_does() {
         ];
         for test in ["litmus/cuda/SB+sc.device.toml", "litmus/opencl/T01.toml"] {
             let [verdict, mapping, model] = judged(test, shipped);
-            assert!(mapping.is_string() && model == shipped, "{test}: {mapping}, {model}");
+            assert!(
+                mapping.is_string() && model == shipped,
+                "{test}: {mapping}, {model}"
+            );
             for file in &files {
                 let [word, through, called] = judged(test, file);
-                assert_eq!((&word, &through), (&verdict, &mapping), "{test} under {file}");
+                assert_eq!(
+                    (&word, &through),
+                    (&verdict, &mapping),
+                    "{test} under {file}"
+                );
                 assert_eq!(called, file.as_str());
             }
         }
     }
     // What no mapping leads to is passed over, as the shipped model is.
-    let opencl = write("mine.cat", &fs::read_to_string("models/opencl.cat").expect("shipped"));
-    let ptx = write("mine.ptx.cat", &fs::read_to_string("models/ptx.cat").expect("shipped"));
-    for (test, model, copy, dialect) in
-        [("litmus/cuda/SB+sc.device.toml", "opencl", &opencl, "cuda"), ("litmus/c11/SB+sc.toml", "ptx", &ptx, "c")]
-    {
+    let opencl = write(
+        "mine.cat",
+        &fs::read_to_string("models/opencl.cat").expect("shipped"),
+    );
+    let ptx = write(
+        "mine.ptx.cat",
+        &fs::read_to_string("models/ptx.cat").expect("shipped"),
+    );
+    for (test, model, copy, dialect) in [
+        ("litmus/cuda/SB+sc.device.toml", "opencl", &opencl, "cuda"),
+        ("litmus/c11/SB+sc.toml", "ptx", &ptx, "c"),
+    ] {
         for model in [model, copy] {
             let said = fencepost(Path::new("."), &["check", test, "--model", model]);
             let message = format!("model `{model}` does not speak of {dialect} programs");
-            assert!(!said.out.contains("1 answer") && said.err.contains(&message), "{}{}", said.out, said.err);
+            assert!(
+                !said.out.contains("1 answer") && said.err.contains(&message),
+                "{}{}",
+                said.out,
+                said.err
+            );
         }
     }
 }
@@ -234,14 +353,41 @@ fn a_copy_of_a_model_judges_as_the_model_does() {
 #[test]
 fn a_mapping_of_another_language_is_an_error() {
     for (test, model, mapping, fits) in [
-        ("litmus/cuda/SB+sc.device.toml", "ptx", "opencl-ptx", "mappings of CUDA C++: cuda-ptx, "),
-        ("litmus/cuda/SB+sc.device.toml", "cuda", "c-ptx", "mappings of CUDA C++: cuda-ptx, "),
-        ("litmus/c11/SB+sc.toml", "ptx-v7.5", "cuda-ptx", "mappings of C11 atomics: c-ptx, "),
-        ("litmus/ptx/01-coherence/CoWW.toml", "ptx", "cuda-ptx", "leave out `--mapping`"),
+        (
+            "litmus/cuda/SB+sc.device.toml",
+            "ptx",
+            "opencl-ptx",
+            "mappings of CUDA C++: cuda-ptx, ",
+        ),
+        (
+            "litmus/cuda/SB+sc.device.toml",
+            "cuda",
+            "c-ptx",
+            "mappings of CUDA C++: cuda-ptx, ",
+        ),
+        (
+            "litmus/c11/SB+sc.toml",
+            "ptx-v7.5",
+            "cuda-ptx",
+            "mappings of C11 atomics: c-ptx, ",
+        ),
+        (
+            "litmus/ptx/01-coherence/CoWW.toml",
+            "ptx",
+            "cuda-ptx",
+            "leave out `--mapping`",
+        ),
     ] {
-        let said = fencepost(Path::new("."), &["check", test, "--model", model, "--mapping", mapping]);
+        let said = fencepost(
+            Path::new("."),
+            &["check", test, "--model", model, "--mapping", mapping],
+        );
         assert_eq!(said.code, Some(2), "{test}: {}{}", said.out, said.err);
         let message = format!("mapping `{mapping}` does not map");
-        assert!(said.err.contains(&message) && said.err.contains(fits), "{test}: {}", said.err);
+        assert!(
+            said.err.contains(&message) && said.err.contains(fits),
+            "{test}: {}",
+            said.err
+        );
     }
 }

@@ -14,15 +14,36 @@ fn import(folder: &Path, module: &str, arguments: &[&str]) -> Said {
 
 /// The verdicts of a kernel under a condition.
 fn verdicts(folder: &Path, module: &str, arguments: &[&str]) -> Vec<String> {
-    let said = import(folder, module, &[arguments, &["-o", "k.toml", "--force"]].concat());
+    let said = import(
+        folder,
+        module,
+        &[arguments, &["-o", "k.toml", "--force"]].concat(),
+    );
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{module}");
-    let said = fencepost(folder, &["check", "k.toml", "--property", "reachability", "--format", "jsonl"]);
+    let said = fencepost(
+        folder,
+        &[
+            "check",
+            "k.toml",
+            "--property",
+            "reachability",
+            "--format",
+            "jsonl",
+        ],
+    );
     let verdict = |line: &str| {
         let answer: serde_json::Value = serde_json::from_str(line).expect("an object");
-        let reason = answer["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let reason = answer["reason"]
+            .as_str()
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default();
         answer["verdict"].as_str().expect("a verdict").to_owned() + &reason
     };
-    said.out.lines().filter(|line| line.contains("\"verdict\"")).map(verdict).collect()
+    said.out
+        .lines()
+        .filter(|line| line.contains("\"verdict\""))
+        .map(verdict)
+        .collect()
 }
 
 /// `warpSize`, as nvcc prints it, alone and in expressions.
@@ -54,32 +75,71 @@ fn calls_through_tables_are_told_where_they_are_come_to() {
                   P: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (o), %rd3, (a), P;\nld.param.b32 %r3, [o];\n}\n\
                   L:\nst.global.u32 [%rd1], %r3;\nret;\n}\n.visible .entry other() { ret; }\n";
     let asked = |n: &str, ask: &str| {
-        verdicts(folder.path(), module, &["--kernel", "k", "--arg", "0=out:u32", "--arg", n, "--ask", ask])
+        verdicts(
+            folder.path(),
+            module,
+            &[
+                "--kernel",
+                "k",
+                "--arg",
+                "0=out:u32",
+                "--arg",
+                n,
+                "--ask",
+                ask,
+            ],
+        )
     };
     assert_eq!(asked("1=0", "out == 1"), ["allowed"]);
     assert_eq!(asked("1=0", "out != 1"), ["forbidden"]);
     for ask in ["out == 4", "out != 4"] {
         let told = asked("1=1", ask);
-        assert!(told[0].contains("calls a function that is not known") && told[0].contains("k.ptx:"), "{told:?}");
+        assert!(
+            told[0].contains("calls a function that is not known") && told[0].contains("k.ptx:"),
+            "{told:?}"
+        );
     }
     let listed = import(folder.path(), module, &[]);
-    let line = module.lines().position(|line| line.contains("call (o)")).expect("a line") + 4;
+    let line = module
+        .lines()
+        .position(|line| line.contains("call (o)"))
+        .expect("a line")
+        + 4;
     assert!(
-        listed.out.contains(&format!("line {line}: a call of a function that is not known")),
+        listed.out.contains(&format!(
+            "line {line}: a call of a function that is not known"
+        )),
         "{}",
         listed.out
     );
-    assert!(!listed.out.contains("refused") && !listed.out.contains("none"), "{}", listed.out);
+    assert!(
+        !listed.out.contains("refused") && !listed.out.contains("none"),
+        "{}",
+        listed.out
+    );
     for (wrong, what) in [
-        (".global .align 8 .u64 t[1] = {f+4};", "an address inside of the function `f`"),
-        (".global .align 4 .u32 t[1] = {f};", "an address has 64 bits"),
-        (".global .align 1 .b8 t[8] = {0xFF(f), 0};", "a part of an address is not supported"),
+        (
+            ".global .align 8 .u64 t[1] = {f+4};",
+            "an address inside of the function `f`",
+        ),
+        (
+            ".global .align 4 .u32 t[1] = {f};",
+            "an address has 64 bits",
+        ),
+        (
+            ".global .align 1 .b8 t[8] = {0xFF(f), 0};",
+            "a part of an address is not supported",
+        ),
     ] {
         let module = format!(
             ".visible .func f() {{ ret; }}\n{wrong}\n.visible .entry k() {{ .reg .b64 %rd<2>; mov.u64 %rd1, t; ld.global.u64 %rd1, [%rd1]; ret; }}\n"
         );
         let said = import(folder.path(), &module, &["--block", "1"]);
-        assert!(said.code == Some(2) && said.err.contains(what) && said.err.contains("k.ptx:5"), "{}", said.err);
+        assert!(
+            said.code == Some(2) && said.err.contains(what) && said.err.contains("k.ptx:5"),
+            "{}",
+            said.err
+        );
     }
 }
 
@@ -95,27 +155,64 @@ fn a_launch_fits_its_kernel() {
         (".reqntid 64", &["--block", "32"][..], "`--block 64`"),
         (".reqntid 8, 8", &["--block", "64"], "`--block 8,8`"),
         (".maxntid 32", &["--block", "33"], "`--block 32`, or less"),
-        (".maxntid 8, 4, 1", &["--block", "33"], "`--block 8,4,1`, or less"),
-        (".reqnctapercluster 2", &["--grid", "4", "--cluster", "4"], "`--cluster 2`"),
-        (".explicitcluster", &["--grid", "4"], "say how many blocks are in one: `--cluster 2`"),
-        (".maxclusterrank 2", &["--grid", "4", "--cluster", "4"], "`--cluster 2`, or less"),
-        (".maxntid 32\n.minnctapersm 2", &["--block", "11,3"], "`--block 32`, or less"),
+        (
+            ".maxntid 8, 4, 1",
+            &["--block", "33"],
+            "`--block 8,4,1`, or less",
+        ),
+        (
+            ".reqnctapercluster 2",
+            &["--grid", "4", "--cluster", "4"],
+            "`--cluster 2`",
+        ),
+        (
+            ".explicitcluster",
+            &["--grid", "4"],
+            "say how many blocks are in one: `--cluster 2`",
+        ),
+        (
+            ".maxclusterrank 2",
+            &["--grid", "4", "--cluster", "4"],
+            "`--cluster 2`, or less",
+        ),
+        (
+            ".maxntid 32\n.minnctapersm 2",
+            &["--block", "11,3"],
+            "`--block 32`, or less",
+        ),
     ] {
         let said = said(demands, launch);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{demands}");
-        assert!(said.err.contains("error[launch-mismatch]") && said.err.contains("k.ptx:5:1"), "{}", said.err);
+        assert!(
+            said.err.contains("error[launch-mismatch]") && said.err.contains("k.ptx:5:1"),
+            "{}",
+            said.err
+        );
         assert!(said.err.contains(&format!("help: {help}")), "{}", said.err);
     }
     for (demands, launch, line) in [
         (".reqntid 64", &["--grid", "1"][..], "block = 64"),
         (".reqntid 4, 2", &["--block", "4,2,1"], "block = [4, 2, 1]"),
         (".maxntid 32, 1, 1", &["--block", "4,8"], "block = [4, 8]"),
-        (".reqnctapercluster 2, 1", &["--grid", "4"], "cluster = [2, 1]"),
-        (".explicitcluster\n.reqnctapercluster 2", &["--grid", "4", "--cluster", "2"], "cluster = 2"),
+        (
+            ".reqnctapercluster 2, 1",
+            &["--grid", "4"],
+            "cluster = [2, 1]",
+        ),
+        (
+            ".explicitcluster\n.reqnctapercluster 2",
+            &["--grid", "4", "--cluster", "2"],
+            "cluster = 2",
+        ),
         (".maxntid 32", &["--grid", "1"], "block = 1"),
     ] {
         let said = said(demands, launch);
-        assert!(said.code == Some(0) && said.out.contains(line), "{demands}: {}{}", said.out, said.err);
+        assert!(
+            said.code == Some(0) && said.out.contains(line),
+            "{demands}: {}{}",
+            said.out,
+            said.err
+        );
     }
 }
 
@@ -123,8 +220,17 @@ fn a_launch_fits_its_kernel() {
 #[test]
 fn kernels_have_short_names() {
     let folder = tempfile::tempdir().expect("a folder");
-    let names = ["_Z4scanPi", "_Z10scan_afterPi", "_ZN2ns4fillILi3EEEvPi", "_ZN2ns4fillILi4EEEvPi", "plain"];
-    let module: String = names.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n")).collect();
+    let names = [
+        "_Z4scanPi",
+        "_Z10scan_afterPi",
+        "_ZN2ns4fillILi3EEEvPi",
+        "_ZN2ns4fillILi4EEEvPi",
+        "plain",
+    ];
+    let module: String = names
+        .iter()
+        .map(|name| format!(".visible .entry {name}() {{ ret; }}\n"))
+        .collect();
     for (short, name) in [
         ("scan", names[0]),
         ("after", names[1]),
@@ -141,14 +247,24 @@ fn kernels_have_short_names() {
     }
     let said = import(folder.path(), &module, &["--kernel", "fill"]);
     assert!(
-        said.code == Some(2) && said.err.contains("can be 2 kernels") && said.err.contains("(ns::fill<4>)"),
+        said.code == Some(2)
+            && said.err.contains("can be 2 kernels")
+            && said.err.contains("(ns::fill<4>)"),
         "{}",
         said.err
     );
     assert!(!said.err.contains("plain"), "{}", said.err);
     let said = import(folder.path(), &module, &["--kernel", "empty"]);
-    assert!(said.code == Some(2) && said.err.contains("no kernel `empty`"), "{}", said.err);
-    assert!(import(folder.path(), &module, &[]).out.contains("_ZN2ns4fillILi3EEEvPi()  line 6  ns::fill<3>"));
+    assert!(
+        said.code == Some(2) && said.err.contains("no kernel `empty`"),
+        "{}",
+        said.err
+    );
+    assert!(
+        import(folder.path(), &module, &[])
+            .out
+            .contains("_ZN2ns4fillILi3EEEvPi()  line 6  ns::fill<3>")
+    );
 }
 
 /// A list says all that a launch would refuse, each once with all its lines, and nothing of what its arguments would be.
@@ -163,18 +279,44 @@ fn a_list_has_all_refusals() {
     );
     let said = import(folder.path(), &module, &[]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    let refused: Vec<&str> = said.out.lines().filter(|line| line.contains("refused")).collect();
-    let [first, second, third] = refused[..] else { panic!("{}", said.out) };
+    let refused: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.contains("refused"))
+        .collect();
+    let [first, second, third] = refused[..] else {
+        panic!("{}", said.out)
+    };
     assert!(
-        first.starts_with("  refused: 12 lines, 9, 10, 11, 12, 13, 14, 15, 16 and 4 more: `pmevent`"),
+        first.starts_with(
+            "  refused: 12 lines, 9, 10, 11, 12, 13, 14, 15, 16 and 4 more: `pmevent`"
+        ),
         "{first}"
     );
     assert!(second.starts_with("  refused: line 20: `vadd`"), "{second}");
-    assert_eq!(third, "  refused: 2 lines, 25, 26: the mask of an election is no constant");
+    assert_eq!(
+        third,
+        "  refused: 2 lines, 25, 26: the mask of an election is no constant"
+    );
     // What only lowering finds, alone.
-    let said = import(folder.path(), &module.replace("pmevent", "// pmevent").replace("vadd", "// vadd"), &[]);
-    let refused: Vec<&str> = said.out.lines().filter(|line| line.contains("refused")).collect();
-    assert_eq!(refused, ["  refused: 2 lines, 25, 26: the mask of an election is no constant"], "{}", said.out);
+    let said = import(
+        folder.path(),
+        &module
+            .replace("pmevent", "// pmevent")
+            .replace("vadd", "// vadd"),
+        &[],
+    );
+    let refused: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.contains("refused"))
+        .collect();
+    assert_eq!(
+        refused,
+        ["  refused: 2 lines, 25, 26: the mask of an election is no constant"],
+        "{}",
+        said.out
+    );
 }
 
 /// An array that the launch gives a size has elements of floating point, too.
@@ -185,15 +327,38 @@ fn shared_arrays_are_of_numbers() {
                   ld.param.u64 %rd1, [p];\nmov.u32 %r1, smem;\nst.shared.f32 [%r1+4], 0f3F800000;\nld.shared.f32 %f1, [%r1+4];\n\
                   st.global.f32 [%rd1], %f1;\nret;\n}\n";
     for (arg, line) in [
-        ("smem=f32[64]", "smem = { init = \"unknown\", size = 64, type = \"u32\", space = \"shared\" }"),
-        ("smem=f32[2]=0.5,1", "smem = { init = [1056964608, 1065353216], type = \"u32\", space = \"shared\" }"),
+        (
+            "smem=f32[64]",
+            "smem = { init = \"unknown\", size = 64, type = \"u32\", space = \"shared\" }",
+        ),
+        (
+            "smem=f32[2]=0.5,1",
+            "smem = { init = [1056964608, 1065353216], type = \"u32\", space = \"shared\" }",
+        ),
     ] {
-        let said = import(folder.path(), module, &["--arg", "0=out:f32", "--arg", arg, "--ask", "out == 1.0"]);
-        assert!(said.code == Some(0) && said.out.contains(line), "{arg}: {}{}", said.out, said.err);
+        let said = import(
+            folder.path(),
+            module,
+            &["--arg", "0=out:f32", "--arg", arg, "--ask", "out == 1.0"],
+        );
+        assert!(
+            said.code == Some(0) && said.out.contains(line),
+            "{arg}: {}{}",
+            said.out,
+            said.err
+        );
     }
     for wrong in ["smem=f33[4]", "smem=f32[", "smem=f32[2]=x"] {
-        let said = import(folder.path(), module, &["--arg", "0=out:f32", "--arg", wrong]);
-        assert!(said.code == Some(2) && said.err.contains("error["), "{wrong}: {}", said.out);
+        let said = import(
+            folder.path(),
+            module,
+            &["--arg", "0=out:f32", "--arg", wrong],
+        );
+        assert!(
+            said.code == Some(2) && said.err.contains("error["),
+            "{wrong}: {}",
+            said.out
+        );
     }
 }
 
@@ -205,13 +370,31 @@ fn imports_are_written_as_a_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let module = ".visible .entry k() { ret; }\n";
     fs::write(folder.path().join("old.toml"), "old").expect("writable");
-    let before = fs::metadata(folder.path().join("old.toml")).expect("there").ino();
-    let said = import(folder.path(), module, &["--block", "1", "-o", "old.toml", "--force"]);
+    let before = fs::metadata(folder.path().join("old.toml"))
+        .expect("there")
+        .ino();
+    let said = import(
+        folder.path(),
+        module,
+        &["--block", "1", "-o", "old.toml", "--force"],
+    );
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_ne!(fs::metadata(folder.path().join("old.toml")).expect("there").ino(), before, "another file");
+    assert_ne!(
+        fs::metadata(folder.path().join("old.toml"))
+            .expect("there")
+            .ino(),
+        before,
+        "another file"
+    );
     let mut names: Vec<String> = fs::read_dir(folder.path())
         .expect("a folder")
-        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect();
     names.sort();
     assert_eq!(names, ["k.ptx", "old.toml"]);

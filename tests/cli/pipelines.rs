@@ -6,7 +6,14 @@ use super::fencepost;
 
 const ASK: &[&str] = &["ask"];
 /// Of larger programs, without what the answers rest on.
-const CHECK: &[&str] = &["check", "-v", "--property", "reachability", "--property", "race"];
+const CHECK: &[&str] = &[
+    "check",
+    "-v",
+    "--property",
+    "reachability",
+    "--property",
+    "race",
+];
 
 /// What is said of each test of a file.
 fn said_of(file: &str, command: &[&str]) -> Vec<(String, String)> {
@@ -17,7 +24,9 @@ fn said_of(file: &str, command: &[&str]) -> Vec<(String, String)> {
         let name = line.split_whitespace().next().unwrap_or_default();
         match answers.last_mut() {
             Some((before, answer)) if before == name => *answer += &format!("{line}\n"),
-            _ if line.starts_with("Pipeline") => answers.push((name.to_owned(), format!("{line}\n"))),
+            _ if line.starts_with("Pipeline") => {
+                answers.push((name.to_owned(), format!("{line}\n")))
+            }
             Some((_, answer)) => *answer += &format!("{line}\n"),
             None => {}
         }
@@ -30,7 +39,9 @@ fn line_of(file: &str, text: &str, second: bool) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(root.join(file)).expect("readable");
     let mut places = source.lines().enumerate().filter(|(_, line)| *line == text);
-    let (at, _) = places.nth(usize::from(second)).unwrap_or_else(|| panic!("{text}"));
+    let (at, _) = places
+        .nth(usize::from(second))
+        .unwrap_or_else(|| panic!("{text}"));
     format!("line {}", at + 1)
 }
 
@@ -39,9 +50,16 @@ fn points_at(file: &str, command: &[&str], twins: &[(&str, &[String])]) {
     let answers = said_of(file, command);
     assert_eq!(answers.len(), twins.len(), "{answers:?}");
     for (twin, wanted) in twins {
-        let answer = answers.iter().find(|a| a.0 == *twin).unwrap_or_else(|| panic!("{twin}"));
+        let answer = answers
+            .iter()
+            .find(|a| a.0 == *twin)
+            .unwrap_or_else(|| panic!("{twin}"));
         for text in *wanted {
-            assert!(answer.1.contains(text.as_str()), "{twin} says nothing of {text}:\n{}", answer.1);
+            assert!(
+                answer.1.contains(text.as_str()),
+                "{twin} says nothing of {text}:\n{}",
+                answer.1
+            );
         }
     }
 }
@@ -51,22 +69,37 @@ const LOAD: &str = "litmus/ptx-async/17-pipelines/Load.toml";
 #[test]
 fn bulk_loads_and_mbarrier_objects() {
     let copy = |from: &str| {
-        let text =
-            format!("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [x], [{from}], 16, [f0]");
+        let text = format!(
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [x], [{from}], 16, [f0]"
+        );
         line_of(LOAD, &text, false)
     };
     let read = line_of(LOAD, "ld.weak a, x", false);
-    let in_flight = |from: &str| ["in flight (P0's agent".to_owned(), format!("{} with P2 {read})", copy(from))];
+    let in_flight = |from: &str| {
+        [
+            "in flight (P0's agent".to_owned(),
+            format!("{} with P2 {read})", copy(from)),
+        ]
+    };
     let expect = "mbarrier.arrive.expect_tx _, [f0], 16";
-    let fence = format!("`fence.proxy.async` before `{expect}` (P0, {})", line_of(LOAD, expect, false));
+    let fence = format!(
+        "`fence.proxy.async` before `{expect}` (P0, {})",
+        line_of(LOAD, expect, false)
+    );
     points_at(
         LOAD,
         ASK,
         &[
-            ("Pipeline+load", &["forbidden".into(), "without it, it would be allowed".into()]),
+            (
+                "Pipeline+load",
+                &["forbidden".into(), "without it, it would be allowed".into()],
+            ),
             ("Pipeline+load-full", &in_flight("g")),
             ("Pipeline+load-empty", &in_flight("h")),
-            ("Pipeline+load-fence", &[format!("it would be forbidden with\n    {fence}\n")]),
+            (
+                "Pipeline+load-fence",
+                &[format!("it would be forbidden with\n    {fence}\n")],
+            ),
             ("Pipeline+load-release", &in_flight("h")),
         ],
     );
@@ -76,9 +109,17 @@ const STORE: &str = "litmus/ptx-async/17-pipelines/Store.toml";
 
 #[test]
 fn bulk_stores_of_what_was_computed() {
-    let copy = line_of(STORE, "cp.async.bulk.global.shared::cta.bulk_group [g], [x], 16", false);
-    let in_flight =
-        |by: &str| ["in flight (P2's agent".to_owned(), format!("{copy} with P0 {})", line_of(STORE, by, false))];
+    let copy = line_of(
+        STORE,
+        "cp.async.bulk.global.shared::cta.bulk_group [g], [x], 16",
+        false,
+    );
+    let in_flight = |by: &str| {
+        [
+            "in flight (P2's agent".to_owned(),
+            format!("{copy} with P0 {})", line_of(STORE, by, false)),
+        ]
+    };
     // The arrival is behind the fence that is missing.
     let arrival = line_of(STORE, "mbarrier.${arrive} _, [f0]", false);
     let fence = format!("`fence.proxy.async` before `mbarrier.arrive _, [f0]` (P0, {arrival})");
@@ -87,7 +128,10 @@ fn bulk_stores_of_what_was_computed() {
         ASK,
         &[
             ("Pipeline+store", &["forbidden".into()]),
-            ("Pipeline+store-fence", &[format!("it would be forbidden with\n    {fence}\n")]),
+            (
+                "Pipeline+store-fence",
+                &[format!("it would be forbidden with\n    {fence}\n")],
+            ),
             ("Pipeline+store-release", &in_flight("st.weak x, 1")),
             ("Pipeline+store-full", &in_flight("st.weak x, 1")),
             ("Pipeline+store-empty", &in_flight("st.weak x, 3")),
@@ -108,20 +152,38 @@ fn multicast_with_remote_arrivals() {
         line_of(CLUSTER, &text, false)
     };
     let far = line_of(CLUSTER, "ld.weak a, x", true);
-    let in_flight = |from: &str| ["in flight (P0's agent".to_owned(), format!("{} with P3 {far})", copy(from))];
+    let in_flight = |from: &str| {
+        [
+            "in flight (P0's agent".to_owned(),
+            format!("{} with P3 {far})", copy(from)),
+        ]
+    };
     points_at(
         CLUSTER,
         CHECK,
         &[
-            ("Pipeline.cluster+right", &["forbidden".into(), "race-free".into()]),
+            (
+                "Pipeline.cluster+right",
+                &["forbidden".into(), "race-free".into()],
+            ),
             ("Pipeline.cluster+full", &in_flight("g")),
             ("Pipeline.cluster+expect", &in_flight("g")),
             // Nothing says to the producer that the readers are done: both copies meet each of them.
-            ("Pipeline.cluster+empty", &["in flight (P0's agent".into(), " with P".into(), "racy".into()]),
+            (
+                "Pipeline.cluster+empty",
+                &[
+                    "in flight (P0's agent".into(),
+                    " with P".into(),
+                    "racy".into(),
+                ],
+            ),
             ("Pipeline.cluster+empty.cta", &in_flight("h")),
             (
                 "Pipeline.cluster+fence",
-                &["racy       P0's agent".to_owned(), format!("{} with P3 {far}", copy("h"))],
+                &[
+                    "racy       P0's agent".to_owned(),
+                    format!("{} with P3 {far}", copy("h")),
+                ],
             ),
             ("Pipeline.cluster+fence.cta", &["forbidden".into()]),
             ("Pipeline.cluster+fence.producer", &["forbidden".into()]),
@@ -146,7 +208,9 @@ fn what_several_values_rest_on() {
     let text = format!("condition = 'P2:a != 7'\n{}\n", lines.join("\n"));
     std::fs::write(folder.path().join("t.toml"), text).expect("writable");
     let said = fencepost(folder.path(), &["ask", "t.toml", "--model", "ptx"]).out;
-    let (_, needed) = said.split_once("it needs all of these:").unwrap_or_else(|| panic!("{said}"));
+    let (_, needed) = said
+        .split_once("it needs all of these:")
+        .unwrap_or_else(|| panic!("{said}"));
     assert!(needed.contains("`fence.proxy.async` (P2, "), "{needed}");
 }
 

@@ -27,19 +27,38 @@ fn said(barrier: &str, after: &str, arguments: &[&str]) -> Said {
     let folder = tempfile::tempdir().expect("a folder");
     let text = SAME.replace("BARRIER", barrier).replace("AFTER", after);
     fs::write(folder.path().join("t.toml"), text).expect("writable");
-    fencepost(folder.path(), &[&[arguments[0], "t.toml"], &arguments[1..]].concat())
+    fencepost(
+        folder.path(),
+        &[&[arguments[0], "t.toml"], &arguments[1..]].concat(),
+    )
 }
 
 fn line(barrier: &str, after: &str, set: &[&str]) -> Value {
-    let words = ["check", "--property", "race", "--engine", "both", "--format", "jsonl"];
+    let words = [
+        "check",
+        "--property",
+        "race",
+        "--engine",
+        "both",
+        "--format",
+        "jsonl",
+    ];
     let said = said(barrier, after, &[&words, set].concat());
-    serde_json::from_str(said.out.lines().next().unwrap_or_else(|| panic!("{}", said.err)))
-        .expect("a line of JSON")
+    serde_json::from_str(
+        said.out
+            .lines()
+            .next()
+            .unwrap_or_else(|| panic!("{}", said.err)),
+    )
+    .expect("a line of JSON")
 }
 
 /// The lines of each pair.
 fn lines(line: &Value) -> Vec<[u64; 2]> {
-    let pairs = line["pairs"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let pairs = line["pairs"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let of = |pair: &Value| [0, 1].map(|i| pair["accesses"][i]["line"].as_u64().expect("a line"));
     let mut all: Vec<[u64; 2]> = pairs.iter().map(of).collect();
     all.iter_mut().for_each(|pair| pair.sort_unstable());
@@ -50,31 +69,62 @@ fn lines(line: &Value) -> Vec<[u64; 2]> {
 #[test]
 fn all_pairs_of_lines_that_race_are_told_once() {
     let right = line("bar.sync 0", "", &[]);
-    assert_eq!((&right["verdict"], lines(&right)), (&"racy".into(), vec![[10, 10]]));
+    assert_eq!(
+        (&right["verdict"], lines(&right)),
+        (&"racy".into(), vec![[10, 10]])
+    );
     let wrong = line("", "", &[]);
     assert_eq!(lines(&wrong), [[10, 10], [10, 12]]);
     assert_eq!(wrong["pairs_complete"], true);
     let more = line("", "st.weak x, 9", &[]);
-    assert_eq!(lines(&more), [[10, 10], [10, 12], [10, 13], [12, 13], [13, 13]]);
+    assert_eq!(
+        lines(&more),
+        [[10, 10], [10, 12], [10, 13], [12, 13], [13, 13]]
+    );
     let told = said("", "", &["check", "--property", "race", "-v"]).out;
-    assert!(told.contains("and 1 other pair of lines") && told.contains("  race on `x`: "), "{told}");
+    assert!(
+        told.contains("and 1 other pair of lines") && told.contains("  race on `x`: "),
+        "{told}"
+    );
     let brief = said("", "", &["check", "--property", "race"]).out;
-    assert!(brief.contains("and 1 other pair of lines") && !brief.contains("  race on"), "{brief}");
+    assert!(
+        brief.contains("and 1 other pair of lines") && !brief.contains("  race on"),
+        "{brief}"
+    );
 }
 
 #[test]
 fn writes_of_one_value_are_benign_if_that_is_asked_for() {
     let set = ["--set", "same-value=benign"];
     let right = line("bar.sync 0", "", &set);
-    assert_eq!((&right["verdict"], &right["settings"]["same-value"]), (&"race-free".into(), &"benign".into()));
+    assert_eq!(
+        (&right["verdict"], &right["settings"]["same-value"]),
+        (&"race-free".into(), &"benign".into())
+    );
     // The twin without the barrier has another race, of the readers.
     let wrong = line("", "", &set);
-    assert_eq!((&wrong["verdict"], lines(&wrong)), (&"racy".into(), vec![[10, 12]]));
+    assert_eq!(
+        (&wrong["verdict"], lines(&wrong)),
+        (&"racy".into(), vec![[10, 12]])
+    );
     // Another value is another race.
     assert_eq!(lines(&line("bar.sync 0", "st.weak x, 9", &set)), [[12, 13]]);
-    let told = said("bar.sync 0", "", &[&["check", "--property", "race", "-v"], &set[..]].concat()).out;
-    assert!(told.contains("race-free") && told.contains("same-value=benign"), "{told}");
-    let run = said("bar.sync 0", "", &[&["run", "--runs", "100"], &set[..]].concat()).out;
+    let told = said(
+        "bar.sync 0",
+        "",
+        &[&["check", "--property", "race", "-v"], &set[..]].concat(),
+    )
+    .out;
+    assert!(
+        told.contains("race-free") && told.contains("same-value=benign"),
+        "{told}"
+    );
+    let run = said(
+        "bar.sync 0",
+        "",
+        &[&["run", "--runs", "100"], &set[..]].concat(),
+    )
+    .out;
     assert!(run.contains("no race in"), "{run}");
     let run = said("bar.sync 0", "", &["run", "--runs", "100"]).out;
     assert!(run.contains("race on `x`"), "{run}");

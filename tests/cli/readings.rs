@@ -30,7 +30,10 @@ fn said(fence: &str, options: &str, arguments: &[&str]) -> Said {
     let folder = tempfile::tempdir().expect("a folder");
     let text = TEST.replace("FENCE", fence).replace("OPTIONS", options);
     std::fs::write(folder.path().join("t.toml"), text).expect("writable");
-    fencepost(folder.path(), &[&[arguments[0], "t.toml", "--model", "ptx"], &arguments[1..]].concat())
+    fencepost(
+        folder.path(),
+        &[&[arguments[0], "t.toml", "--model", "ptx"], &arguments[1..]].concat(),
+    )
 }
 
 #[test]
@@ -45,7 +48,10 @@ fn an_answer_that_depends_on_a_reading_says_so() {
     }
     let out = said("fence.proxy.async", "", &["check", "--format", "jsonl"]).out;
     let line: Value = serde_json::from_str(&out).expect("a line of JSON");
-    assert_eq!((&line["verdict"], &line["depends"][0]["option"]), (&json!("forbidden"), &json!("async-fence")));
+    assert_eq!(
+        (&line["verdict"], &line["depends"][0]["option"]),
+        (&json!("forbidden"), &json!("async-fence"))
+    );
     let verdicts = json!({ "path": "forbidden", "cta": "forbidden", "thread": "allowed", "letter": "allowed" });
     assert_eq!(line["depends"][0]["verdicts"], verdicts);
 }
@@ -59,8 +65,18 @@ fn one_that_is_the_same_under_all_readings_does_not() {
 
 #[test]
 fn a_reading_that_was_chosen_is_the_only_one() {
-    let chosen = said("fence.proxy.async", "", &["check", "--set", "async-fence=thread"]).out;
-    let of_test = said("fence.proxy.async", "options = { async-fence = \"letter\" }", &["check"]).out;
+    let chosen = said(
+        "fence.proxy.async",
+        "",
+        &["check", "--set", "async-fence=thread"],
+    )
+    .out;
+    let of_test = said(
+        "fence.proxy.async",
+        "options = { async-fence = \"letter\" }",
+        &["check"],
+    )
+    .out;
     for out in [chosen, of_test] {
         assert!(out.contains("allowed") && !out.contains("depends"), "{out}");
     }
@@ -76,20 +92,35 @@ fn expectations_name_readings() {
     let fence = "fence.proxy.async";
     let right = expect("thread = \"allowed\", letter = \"allowed\"");
     for arguments in [&["check"][..], &["check", "--set", "async-fence=thread"]] {
-        assert_eq!(said(fence, &right, arguments).code, Some(0), "{arguments:?}");
+        assert_eq!(
+            said(fence, &right, arguments).code,
+            Some(0),
+            "{arguments:?}"
+        );
     }
     // Under a value that is not named, it is as expected.
     let short = expect("thread = \"allowed\"");
     let out = said(fence, &short, &["check"]);
-    assert!(out.out.contains("expected forbidden under `async-fence=letter`, got allowed"), "{}", out.out);
+    assert!(
+        out.out
+            .contains("expected forbidden under `async-fence=letter`, got allowed"),
+        "{}",
+        out.out
+    );
     assert_eq!(out.code, Some(1));
     let line: Value =
-        serde_json::from_str(&said(fence, &short, &["check", "--format", "jsonl"]).out).expect("a line of JSON");
-    let reading = json!({ "under": "async-fence=letter", "expected": "forbidden", "verdict": "allowed" });
+        serde_json::from_str(&said(fence, &short, &["check", "--format", "jsonl"]).out)
+            .expect("a line of JSON");
+    let reading =
+        json!({ "under": "async-fence=letter", "expected": "forbidden", "verdict": "allowed" });
     assert_eq!(line["reading"], reading);
     // The answer that is asked for is the other one.
     let chosen = said(fence, &short, &["check", "--set", "async-fence=letter"]);
-    assert!(chosen.code == Some(1) && chosen.out.contains("expected forbidden, got allowed"), "{}", chosen.out);
+    assert!(
+        chosen.code == Some(1) && chosen.out.contains("expected forbidden, got allowed"),
+        "{}",
+        chosen.out
+    );
     // One that depends on nothing is not what was said of it.
     let none = said(
         "",
@@ -98,7 +129,12 @@ fn expectations_name_readings() {
             .replace("letter = \"allowed\"", "letter = \"forbidden\""),
         &["check"],
     );
-    assert!(none.out.contains("expected forbidden under `async-fence=letter`, got allowed"), "{}", none.out);
+    assert!(
+        none.out
+            .contains("expected forbidden under `async-fence=letter`, got allowed"),
+        "{}",
+        none.out
+    );
 }
 
 /// A flag that is released by one address and acquired by another; `FENCE` stands before the acquire.
@@ -127,12 +163,22 @@ ld.weak r1, x
 fn a_fence_of_aliases_helps_in_one_reading_and_says_so() {
     let said = |fence: &str| {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("t.toml"), ALIASES.replace("FENCE", fence)).expect("writable");
+        std::fs::write(
+            folder.path().join("t.toml"),
+            ALIASES.replace("FENCE", fence),
+        )
+        .expect("writable");
         fencepost(folder.path(), &["ask", "t.toml", "--model", "ptx"]).out
     };
     let (with, without) = (said("fence.proxy.alias"), said(""));
-    assert!(with.contains("allowed under `letter`; forbidden under `fenced`"), "{with}");
-    assert!(with.contains("in the reading `alias-overlap=fenced` of the source it is, as it stands"), "{with}");
+    assert!(
+        with.contains("allowed under `letter`; forbidden under `fenced`"),
+        "{with}"
+    );
+    assert!(
+        with.contains("in the reading `alias-overlap=fenced` of the source it is, as it stands"),
+        "{with}"
+    );
     let one = "it would be forbidden, in the reading `alias-overlap=fenced` of the source, with\n    `fence.proxy.alias` before `ld.acquire.gpu r0, g`";
     assert!(
         without.contains(one) && !without.contains("depends on") && !without.contains("and `fence"),

@@ -55,10 +55,20 @@ fn what_tests_expect_of_runs_is_judged() {
     let met = run(&test("racy"), &["--runs", "10"]);
     assert_eq!(met.code, Some(0), "{}", met.err);
     let line = "line 14, weak, exhaustive: ends finished, racy, condition never";
-    has(&met.out, &[&format!("as expected: {line}"), "1 expectation, all met"]);
+    has(
+        &met.out,
+        &[&format!("as expected: {line}"), "1 expectation, all met"],
+    );
     let unmet = run(&test("race-free"), &["--runs", "10"]);
     assert_eq!(unmet.code, Some(1), "{}", unmet.err);
-    has(&unmet.out, &["NOT MET: line 14, ", "expected no race: P", "1 expectation, 1 NOT MET"]);
+    has(
+        &unmet.out,
+        &[
+            "NOT MET: line 14, ",
+            "expected no race: P",
+            "1 expectation, 1 NOT MET",
+        ],
+    );
     let json = run(&test("race-free"), &["--runs", "10", "--format", "jsonl"]);
     has(
         &json.out,
@@ -67,13 +77,18 @@ fn what_tests_expect_of_runs_is_judged() {
         ],
     );
     // Once, however many models there are.
-    let both = run(&test("racy"), &["--runs", "10", "--model", "ptx", "--model", "sc"]);
+    let both = run(
+        &test("racy"),
+        &["--runs", "10", "--model", "ptx", "--model", "sc"],
+    );
     assert_eq!(both.out.matches("as expected").count(), 1, "{}", both.out);
 }
 
 #[test]
 fn what_a_limit_cuts_is_undecided() {
-    let steps = |n: u32| format!("{MP}\n[[run]]\nschedule = \"exhaustive\"\ncondition = \"never\"\nsteps = {n}\n");
+    let steps = |n: u32| {
+        format!("{MP}\n[[run]]\nschedule = \"exhaustive\"\ncondition = \"never\"\nsteps = {n}\n")
+    };
     assert_eq!(run(&steps(10), &["--runs", "10"]).code, Some(0));
     let cut = run(&steps(1), &["--runs", "10"]);
     assert_eq!(cut.code, Some(3), "{}\n{}", cut.out, cut.err);
@@ -82,13 +97,29 @@ fn what_a_limit_cuts_is_undecided() {
 
 #[test]
 fn an_operation_that_a_limit_cuts_says_what_it_waits_for() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/ptx-async/13-bulk-reductions/Peer.toml");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/ptx-async/13-bulk-reductions/Peer.toml");
     let folder = tempfile::tempdir().expect("a folder");
     let name = "name=Peer-bulk+reduce+thread";
-    let cut = ["run", path.to_str().expect("UTF-8"), "--filter", name, "--runs", "50", "--steps", "10"];
+    let cut = [
+        "run",
+        path.to_str().expect("UTF-8"),
+        "--filter",
+        name,
+        "--runs",
+        "50",
+        "--steps",
+        "10",
+    ];
     let said = fencepost(folder.path(), &cut);
     assert_eq!(said.code, Some(3), "{}\n{}", said.out, said.err);
-    has(&said.out, &["50 step-limit", "P0's copy 5 waits for the accesses of its operation at line 22"]);
+    has(
+        &said.out,
+        &[
+            "50 step-limit",
+            "P0's copy 5 waits for the accesses of its operation at line 22",
+        ],
+    );
 }
 
 #[test]
@@ -98,19 +129,41 @@ fn check_says_who_carries_runs_out() {
     fs::write(folder.path().join("test.toml"), test).expect("written");
     let said = fencepost(folder.path(), &["check", "."]);
     assert_eq!(said.code, Some(4));
-    has(&said.err, &["1 test expects something of runs of the executor alone", "`fencepost run`"]);
+    has(
+        &said.err,
+        &[
+            "1 test expects something of runs of the executor alone",
+            "`fencepost run`",
+        ],
+    );
 }
 
 #[test]
 fn bad_programs_are_named_with_their_line_and_the_rest_is_told() {
-    let stray = run(&kernel("if (i < 3) { b[i] = 1; } else { b[i] = a[i]; }", ""), &["--runs", "20"]);
-    has(&stray.out, &["20 stray", "P3: line ", "reads outside memory"]);
+    let stray = run(
+        &kernel("if (i < 3) { b[i] = 1; } else { b[i] = a[i]; }", ""),
+        &["--runs", "20"],
+    );
+    has(
+        &stray.out,
+        &["20 stray", "P3: line ", "reads outside memory"],
+    );
     assert_eq!(stray.code, Some(0), "{}", stray.err);
     let divides = run(&kernel("b[i] = 6 / i;", ""), &["--runs", "20"]);
-    has(&divides.out, &["20 division", "P0: line 9: `b[i] = 6 / i;` divides by zero"]);
-    let large = run(&kernel("x = 1;", "").replace("block = 4", "block = 4096"), &["--runs", "20"]);
+    has(
+        &divides.out,
+        &["20 division", "P0: line 9: `b[i] = 6 / i;` divides by zero"],
+    );
+    let large = run(
+        &kernel("x = 1;", "").replace("block = 4", "block = 4096"),
+        &["--runs", "20"],
+    );
     has(&large.out, &["4096", "1024"]);
-    assert!(!large.out.contains("the model:"), "no run is held against it: {}", large.out);
+    assert!(
+        !large.out.contains("the model:"),
+        "no run is held against it: {}",
+        large.out
+    );
 }
 
 #[test]
@@ -118,18 +171,47 @@ fn what_was_observed_before_an_end_is_reported() {
     let code = "if (i == 0) { x = 1; }\nif (i == 1) { b[1] = 12 / (1 - atomicAdd(&x, 0)); }";
     let test = kernel(code, "").replace("dialect", "condition = 'b[1] == 12'\ndialect");
     let said = run(&test, &["--runs", "200", "--memory", "sc"]);
-    has(&said.out, &["12 ", " finished, ", " division", "divides by zero", "allowed"]);
+    has(
+        &said.out,
+        &[
+            "12 ",
+            " finished, ",
+            " division",
+            "divides by zero",
+            "allowed",
+        ],
+    );
     let all = run(&test, &["--schedule", "exhaustive", "--memory", "sc"]);
     has(&all.out, &["12 ", " finished, ", " division", "line 11: "]);
 }
 
 #[test]
 fn endless_kernels_end_and_say_who_spins() {
-    let test = kernel("b[i] = 1;\nif (i == 0) { while (atomicAdd(&x, 0) == 0) { } }", "");
+    let test = kernel(
+        "b[i] = 1;\nif (i == 0) { while (atomicAdd(&x, 0) == 0) { } }",
+        "",
+    );
     let said = run(&test, &["--runs", "3", "--steps", "500", "--model", "ptx"]);
-    has(&said.out, &["3 step-limit", "did not end within 500 steps", "P0 spins in line 10 on `x`"]);
-    let all = run(&test, &["--schedule", "exhaustive", "--memory", "sc", "--trace"]);
-    has(&all.out, &["livelock", "P0 spins in line 10 on `x`", "… and from here on again and again:"]);
+    has(
+        &said.out,
+        &[
+            "3 step-limit",
+            "did not end within 500 steps",
+            "P0 spins in line 10 on `x`",
+        ],
+    );
+    let all = run(
+        &test,
+        &["--schedule", "exhaustive", "--memory", "sc", "--trace"],
+    );
+    has(
+        &all.out,
+        &[
+            "livelock",
+            "P0 spins in line 10 on `x`",
+            "… and from here on again and again:",
+        ],
+    );
 }
 
 #[test]
@@ -138,12 +220,24 @@ fn where_no_run_finishes_nothing_was_held_against_the_model() {
     let all = ["--schedule", "exhaustive", "--memory", "sc"];
     let hangs = run(&kernel(spins, ""), &all);
     assert_eq!(hangs.code, Some(3), "{}\n{}", hangs.out, hangs.err);
-    has(&hangs.out, &["ended: ", "livelock", "undecided: no run finished"]);
-    assert_eq!(run(&kernel(spins, ""), &["--runs", "3", "--steps", "500"]).code, Some(3));
-    let json = run(&kernel(spins, ""), &[&all[..], &["--format", "jsonl"]].concat());
+    has(
+        &hangs.out,
+        &["ended: ", "livelock", "undecided: no run finished"],
+    );
+    assert_eq!(
+        run(&kernel(spins, ""), &["--runs", "3", "--steps", "500"]).code,
+        Some(3)
+    );
+    let json = run(
+        &kernel(spins, ""),
+        &[&all[..], &["--format", "jsonl"]].concat(),
+    );
     has(&json.out, &[r#""reason":"no run finished"#]);
     // Some run finishes.
-    let some = run(&kernel(&format!("if (i == 1) {{ x = 1; }}\n{spins}"), ""), &all);
+    let some = run(
+        &kernel(&format!("if (i == 1) {{ x = 1; }}\n{spins}"), ""),
+        &all,
+    );
     assert_eq!(some.code, Some(0), "{}\n{}", some.out, some.err);
     // The test says that it hangs, of runs or of the model.
     for rest in [
@@ -158,26 +252,51 @@ fn where_no_run_finishes_nothing_was_held_against_the_model() {
 #[test]
 fn a_schedule_of_another_test_is_no_input() {
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
     write("a.toml", MP);
     write("b.toml", &MP.replace("ld.weak r1, x", "ld.weak r1, f"));
-    let recorded = fencepost(folder.path(), &["run", "a.toml", "--runs", "50", "--record", "a.json"]);
+    let recorded = fencepost(
+        folder.path(),
+        &["run", "a.toml", "--runs", "50", "--record", "a.json"],
+    );
     assert_eq!(recorded.code, Some(0), "{}", recorded.err);
-    let again = fencepost(folder.path(), &["run", "a.toml", "--schedule", "replay:a.json", "--trace"]);
+    let again = fencepost(
+        folder.path(),
+        &["run", "a.toml", "--schedule", "replay:a.json", "--trace"],
+    );
     assert_eq!(again.code, Some(0), "{}", again.err);
     has(&again.out, &["a run to ", "st.release.gpu f, 1"]);
-    let other = fencepost(folder.path(), &["run", "b.toml", "--schedule", "replay:a.json"]);
+    let other = fencepost(
+        folder.path(),
+        &["run", "b.toml", "--schedule", "replay:a.json"],
+    );
     assert_eq!(other.code, Some(2), "{}", other.out);
-    has(&other.out, &["the recorded schedule is of another program, that of test `MP`"]);
+    has(
+        &other.out,
+        &["the recorded schedule is of another program, that of test `MP`"],
+    );
     write("c.json", "{ \"version\": 1 }");
-    let broken = fencepost(folder.path(), &["run", "a.toml", "--schedule", "replay:c.json"]);
+    let broken = fencepost(
+        folder.path(),
+        &["run", "a.toml", "--schedule", "replay:c.json"],
+    );
     assert_eq!(broken.code, Some(2));
     has(&broken.err, &["`c.json` is no recorded schedule"]);
     let text = fs::read_to_string(folder.path().join("a.json")).expect("there");
-    write("d.json", &text.replacen("\"thread\": 0", "\"thread\": 7", 1));
-    let misfit = fencepost(folder.path(), &["run", "a.toml", "--schedule", "replay:d.json"]);
+    write(
+        "d.json",
+        &text.replacen("\"thread\": 0", "\"thread\": 7", 1),
+    );
+    let misfit = fencepost(
+        folder.path(),
+        &["run", "a.toml", "--schedule", "replay:d.json"],
+    );
     assert_eq!(misfit.code, Some(2), "{}", misfit.out);
-    has(&misfit.out, &["does not fit this test", "its thread cannot step"]);
+    has(
+        &misfit.out,
+        &["does not fit this test", "its thread cannot step"],
+    );
 }
 
 #[test]
@@ -185,9 +304,21 @@ fn a_livelock_is_recorded_and_replayed() {
     let folder = tempfile::tempdir().expect("a folder");
     let test = kernel("if (i == 0) { while (atomicAdd(&x, 0) == 0) { } }", "");
     fs::write(folder.path().join("t.toml"), test).expect("written");
-    let all = ["run", "t.toml", "--memory", "sc", "--schedule", "exhaustive", "--record", "l.json"];
+    let all = [
+        "run",
+        "t.toml",
+        "--memory",
+        "sc",
+        "--schedule",
+        "exhaustive",
+        "--record",
+        "l.json",
+    ];
     has(&fencepost(folder.path(), &all).out, &["ended: 1 livelock"]);
-    let again = fencepost(folder.path(), &["run", "t.toml", "--schedule", "replay:l.json"]);
+    let again = fencepost(
+        folder.path(),
+        &["run", "t.toml", "--schedule", "replay:l.json"],
+    );
     has(&again.out, &["under sc", "ended: 1 livelock", "P0 spins"]);
 }
 
@@ -201,7 +332,9 @@ fn follow(folder: &Path) -> Said {
 
 /// The one reproducer below a folder.
 fn reproducer(folder: &Path) -> std::path::PathBuf {
-    let entries = fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path());
+    let entries = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|e| e.expect("an entry").path());
     let mut found: Vec<_> = entries.filter(|p| p.is_dir()).collect();
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
@@ -210,20 +343,43 @@ fn reproducer(folder: &Path) -> std::path::PathBuf {
 #[test]
 fn an_outcome_that_the_model_forbids_is_a_defect_that_can_be_seen_again() {
     // A machine without one of its rules shows it.
-    for (arguments, model) in [(vec!["--runs", "500"], "ptx"), (vec!["--schedule", "exhaustive"], "ptx")] {
+    for (arguments, model) in [
+        (vec!["--runs", "500"], "ptx"),
+        (vec!["--schedule", "exhaustive"], "ptx"),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("mp.toml"), MP).expect("written");
-        let fixed = ["run", "mp.toml", "--repro-dir", "defects", "--without", "synchronization"];
+        let fixed = [
+            "run",
+            "mp.toml",
+            "--repro-dir",
+            "defects",
+            "--without",
+            "synchronization",
+        ];
         let said = fencepost(folder.path(), &[&fixed[..], &arguments].concat());
         assert_eq!(said.code, Some(70), "{}\n{}", said.out, said.err);
         let law = "the executor shows what the model forbids: P1:r0 = 1, P1:r1 = 0";
         has(&said.out, &["FORBIDDEN", &format!("DEFECT: {law}")]);
-        has(&said.err, &[law, "a reproducer was written to defects/fencepost-defect-", "under ptx, run"]);
+        has(
+            &said.err,
+            &[
+                law,
+                "a reproducer was written to defects/fencepost-defect-",
+                "under ptx, run",
+            ],
+        );
         let again = follow(&reproducer(&folder.path().join("defects")));
         assert_eq!(again.code, Some(70), "{}\n{}", again.out, again.err);
-        has(&again.out, &[model, "as recorded", law, "a run to P1:r0 = 1, P1:r1 = 0:"]);
+        has(
+            &again.out,
+            &[model, "as recorded", law, "a run to P1:r0 = 1, P1:r1 = 0:"],
+        );
         // The whole machine does not show it.
-        let whole = fencepost(folder.path(), &[&["run", "mp.toml"], &arguments[..]].concat());
+        let whole = fencepost(
+            folder.path(),
+            &[&["run", "mp.toml"], &arguments[..]].concat(),
+        );
         assert_eq!(whole.code, Some(0), "{}", whole.out);
     }
 }
@@ -246,22 +402,44 @@ code = "cuda::atomic_ref<int, cuda::thread_scope_device> g(f); int r = 0; if (g.
     fs::write(folder.path().join("mp.toml"), test).expect("written");
     let whole = fencepost(folder.path(), &["run", "mp.toml", "--runs", "200"]);
     assert_eq!(whole.code, Some(0), "{}\n{}", whole.out, whole.err);
-    let fixed = ["run", "mp.toml", "--runs", "200", "--repro-dir", "defects", "--without", "synchronization"];
+    let fixed = [
+        "run",
+        "mp.toml",
+        "--runs",
+        "200",
+        "--repro-dir",
+        "defects",
+        "--without",
+        "synchronization",
+    ];
     let said = fencepost(folder.path(), &fixed);
     assert_eq!(said.code, Some(70), "{}\n{}", said.out, said.err);
-    has(&said.err, &["the executor shows a race in a program that the model calls race-free"]);
+    has(
+        &said.err,
+        &["the executor shows a race in a program that the model calls race-free"],
+    );
     let again = follow(&reproducer(&folder.path().join("defects")));
     assert_eq!(again.code, Some(70), "{}\n{}", again.out, again.err);
-    has(&again.out, &["data race on x: P0 line 7", "the executor shows a race"]);
+    has(
+        &again.out,
+        &["data race on x: P0 line 7", "the executor shows a race"],
+    );
 }
 
 #[test]
 fn a_model_of_the_users_own_is_held_against_runs_and_defects_are_not_ours() {
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("mp.toml"), MP.replace("release", "relaxed")).expect("written");
+    fs::write(
+        folder.path().join("mp.toml"),
+        MP.replace("release", "relaxed"),
+    )
+    .expect("written");
     let strict = "\"Strict\"\nlet fr = rf^-1; co\nacyclic po | rf | co | fr as SC\n";
     fs::write(folder.path().join("strict.cat"), strict).expect("written");
-    let said = fencepost(folder.path(), &["run", "mp.toml", "--runs", "500", "--model", "strict.cat"]);
+    let said = fencepost(
+        folder.path(),
+        &["run", "mp.toml", "--runs", "500", "--model", "strict.cat"],
+    );
     assert_eq!(said.code, Some(1), "{}\n{}", said.out, said.err);
     has(&said.out, &["FORBIDDEN"]);
 }
@@ -276,16 +454,42 @@ fn unknown_rules_are_told() {
 #[test]
 fn the_numbers_of_many_tests_are_summed_up() {
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
     write("a.toml", MP);
-    write("b.toml", &MP.replace("\"MP\"", "\"MP2\"").replace("release", "relaxed"));
+    write(
+        "b.toml",
+        &MP.replace("\"MP\"", "\"MP2\"")
+            .replace("release", "relaxed"),
+    );
     let said = fencepost(folder.path(), &["run", ".", "--schedule", "exhaustive"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let line = "ptx, 2 tests run, 0 not: ";
-    has(&said.out, &[line, "7 outcomes observed, 0 of them outside the model, 0 undecided"]);
-    has(&said.out, &["7 of 7 allowed outcomes observed (100.00 %)", "2 tests with a complete state space"]);
-    let said = fencepost(folder.path(), &["run", ".", "--format", "json", "--runs", "100"]);
-    has(&said.out, &[r#""observed":[{"allowed":7,"#, r#""runs":200,"states":0,"tests":2"#]);
+    has(
+        &said.out,
+        &[
+            line,
+            "7 outcomes observed, 0 of them outside the model, 0 undecided",
+        ],
+    );
+    has(
+        &said.out,
+        &[
+            "7 of 7 allowed outcomes observed (100.00 %)",
+            "2 tests with a complete state space",
+        ],
+    );
+    let said = fencepost(
+        folder.path(),
+        &["run", ".", "--format", "json", "--runs", "100"],
+    );
+    has(
+        &said.out,
+        &[
+            r#""observed":[{"allowed":7,"#,
+            r#""runs":200,"states":0,"tests":2"#,
+        ],
+    );
 }
 
 /// In assembly: producers arrive in one place, consumers wait in another.
@@ -293,10 +497,23 @@ fn the_numbers_of_many_tests_are_summed_up() {
 fn a_barrier_that_says_how_many_take_part_asks_nothing_of_the_others() {
     let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/cuda/Kernel+named-barrier.toml");
     let folder = tempfile::tempdir().expect("a folder");
-    let arguments = ["run", test.to_str().expect("UTF-8"), "--model", "cuda", "--runs", "20", "--format", "json"];
+    let arguments = [
+        "run",
+        test.to_str().expect("UTF-8"),
+        "--model",
+        "cuda",
+        "--runs",
+        "20",
+        "--format",
+        "json",
+    ];
     let said = fencepost(folder.path(), &arguments);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert!(!said.out.contains("divergence") && said.out.contains(r#""defects":0"#), "{}", said.out);
+    assert!(
+        !said.out.contains("divergence") && said.out.contains(r#""defects":0"#),
+        "{}",
+        said.out
+    );
 }
 
 /// A number from the environment.
@@ -311,17 +528,44 @@ fn setting(name: &str, default: &str) -> String {
 fn nothing_is_outside_the_models() {
     let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
     let idioms = litmus.join("idioms");
-    let mut paths: Vec<_> =
-        sample(files(&litmus, &["toml"]).into_iter().filter(|p| !p.starts_with(&idioms))).collect();
+    let mut paths: Vec<_> = sample(
+        files(&litmus, &["toml"])
+            .into_iter()
+            .filter(|p| !p.starts_with(&idioms)),
+    )
+    .collect();
     paths.extend(std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from));
     let paths: Vec<&str> = paths.iter().map(|p| p.to_str().expect("UTF-8")).collect();
-    let (runs, timeout) = if is_long() { ("200", "200ms") } else { ("50", "20ms") };
-    let (runs, timeout) = (setting("FENCEPOST_RUNS", runs), setting("FENCEPOST_TIMEOUT", timeout));
+    let (runs, timeout) = if is_long() {
+        ("200", "200ms")
+    } else {
+        ("50", "20ms")
+    };
+    let (runs, timeout) = (
+        setting("FENCEPOST_RUNS", runs),
+        setting("FENCEPOST_TIMEOUT", timeout),
+    );
     let folder = tempfile::tempdir().expect("a folder");
-    for schedule in [&["--runs", runs.as_str()][..], &["--schedule", "exhaustive"]] {
-        let fixed = ["run", "--timeout", timeout.as_str(), "--format", "json", "--report", "human=table.txt"];
+    for schedule in [
+        &["--runs", runs.as_str()][..],
+        &["--schedule", "exhaustive"],
+    ] {
+        let fixed = [
+            "run",
+            "--timeout",
+            timeout.as_str(),
+            "--format",
+            "json",
+            "--report",
+            "human=table.txt",
+        ];
         let said = fencepost(folder.path(), &[&fixed[..], schedule, &paths].concat());
-        assert!(matches!(said.code, Some(0 | 3)), "{:?}: {}", said.code, said.err);
+        assert!(
+            matches!(said.code, Some(0 | 3)),
+            "{:?}: {}",
+            said.code,
+            said.err
+        );
         let table = fs::read_to_string(folder.path().join("table.txt")).expect("written");
         let lines: Vec<&str> = table.lines().filter(|l| l.contains(" run, ")).collect();
         println!("{}", lines.join("\n"));
@@ -332,7 +576,14 @@ fn nothing_is_outside_the_models() {
         for model in summary["observed"].as_array().expect("a list") {
             assert_eq!(model["outside"], 0, "{model}");
         }
-        let ptx = summary["observed"].as_array().expect("a list").iter().find(|m| m["model"] == "ptx");
-        assert!(ptx.expect("there")["tests"].as_u64() > Some(500 / step() as u64), "{summary}");
+        let ptx = summary["observed"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|m| m["model"] == "ptx");
+        assert!(
+            ptx.expect("there")["tests"].as_u64() > Some(500 / step() as u64),
+            "{summary}"
+        );
     }
 }

@@ -23,10 +23,20 @@ fn printed(test: &str, arguments: &[&str]) -> String {
 fn printed_with(test: &str, files: &[(&str, &str)], arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("t.toml"), test).unwrap();
-    files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
-    let said = fencepost(folder.path(), &[arguments, &["--color", "never", "--engine", "enumerate"]].concat());
+    files
+        .iter()
+        .for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+    let said = fencepost(
+        folder.path(),
+        &[arguments, &["--color", "never", "--engine", "enumerate"]].concat(),
+    );
     let trimmed: Vec<&str> = said.out.lines().map(str::trim_end).collect();
-    format!("{}\n{}[{}]", trimmed.join("\n"), said.err, said.code.unwrap())
+    format!(
+        "{}\n{}[{}]",
+        trimmed.join("\n"),
+        said.err,
+        said.code.unwrap()
+    )
 }
 
 /// Message passing in CUDA C++, from one block to another; the reader waits for the flag.
@@ -58,7 +68,9 @@ int r1 = x;
 
 /// An OpenCL test of two work-items, in these work-groups.
 fn opencl(memory: &str, groups: [u32; 2], codes: [&str; 2], condition: &str) -> String {
-    let mut text = format!("name = \"T\"\ndialect = \"opencl\"\ncondition = '{condition}'\n[memory]\n{memory}\n");
+    let mut text = format!(
+        "name = \"T\"\ndialect = \"opencl\"\ncondition = '{condition}'\n[memory]\n{memory}\n"
+    );
     for (group, code) in groups.iter().zip(codes) {
         text += &format!("[[thread]]\nwork_group = {group}\ncode = '''\n{code}\n'''\n");
     }
@@ -76,7 +88,11 @@ macro_rules! snapshot {
 #[test]
 fn the_flag_at_device_scope() {
     let test = message_passing("device");
-    let text = [&["ask", "t.toml"][..], &["check", "t.toml"], &["check", "t.toml", "--format", "jsonl"]];
+    let text = [
+        &["ask", "t.toml"][..],
+        &["check", "t.toml"],
+        &["check", "t.toml", "--format", "jsonl"],
+    ];
     snapshot!(text.map(|a| printed(&test, a)).join("\n"));
 }
 
@@ -107,16 +123,26 @@ fn outcomes_of_an_undefined_program() {
 #[test]
 fn comparisons_of_an_undefined_program() {
     let test = message_passing("block");
-    let text = [&["compare", "t.toml", "--models", "cuda,ptx"][..], &["compare", "t.toml", "--models", "cuda,sc"]];
+    let text = [
+        &["compare", "t.toml", "--models", "cuda,ptx"][..],
+        &["compare", "t.toml", "--models", "cuda,sc"],
+    ];
     snapshot!(text.map(|a| printed(&test, a)).join("\n"));
 }
 
 #[test]
 fn opencl_scopes_that_are_too_small_or_unequal() {
     let test = |store: &str, load: &str| {
-        let write = format!("atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_{store});");
-        let read = format!("int r0 = atomic_load_explicit(x, memory_order_relaxed, memory_scope_{load});");
-        opencl("x = { type = \"atomic_int\" }", [0, 1], [&write, &read], "P1:r0 == 1")
+        let write =
+            format!("atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_{store});");
+        let read =
+            format!("int r0 = atomic_load_explicit(x, memory_order_relaxed, memory_scope_{load});");
+        opencl(
+            "x = { type = \"atomic_int\" }",
+            [0, 1],
+            [&write, &read],
+            "P1:r0 == 1",
+        )
     };
     let small = test("work_group", "device");
     let same_group = small.replace("work_group = 1", "work_group = 0");
@@ -124,7 +150,10 @@ fn opencl_scopes_that_are_too_small_or_unequal() {
         printed(&small, &["ask", "t.toml"]),
         // Unequal scopes that include each other are a matter of the model.
         printed(&same_group, &["ask", "t.toml", "--model", "opencl"]),
-        printed(&same_group, &["check", "t.toml", "--model", "opencl-3.1", "-v"]),
+        printed(
+            &same_group,
+            &["check", "t.toml", "--model", "opencl-3.1", "-v"],
+        ),
     ];
     snapshot!(text.join("\n"));
 }
@@ -139,20 +168,38 @@ fn opencl_local_and_global_memory() {
     ];
     let flag = opencl(memory, [0, 0], codes, "P1:r1 == 0");
     // The barrier speaks of local memory, the accesses are to global memory.
-    let codes = ["*x = 1;\nbarrier(CLK_LOCAL_MEM_FENCE);", "barrier(CLK_LOCAL_MEM_FENCE);\nint r1 = *x;"];
+    let codes = [
+        "*x = 1;\nbarrier(CLK_LOCAL_MEM_FENCE);",
+        "barrier(CLK_LOCAL_MEM_FENCE);\nint r1 = *x;",
+    ];
     let barrier = opencl("x = { type = \"int\" }", [0, 0], codes, "P1:r1 == 0");
-    snapshot!([flag, barrier].map(|t| printed(&t, &["ask", "t.toml"])).join("\n"));
+    snapshot!(
+        [flag, barrier]
+            .map(|t| printed(&t, &["ask", "t.toml"]))
+            .join("\n")
+    );
 }
 
 #[test]
 fn barriers_that_diverge_or_differ() {
     let x = "x = { type = \"int\" }";
-    let divergent = opencl(x, [0, 0], ["if (*x == 0) { barrier(0); }", "int r0 = 1;"], "P1:r0 == 1");
-    let codes = ["barrier(CLK_LOCAL_MEM_FENCE);", "barrier(CLK_GLOBAL_MEM_FENCE);\nint r0 = 1;"];
+    let divergent = opencl(
+        x,
+        [0, 0],
+        ["if (*x == 0) { barrier(0); }", "int r0 = 1;"],
+        "P1:r0 == 1",
+    );
+    let codes = [
+        "barrier(CLK_LOCAL_MEM_FENCE);",
+        "barrier(CLK_GLOBAL_MEM_FENCE);\nint r0 = 1;",
+    ];
     let different = opencl(x, [0, 0], codes, "P1:r0 == 1");
     let text = [
         printed(&divergent, &["ask", "t.toml"]),
-        printed(&divergent, &["check", "t.toml", "--all-properties", "--format", "jsonl"]),
+        printed(
+            &divergent,
+            &["check", "t.toml", "--all-properties", "--format", "jsonl"],
+        ),
         printed(&different, &["ask", "t.toml"]),
         printed(&different, &["outcomes", "t.toml"]),
     ];
@@ -179,18 +226,29 @@ flag ~empty unsequenced-race as undefined
 fn what_is_said_to_help_helps() {
     let said = printed(&message_passing("block"), &["ask", "t.toml"]);
     assert!(said.contains("it becomes race-free if"), "{said}");
-    assert!(said.contains("P0's line 10 has `thread_scope_device`, not `thread_scope_block`"), "{said}");
+    assert!(
+        said.contains("P0's line 10 has `thread_scope_device`, not `thread_scope_block`"),
+        "{said}"
+    );
     let line = |text: &str| text.lines().nth(9).unwrap().to_owned();
     let changed = message_passing("block").replace("thread_scope_block", "thread_scope_device");
-    assert!(line(&changed).starts_with("cuda::atomic_ref<int, cuda::thread_scope_device>"), "{changed}");
+    assert!(
+        line(&changed).starts_with("cuda::atomic_ref<int, cuda::thread_scope_device>"),
+        "{changed}"
+    );
     let said = printed(&changed, &["check", "t.toml", "--all-properties"]);
-    assert!(said.contains("race-free") && said.contains("defined"), "{said}");
+    assert!(
+        said.contains("race-free") && said.contains("defined"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_program_that_there_is_no_time_for_is_not_called_defined() {
     let test = &parse("t.toml", message_passing("device").as_bytes()).expect("well-formed")[0];
-    let model = load_shipped("cuda", &signature()).expect("shipped").expect("loads");
+    let model = load_shipped("cuda", &signature())
+        .expect("shipped")
+        .expect("loads");
     let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
     let without = session.definedness(Some(Duration::ZERO));
     assert_eq!(without, Some(Ok(Definedness::Undecided(Reason::Time))));
@@ -199,21 +257,38 @@ fn a_program_that_there_is_no_time_for_is_not_called_defined() {
 
 /// All tests under a folder.
 fn tests_in(folder: &str) -> Vec<LitmusTest> {
-    let mut paths: Vec<_> = fs::read_dir(Path::new(folder)).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(Path::new(folder))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     paths.sort();
-    let read =
-        |path: &std::path::PathBuf| parse(&path.to_string_lossy(), &fs::read(path).unwrap()).expect("well-formed");
-    paths.iter().filter(|p| p.extension().is_some_and(|e| e == "toml")).flat_map(read).collect()
+    let read = |path: &std::path::PathBuf| {
+        parse(&path.to_string_lossy(), &fs::read(path).unwrap()).expect("well-formed")
+    };
+    paths
+        .iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+        .flat_map(read)
+        .collect()
 }
 
 /// The fault of every test that its model calls undefined, with what would help.
 fn faults(tests: &[LitmusTest], model: &str) -> Vec<(String, Fault)> {
-    let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
+    let model = load_shipped(model, &signature())
+        .expect("shipped")
+        .expect("loads");
     let of_test = |_, test: &LitmusTest| {
         let limits = Limits::default();
         let mut session = Session::new(test, &model, Engine::Enumerate, limits, &[]).explaining();
-        let undefined = session.undefined().expect("knows undefined behaviour").verdict;
-        match session.definedness(limits.timeout).expect("knows undefined behaviour").expect("no defect") {
+        let undefined = session
+            .undefined()
+            .expect("knows undefined behaviour")
+            .verdict;
+        match session
+            .definedness(limits.timeout)
+            .expect("knows undefined behaviour")
+            .expect("no defect")
+        {
             Definedness::Undefined(fault) => {
                 assert_eq!(undefined, Verdict::Undefined, "{}", test.name);
                 return Some((test.name.clone(), *fault));
@@ -241,7 +316,11 @@ fn what_is_put_in_behind_the_last_instruction_is_said() {
 fn every_race_has_two_accesses_to_one_place_and_a_remedy() {
     let mut remedies = String::new();
     for (folder, model) in [("litmus/cuda", "cuda"), ("litmus/opencl", "opencl")] {
-        let tests: Vec<LitmusTest> = if is_long() { tests_in(folder) } else { sample(tests_in(folder)).collect() };
+        let tests: Vec<LitmusTest> = if is_long() {
+            tests_in(folder)
+        } else {
+            sample(tests_in(folder)).collect()
+        };
         let faults = faults(&tests, model);
         assert!(faults.len() > 10 / step(), "{folder}: {}", faults.len());
         for (name, fault) in faults {
@@ -252,13 +331,21 @@ fn every_race_has_two_accesses_to_one_place_and_a_remedy() {
             }
             assert_eq!(fault.events.len(), 2, "{name}");
             assert!(
-                fault.place.is_some() && fault.events[0].event.thread != fault.events[1].event.thread,
+                fault.place.is_some()
+                    && fault.events[0].event.thread != fault.events[1].event.thread,
                 "{name}"
             );
             let text = match fault.remedy.expect("was looked for") {
                 Remedy::Changes(changes) => {
-                    assert!(!changes.is_empty(), "{name}: it races, so something must change");
-                    changes.iter().map(|c| c.text.clone()).collect::<Vec<_>>().join("; ")
+                    assert!(
+                        !changes.is_empty(),
+                        "{name}: it races, so something must change"
+                    );
+                    changes
+                        .iter()
+                        .map(|c| c.text.clone())
+                        .collect::<Vec<_>>()
+                        .join("; ")
                 }
                 Remedy::None(why) => format!("none: {why}"),
                 Remedy::Undecided(why) => panic!("{name}: {why}"),
@@ -267,10 +354,14 @@ fn every_race_has_two_accesses_to_one_place_and_a_remedy() {
         }
     }
     if !is_long() {
-        let all =
-            include_str!("undefined/cli__undefined__every_race_has_two_accesses_to_one_place_and_a_remedy.snap");
+        let all = include_str!(
+            "undefined/cli__undefined__every_race_has_two_accesses_to_one_place_and_a_remedy.snap"
+        );
         let known: BTreeSet<&str> = all.lines().collect();
-        let new: Vec<&str> = remedies.lines().filter(|line| !known.contains(line)).collect();
+        let new: Vec<&str> = remedies
+            .lines()
+            .filter(|line| !known.contains(line))
+            .collect();
         assert!(new.is_empty(), "not as with FENCEPOST_LONG: {new:#?}");
         return;
     }

@@ -10,18 +10,28 @@ use super::fencepost;
 /// The answers about a test, by property, under all engines.
 fn answers(folder: &Path, test: &str) -> Vec<Value> {
     fs::write(folder.join("t.toml"), test).expect("writable");
-    let properties = ["reachability", "race", "liveness:fair"].iter().flat_map(|p| ["--property", p]);
-    let arguments: Vec<&str> =
-        ["check", "t.toml", "--engine", "both", "--format", "jsonl"].into_iter().chain(properties).collect();
+    let properties = ["reachability", "race", "liveness:fair"]
+        .iter()
+        .flat_map(|p| ["--property", p]);
+    let arguments: Vec<&str> = ["check", "t.toml", "--engine", "both", "--format", "jsonl"]
+        .into_iter()
+        .chain(properties)
+        .collect();
     let said = fencepost(folder, &arguments);
-    said.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{}", said.err))).collect()
+    said.out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{}", said.err)))
+        .collect()
 }
 
 /// What is said of a property.
 fn of(all: &[Value], property: &str) -> (String, String) {
     let line = all.iter().find(|line| line["property"] == property);
     let line = line.unwrap_or_else(|| panic!("{property}: {all:?}"));
-    (line["verdict"].as_str().expect("a word").to_owned(), line["reason"].as_str().unwrap_or_default().to_owned())
+    (
+        line["verdict"].as_str().expect("a word").to_owned(),
+        line["reason"].as_str().unwrap_or_default().to_owned(),
+    )
 }
 
 /// Imports a kernel, and gives the test.
@@ -30,7 +40,10 @@ fn imported(folder: &Path, module: &str, arguments: &[&str]) -> (String, String)
     let launch = ["import", "k.ptx", "--block", "2", "-o", "k.toml", "--force"];
     let said = fencepost(folder, &[&launch[..], arguments].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
-    (fs::read_to_string(folder.join("k.toml")).expect("a test"), said.err)
+    (
+        fs::read_to_string(folder.join("k.toml")).expect("a test"),
+        said.err,
+    )
 }
 
 const HEAD: &str = ".version 8.5\n.target sm_80\n.address_size 64\n";
@@ -54,14 +67,24 @@ fn arrays_of_dynamic_shared_memory_begin_at_one_address() {
         ("bar.sync 0;", "", "out == 7", "allowed", "race-free"),
         ("", "+4", "out == 7", "undecided", "race-free"),
     ] {
-        for size in
-            [&["--arg", "a=u32[4]"][..], &["--arg", "b=bytes[16]"], &["--arg", "a=u32[2]", "--arg", "b=u64[2]"]]
-        {
+        for size in [
+            &["--arg", "a=u32[4]"][..],
+            &["--arg", "b=bytes[16]"],
+            &["--arg", "a=u32[2]", "--arg", "b=u64[2]"],
+        ] {
             let module = two_arrays(barrier, offset);
-            let (test, _) = imported(folder.path(), &module, &[&["--arg", "0=out", "--ask", ask], size].concat());
+            let (test, _) = imported(
+                folder.path(),
+                &module,
+                &[&["--arg", "0=out", "--ask", ask], size].concat(),
+            );
             assert!(test.contains("b = { at = \"a\" }"), "{test}");
             let all = answers(folder.path(), &test);
-            assert_eq!(of(&all, "reachability").0, reachability, "{barrier}{offset} {ask}: {all:?}");
+            assert_eq!(
+                of(&all, "reachability").0,
+                reachability,
+                "{barrier}{offset} {ask}: {all:?}"
+            );
             assert_eq!(of(&all, "race").0, race, "{barrier}{offset} {ask}: {all:?}");
         }
     }
@@ -86,20 +109,44 @@ fn what_rests_on_memory_that_nothing_has_written_is_undecided() {
             "undecided",
             "undecided",
         ),
-        (shared, "atom.shared.add.u32 %r2, [s], 1;\nld.shared.u32 %r1, [s];", "undecided", "terminates"),
+        (
+            shared,
+            "atom.shared.add.u32 %r2, [s], 1;\nld.shared.u32 %r1, [s];",
+            "undecided",
+            "terminates",
+        ),
         // Each thread writes before it reads.
-        (shared, "st.shared.u32 [s], 3;\nld.shared.u32 %r1, [s];", "forbidden", "terminates"),
+        (
+            shared,
+            "st.shared.u32 [s], 3;\nld.shared.u32 %r1, [s];",
+            "forbidden",
+            "terminates",
+        ),
         // What is read is not used.
-        (shared, "ld.shared.u32 %r2, [s];\nmov.u32 %r1, 3;", "forbidden", "terminates"),
+        (
+            shared,
+            "ld.shared.u32 %r2, [s];\nmov.u32 %r1, 3;",
+            "forbidden",
+            "terminates",
+        ),
         // Variables in global memory begin with zeros.
-        (".global .align 4 .u32 s;", "ld.global.u32 %r1, [s];", "forbidden", "terminates"),
+        (
+            ".global .align 4 .u32 s;",
+            "ld.global.u32 %r1, [s];",
+            "forbidden",
+            "terminates",
+        ),
     ] {
         // Module scope for global variables.
         let module = match declared.starts_with(".global") {
             true => kernel("", code).replace(".visible", &format!("{declared}\n.visible")),
             false => kernel(declared, code),
         };
-        let (test, _) = imported(folder.path(), &module, &["--arg", "0=out", "--ask", "out == 7"]);
+        let (test, _) = imported(
+            folder.path(),
+            &module,
+            &["--arg", "0=out", "--ask", "out == 7"],
+        );
         let all = answers(folder.path(), &test);
         let (verdict, reason) = of(&all, "reachability");
         assert_eq!(verdict, reachability, "{code}: {all:?}");
@@ -129,11 +176,36 @@ fn languages_say_the_same() {
     };
     let (cuda, opencl) = ("block = 2", "global = 2\nlocal = 2");
     for (dialect, threads, code, word) in [
-        ("cuda", cuda, "__shared__ int s[2];\nint r = s[threadIdx.x];", "undecided"),
-        ("cuda", cuda, "__shared__ int s[2];\ns[threadIdx.x] = 0;\nint r = s[threadIdx.x];", "forbidden"),
-        ("cuda", cuda, "__shared__ int s[2];\nint r = 0;\nif (s[threadIdx.x] == 3) r = 7;", "undecided"),
-        ("opencl", opencl, "__local int s[2];\nint r = s[get_local_id(0)];", "undecided"),
-        ("opencl", opencl, "__local int s[2];\ns[get_local_id(0)] = 1;\nint r = s[get_local_id(0)];", "forbidden"),
+        (
+            "cuda",
+            cuda,
+            "__shared__ int s[2];\nint r = s[threadIdx.x];",
+            "undecided",
+        ),
+        (
+            "cuda",
+            cuda,
+            "__shared__ int s[2];\ns[threadIdx.x] = 0;\nint r = s[threadIdx.x];",
+            "forbidden",
+        ),
+        (
+            "cuda",
+            cuda,
+            "__shared__ int s[2];\nint r = 0;\nif (s[threadIdx.x] == 3) r = 7;",
+            "undecided",
+        ),
+        (
+            "opencl",
+            opencl,
+            "__local int s[2];\nint r = s[get_local_id(0)];",
+            "undecided",
+        ),
+        (
+            "opencl",
+            opencl,
+            "__local int s[2];\ns[get_local_id(0)] = 1;\nint r = s[get_local_id(0)];",
+            "forbidden",
+        ),
         // Objects with constructors are made by them.
         (
             "cuda",
@@ -145,12 +217,23 @@ fn languages_say_the_same() {
     ] {
         let all = answers(folder.path(), &test(dialect, "0:r == 7", threads, code));
         assert_eq!(of(&all, "reachability").0, word, "{code}: {all:?}");
-        let race = if code.contains("if (s[") { "undecided" } else { "race-free" };
+        let race = if code.contains("if (s[") {
+            "undecided"
+        } else {
+            "race-free"
+        };
         assert_eq!(of(&all, "race").0, race, "{code}: {all:?}");
     }
-    let spin =
-        test("cuda", "true", "block = 1", "__shared__ int s;\nwhile (*(volatile int *)&s == 1) {}\nint r = 1;");
-    assert_eq!(of(&answers(folder.path(), &spin), "liveness:fair").0, "undecided");
+    let spin = test(
+        "cuda",
+        "true",
+        "block = 1",
+        "__shared__ int s;\nwhile (*(volatile int *)&s == 1) {}\nint r = 1;",
+    );
+    assert_eq!(
+        of(&answers(folder.path(), &spin), "liveness:fair").0,
+        "undecided"
+    );
 }
 
 #[test]
@@ -161,15 +244,24 @@ fn buffers_without_values_are_unknown_where_they_are_read() {
          ld.param.u64 %rd1, [k_0];\nld.param.u64 %rd2, [k_1];\nld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd2], %r1;\nret;\n}}\n"
     );
     let asked = |input: &str| {
-        let (test, said) =
-            imported(folder.path(), &module, &["--arg", input, "--arg", "1=out", "--ask", "out == 7"]);
+        let (test, said) = imported(
+            folder.path(),
+            &module,
+            &["--arg", input, "--arg", "1=out", "--ask", "out == 7"],
+        );
         let all = answers(folder.path(), &test);
         (test, said, of(&all, "reachability").0)
     };
     let (test, said, verdict) = asked("0=in:u32[2]");
-    assert!(test.contains("in = { init = \"unknown\", size = 2, type = \"u32\" }"), "{test}");
+    assert!(
+        test.contains("in = { init = \"unknown\", size = 2, type = \"u32\" }"),
+        "{test}"
+    );
     assert!(test.contains("out = { init = 0 }"), "{test}");
-    assert!(said.contains("`in` begins with unknown values") && said.contains("--arg 0=in=0"), "{said}");
+    assert!(
+        said.contains("`in` begins with unknown values") && said.contains("--arg 0=in=0"),
+        "{said}"
+    );
     assert_eq!(verdict, "undecided");
     for (input, verdict) in [
         ("0=in:u32[2]=0", "forbidden"),
@@ -193,10 +285,20 @@ fn arrays_of_dynamic_shared_memory_are_one_in_cuda_too() {
              if (threadIdx.x == 0) a[0] = 1;\nint r = 0;\nif (threadIdx.x == 1) r = b[0];\n}}\n'''\n"
         )
     };
-    assert_eq!(of(&answers(folder.path(), &test("b = { at = \"a\" }")), "race").0, "racy");
-    fs::write(folder.path().join("t.toml"), test("b = { size = 2, type = \"uint\", space = \"shared\" }"))
-        .expect("writable");
+    assert_eq!(
+        of(&answers(folder.path(), &test("b = { at = \"a\" }")), "race").0,
+        "racy"
+    );
+    fs::write(
+        folder.path().join("t.toml"),
+        test("b = { size = 2, type = \"uint\", space = \"shared\" }"),
+    )
+    .expect("writable");
     let said = fencepost(folder.path(), &["check", "t.toml"]);
-    assert!(said.code == Some(2) && said.err.contains("`b` begins where `a` does"), "{}", said.err);
+    assert!(
+        said.code == Some(2) && said.err.contains("`b` begins where `a` does"),
+        "{}",
+        said.err
+    );
     assert!(said.err.contains("`b = { at = \"a\" }`"), "{}", said.err);
 }

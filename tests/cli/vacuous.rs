@@ -29,13 +29,27 @@ ptx = { reachability = "forbidden"LIVENESS }
 /// What `check` says of the test, as people and as programs read it.
 fn said(condition: &str, wait: &str, more: &str, liveness: &str) -> (String, Value) {
     let folder = tempfile::tempdir().expect("a folder");
-    let words = [("CONDITION", condition), ("WAIT", wait), ("MORE", more), ("LIVENESS", liveness)];
-    let text = words.into_iter().fold(TEST.to_owned(), |text, (word, by)| text.replace(word, by));
+    let words = [
+        ("CONDITION", condition),
+        ("WAIT", wait),
+        ("MORE", more),
+        ("LIVENESS", liveness),
+    ];
+    let text = words
+        .into_iter()
+        .fold(TEST.to_owned(), |text, (word, by)| text.replace(word, by));
     std::fs::write(folder.path().join("t.toml"), text).expect("writable");
-    let check = |more: &[&str]| fencepost(folder.path(), &[&["check", "t.toml"], more].concat()).out;
+    let check =
+        |more: &[&str]| fencepost(folder.path(), &[&["check", "t.toml"], more].concat()).out;
     (
         check(&[]),
-        serde_json::from_str(check(&["--format", "jsonl"]).lines().next().expect("a line")).expect("JSON"),
+        serde_json::from_str(
+            check(&["--format", "jsonl"])
+                .lines()
+                .next()
+                .expect("a line"),
+        )
+        .expect("JSON"),
     )
 }
 
@@ -44,27 +58,45 @@ const WAIT: &str = "beq r0, 0, TOP";
 #[test]
 fn a_program_that_never_ends_forbids_nothing_in_particular() {
     let (out, line) = said("P0:r1 == 1", WAIT, "", "");
-    assert!(out.contains("no execution runs to its end") && out.contains("--property liveness"), "{out}");
-    assert_eq!((&line["verdict"], &line["vacuous"]), (&"forbidden".into(), &true.into()));
+    assert!(
+        out.contains("no execution runs to its end") && out.contains("--property liveness"),
+        "{out}"
+    );
+    assert_eq!(
+        (&line["verdict"], &line["vacuous"]),
+        (&"forbidden".into(), &true.into())
+    );
     // One that ends, of which the outcome is forbidden by what it does.
     let (out, line) = said("P0:r1 == 2", "", "", "");
     assert!(out.contains("all met") && !out.contains("note:"), "{out}");
-    assert_eq!((&line["verdict"], &line["vacuous"]), (&"forbidden".into(), &Value::Null));
+    assert_eq!(
+        (&line["verdict"], &line["vacuous"]),
+        (&"forbidden".into(), &Value::Null)
+    );
 }
 
 #[test]
 fn an_author_who_knows_is_not_told() {
     // Who says how it ends, and who asks for nothing but the end.
-    for (condition, liveness) in [("P0:r1 == 1", r#", liveness = { fair = "hangs" }"#), ("0 == 0", "")] {
+    for (condition, liveness) in [
+        ("P0:r1 == 1", r#", liveness = { fair = "hangs" }"#),
+        ("0 == 0", ""),
+    ] {
         let (out, _) = said(condition, WAIT, "", liveness);
-        assert!(out.contains("all met") && !out.contains("note:"), "{condition}: {out}");
+        assert!(
+            out.contains("all met") && !out.contains("note:"),
+            "{condition}: {out}"
+        );
     }
 }
 
 #[test]
 fn a_filter_that_lets_nothing_through() {
     let (out, _) = said("P0:r1 == 1", "", "filter = 'P0:r0 == 1'", "");
-    assert!(out.contains("no execution that ends satisfies the filter"), "{out}");
+    assert!(
+        out.contains("no execution that ends satisfies the filter"),
+        "{out}"
+    );
     let (out, _) = said("P0:r1 == 2", "", "filter = 'P0:r0 == 0'", "");
     assert!(out.contains("all met") && !out.contains("note:"), "{out}");
 }

@@ -29,12 +29,20 @@ pub(super) fn trials() -> Vec<Trial> {
     paths.extend(["README.md", "litmus/README.md"].map(PathBuf::from));
     for path in paths {
         let page = Page::read(&path);
-        let name = path.strip_prefix(SOURCE).unwrap_or(&path).display().to_string();
+        let name = path
+            .strip_prefix(SOURCE)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
         let trial = |what: &str, check: fn(&Page) -> Result<(), Failed>| {
             let page = page.clone();
             Trial::test(format!("book::{name}::{what}"), move || check(&page))
         };
-        trials.extend([trial("console", console::run), trial("texts", texts), trial("links", links)]);
+        trials.extend([
+            trial("console", console::run),
+            trial("texts", texts),
+            trial("links", links),
+        ]);
     }
     trials
 }
@@ -58,10 +66,21 @@ fn markdown(folder: &Path) -> Vec<PathBuf> {
 fn summary() -> Result<(), Failed> {
     let root = Path::new(SOURCE);
     let summary = Page::read(&root.join("SUMMARY.md"));
-    let listed: BTreeSet<PathBuf> = summary.links().into_iter().map(|link| root.join(link)).collect();
-    let there: BTreeSet<PathBuf> = markdown(root).into_iter().filter(|p| !p.ends_with("SUMMARY.md")).collect();
+    let listed: BTreeSet<PathBuf> = summary
+        .links()
+        .into_iter()
+        .map(|link| root.join(link))
+        .collect();
+    let there: BTreeSet<PathBuf> = markdown(root)
+        .into_iter()
+        .filter(|p| !p.ends_with("SUMMARY.md"))
+        .collect();
     let differ: Vec<_> = listed.symmetric_difference(&there).collect();
-    if differ.is_empty() { Ok(()) } else { Err(format!("SUMMARY.md and {SOURCE} differ in {differ:?}").into()) }
+    if differ.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("SUMMARY.md and {SOURCE} differ in {differ:?}").into())
+    }
 }
 
 /// TOML and model texts are well-formed; tests are tests; what is included is there.
@@ -95,7 +114,11 @@ fn texts(page: &Page) -> Result<(), Failed> {
             _ => {}
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n").into())
+    }
 }
 
 /// Every relative link leads to a file, and to a heading where it names one.
@@ -105,7 +128,9 @@ fn links(page: &Page) -> Result<(), Failed> {
         if link.contains("://") || link.starts_with("mailto:") {
             continue;
         }
-        let (file, heading) = link.split_once('#').map_or((link.as_str(), None), |(f, h)| (f, Some(h)));
+        let (file, heading) = link
+            .split_once('#')
+            .map_or((link.as_str(), None), |(f, h)| (f, Some(h)));
         let target = match file {
             "" => page.path.clone(),
             _ => page.path.parent().unwrap_or(Path::new("")).join(file),
@@ -115,8 +140,15 @@ fn links(page: &Page) -> Result<(), Failed> {
         } else if let Some(heading) = heading
             && !Page::read(&target).headings().iter().any(|h| h == heading)
         {
-            wrong.push(format!("{}: {link}: there is no such heading", page.path.display()));
+            wrong.push(format!(
+                "{}: {link}: there is no such heading",
+                page.path.display()
+            ));
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n").into())
+    }
 }

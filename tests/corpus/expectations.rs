@@ -30,24 +30,38 @@ use testkit::suite::{is_long, step};
 /// rests on them alone. Executions that each of them rejects are given by hand in the unit tests of `check::replay`, and
 /// `litmus/proxies/implied.toml` has outcomes beyond the generic proxy.
 const IMPLIED: &[(&str, &str)] = &[
-    ("Fence-SC", "Fence-SC order is total on morally strong fences, so Causality excludes the outcomes"),
+    (
+        "Fence-SC",
+        "Fence-SC order is total on morally strong fences, so Causality excludes the outcomes",
+    ),
     (
         "SC-per-Location",
         "follows from Coherence, Atomicity and Causality where base causality holds program order",
     ),
-    ("Single-Copy-Atomicity", "follows from SC-per-Location, which relates whole accesses; the text states both"),
+    (
+        "Single-Copy-Atomicity",
+        "follows from SC-per-Location, which relates whole accesses; the text states both",
+    ),
     (
         "Whole-Coherence",
         "SC-per-Location relates whole accesses that are morally strong; causality, which alone orders others, relates whole ones",
     ),
-    ("Well-Formedness", "a cycle in base causality is no schedule; barriers and communication exclude it"),
+    (
+        "Well-Formedness",
+        "a cycle in base causality is no schedule; barriers and communication exclude it",
+    ),
 ];
 
 /// Outcome sets are compared for tests with at most this many instructions.
 const SMALL: usize = 24;
 
 pub(super) fn trials() -> Vec<Trial> {
-    let mut corpus = Corpus { models: models(), trials: Vec::new(), named: BTreeMap::new(), expectations: 0 };
+    let mut corpus = Corpus {
+        models: models(),
+        trials: Vec::new(),
+        named: BTreeMap::new(),
+        expectations: 0,
+    };
     for path in files(Path::new("litmus")) {
         let file = label(&path);
         match read_path(&path) {
@@ -57,14 +71,24 @@ pub(super) fn trials() -> Vec<Trial> {
                 }
             }
             Err(diagnostics) => {
-                corpus.trials.push(Trial::test(file, move || Err(rendered(&diagnostics).into())));
+                corpus.trials.push(Trial::test(
+                    file,
+                    move || Err(rendered(&diagnostics).into()),
+                ));
             }
         }
     }
-    let Corpus { models, mut trials, named, .. } = corpus;
+    let Corpus {
+        models,
+        mut trials,
+        named,
+        ..
+    } = corpus;
     for (name, model) in models.iter().filter(|(name, _)| name.starts_with("ptx")) {
         let (model, named) = (model.clone(), named.get(name).cloned().unwrap_or_default());
-        trials.push(Trial::test(format!("axioms::{name}"), move || every_axiom_is_named(&model, &named)));
+        trials.push(Trial::test(format!("axioms::{name}"), move || {
+            every_axiom_is_named(&model, &named)
+        }));
     }
     trials
 }
@@ -92,14 +116,19 @@ fn models() -> BTreeMap<String, Arc<Model>> {
 
 /// The test files in a folder, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("readable").path()).collect();
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|e| e.expect("readable").path())
+        .collect();
     entries.sort();
     let mut found = Vec::new();
     for entry in entries {
         if entry.is_dir() {
             found.extend(files(&entry));
-        } else if entry.extension().is_some_and(|e| e == "toml" || e == "litmus") {
+        } else if entry
+            .extension()
+            .is_some_and(|e| e == "toml" || e == "litmus")
+        {
             found.push(entry);
         }
     }
@@ -108,12 +137,23 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// `litmus/a/b.toml` as `a/b`.
 fn label(path: &Path) -> String {
-    let inner = path.strip_prefix("litmus").unwrap_or(path).with_extension("");
-    inner.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+    let inner = path
+        .strip_prefix("litmus")
+        .unwrap_or(path)
+        .with_extension("");
+    inner
+        .components()
+        .map(|c| c.as_os_str().to_string_lossy())
+        .collect::<Vec<_>>()
+        .join("/")
 }
 
 fn rendered(diagnostics: &[Diagnostic]) -> String {
-    diagnostics.iter().map(|d| render(d, Style::Plain)).collect::<Vec<_>>().join("\n")
+    diagnostics
+        .iter()
+        .map(|d| render(d, Style::Plain))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 impl Corpus {
@@ -122,36 +162,52 @@ impl Corpus {
         let name = format!("{file}::{}", test.name);
         // What is expected of runs is the business of `kernels`.
         if test.expect.values().all(expects_nothing) && test.runs.is_empty() {
-            self.trials.push(Trial::test(name.clone(), || Err("this test expects nothing of any model".into())));
+            self.trials.push(Trial::test(name.clone(), || {
+                Err("this test expects nothing of any model".into())
+            }));
         }
         for (model_name, expectation) in &test.expect {
             // Names of models that are not shipped are the business of `fencepost check`.
-            let Some(model) = self.models.get(model_name) else { continue };
-            if let (Some(Reachability::Forbidden), Some(axiom)) = (expectation.reachability, &expectation.axiom) {
-                self.named.entry(model_name.clone()).or_default().insert(axiom.clone());
+            let Some(model) = self.models.get(model_name) else {
+                continue;
+            };
+            if let (Some(Reachability::Forbidden), Some(axiom)) =
+                (expectation.reachability, &expectation.axiom)
+            {
+                self.named
+                    .entry(model_name.clone())
+                    .or_default()
+                    .insert(axiom.clone());
             }
             // Models of PTX judge the others through the mapping of their dialect.
-            let mapping = Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
+            let mapping =
+                Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
             let judged = match mapping.map(|mapping| mapping.lowered(test)) {
                 None => test.clone(),
                 Some(Ok(lowered)) => Arc::new(lowered),
                 Some(Err(why)) => {
-                    self.trials.push(Trial::test(name.clone(), move || Err(why.into())));
+                    self.trials
+                        .push(Trial::test(name.clone(), move || Err(why.into())));
                     continue;
                 }
             };
             self.expectations += 1;
             for engine in engines(self.expectations) {
-                let (test, model, expectation) = (judged.clone(), model.clone(), expectation.clone());
-                self.trials.push(Trial::test(format!("{name}::{model_name}::{}", engine.name()), move || {
-                    decide(&test, &model, engine, &expectation)
-                }));
+                let (test, model, expectation) =
+                    (judged.clone(), model.clone(), expectation.clone());
+                self.trials.push(Trial::test(
+                    format!("{name}::{model_name}::{}", engine.name()),
+                    move || decide(&test, &model, engine, &expectation),
+                ));
             }
         }
         let is_asked = self.expectations.is_multiple_of(step());
         if test.program.dialect == Dialect::Ptx && is_small(test) && is_asked {
             let (test, model) = (test.clone(), self.models["ptx"].clone());
-            self.trials.push(Trial::test(format!("agreement::{name}"), move || agree(&test, &model)));
+            self.trials
+                .push(Trial::test(format!("agreement::{name}"), move || {
+                    agree(&test, &model)
+                }));
         }
     }
 }
@@ -168,16 +224,29 @@ fn expects_nothing(e: &Expectation) -> bool {
 }
 
 fn is_small(test: &LitmusTest) -> bool {
-    test.program.threads.iter().map(|t| t.code.len()).sum::<usize>() <= SMALL
+    test.program
+        .threads
+        .iter()
+        .map(|t| t.code.len())
+        .sum::<usize>()
+        <= SMALL
 }
 
 /// A machine that does other work besides is slow; what never ends is seen all the same.
 fn limits() -> Limits {
-    Limits { timeout: Some(Duration::from_secs(600)), ..Limits::default() }
+    Limits {
+        timeout: Some(Duration::from_secs(600)),
+        ..Limits::default()
+    }
 }
 
 /// Decides all that a test expects of a model.
-fn decide(test: &LitmusTest, model: &Model, engine: Engine, expectation: &Expectation) -> Result<(), Failed> {
+fn decide(
+    test: &LitmusTest,
+    model: &Model,
+    engine: Engine,
+    expectation: &Expectation,
+) -> Result<(), Failed> {
     let mut session = Session::new(test, model, engine, limits(), &[]);
     if expectation.axiom.is_some() {
         session = session.explaining();
@@ -198,23 +267,45 @@ fn decide(test: &LitmusTest, model: &Model, engine: Engine, expectation: &Expect
         if let (Some(axiom), Verdict::Forbidden) = (&expectation.axiom, &verdict)
             && !answer.axioms.contains(axiom)
         {
-            return Err(format!("expected to rest on {axiom}, rests on [{}]", answer.axioms.join(", ")).into());
+            return Err(format!(
+                "expected to rest on {axiom}, rests on [{}]",
+                answer.axioms.join(", ")
+            )
+            .into());
         }
     }
     if let Some(racy) = expectation.race {
         let answer = session.race().ok_or("the model knows no races")?;
-        compare(&answer, if racy { &Verdict::Racy } else { &Verdict::RaceFree })?;
+        compare(
+            &answer,
+            if racy {
+                &Verdict::Racy
+            } else {
+                &Verdict::RaceFree
+            },
+        )?;
     }
     if let Some(undefined) = expectation.undefined {
         let answer = session.undefined().or_else(|| session.never_undefined());
         let answer = answer.ok_or("the model knows no undefined behaviour")?;
-        compare(&answer, if undefined { &Verdict::Undefined } else { &Verdict::Defined })?;
+        compare(
+            &answer,
+            if undefined {
+                &Verdict::Undefined
+            } else {
+                &Verdict::Defined
+            },
+        )?;
     }
     let setting = Setting::new(test, model);
     let mut liveness = Liveness::new(&setting, engine, limits(), &[]);
     for (progress, &hangs) in &expectation.liveness {
         let model = ProgressModel::from_name(progress).ok_or("no such progress model")?;
-        let expected = if hangs { Verdict::Hangs } else { Verdict::Terminates };
+        let expected = if hangs {
+            Verdict::Hangs
+        } else {
+            Verdict::Terminates
+        };
         compare(&liveness.ask(model), &expected).map_err(|why| {
             let why = why.message().unwrap_or_default();
             Failed::from(format!("{progress}: {why}"))
@@ -234,30 +325,55 @@ fn readings(
     let mut session = Session::new(test, model, engine, limits(), &[]);
     let answer = session.reachability(None, negate);
     let depends = session.dependences(&answer.verdict, ask);
-    let named = |option: &str| expectation.readings.iter().any(|(setting, _)| setting.words().0 == option);
+    let named = |option: &str| {
+        expectation
+            .readings
+            .iter()
+            .any(|(setting, _)| setting.words().0 == option)
+    };
     // A test that has chosen a reading of one point is about that.
-    let is_about_one = test.options.iter().any(|setting| setting.row().reading.is_some());
+    let is_about_one = test
+        .options
+        .iter()
+        .any(|setting| setting.row().reading.is_some());
     if let Some(silent) = depends.iter().find(|d| !named(&d.option) && !is_about_one) {
-        return Err(format!("{}, and the test does not say so under `readings`", silent.text()).into());
+        return Err(format!(
+            "{}, and the test does not say so under `readings`",
+            silent.text()
+        )
+        .into());
     }
     for (setting, expected) in &expectation.readings {
         let (name, value) = setting.words();
-        let under =
-            depends.iter().find(|d| d.option == name).and_then(|d| d.verdicts.iter().find(|v| v.0 == value));
+        let under = depends
+            .iter()
+            .find(|d| d.option == name)
+            .and_then(|d| d.verdicts.iter().find(|v| v.0 == value));
         let verdict = under.map_or(answer.verdict.word(), |v| &v.1);
-        let expected = if *expected == Reachability::Required { "forbidden" } else { expected.word() };
+        let expected = if *expected == Reachability::Required {
+            "forbidden"
+        } else {
+            expected.word()
+        };
         if verdict != expected {
-            return Err(format!("expected {expected} under {name} = {value}, got {verdict}").into());
+            return Err(
+                format!("expected {expected} under {name} = {value}, got {verdict}").into(),
+            );
         }
     }
     // Under values that are not named, it is as expected.
     for depends in depends.iter().filter(|d| named(&d.option)) {
         for (value, word) in &depends.verdicts {
-            let said = expectation.readings.iter().any(|(s, _)| s.words() == (&depends.option, value));
+            let said = expectation
+                .readings
+                .iter()
+                .any(|(s, _)| s.words() == (&depends.option, value));
             if !said && word != answer.verdict.word() {
-                return Err(
-                    format!("{word} under {} = {value}, which the test does not say", depends.option).into()
-                );
+                return Err(format!(
+                    "{word} under {} = {value}, which the test does not say",
+                    depends.option
+                )
+                .into());
             }
         }
     }
@@ -271,14 +387,26 @@ fn compare(answer: &Answer, expected: &Verdict) -> Result<(), Failed> {
     if answer.verdict == *expected {
         return Ok(());
     }
-    let why = answer.verdict.reason().map(|r| format!(" ({r})")).unwrap_or_default();
-    Err(format!("expected {}, got {}{why}", expected.word(), answer.verdict.word()).into())
+    let why = answer
+        .verdict
+        .reason()
+        .map(|r| format!(" ({r})"))
+        .unwrap_or_default();
+    Err(format!(
+        "expected {}, got {}{why}",
+        expected.word(),
+        answer.verdict.word()
+    )
+    .into())
 }
 
 /// All engines list the same outcomes.
 fn agree(test: &LitmusTest, model: &Model) -> Result<(), Failed> {
     // Two iterations are enough to compare the engines; loops of any length are the business of the expectations.
-    let limits = Limits { bound: Some(2), ..limits() };
+    let limits = Limits {
+        bound: Some(2),
+        ..limits()
+    };
     let outcomes = Session::new(test, model, Engine::Both, limits, &[]).outcomes();
     match (&outcomes.defect, &outcomes.reason) {
         (Some(defect), _) => Err(format!("defect: {defect}").into()),
@@ -295,7 +423,10 @@ fn every_axiom_is_named(model: &Model, named: &BTreeSet<String>) -> Result<(), F
         .map(|a| a.name.as_str())
         .filter(|name| !named.contains(*name) && !is_implied(name))
         .collect();
-    let unknown: Vec<&String> = named.iter().filter(|n| model.axioms.iter().all(|a| a.name != **n)).collect();
+    let unknown: Vec<&String> = named
+        .iter()
+        .filter(|n| model.axioms.iter().all(|a| a.name != **n))
+        .collect();
     if !missing.is_empty() {
         return Err(format!("no expectation names {}", missing.join(", ")).into());
     }

@@ -13,8 +13,15 @@ use testkit::suite::files;
 
 pub(super) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/kernels"), &["toml"]) {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().to_string();
+    for path in files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/kernels"),
+        &["toml"],
+    ) {
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_string();
         match read_path(&path) {
             Ok(tests) => {
                 for test in tests.into_iter().map(Arc::new) {
@@ -25,7 +32,10 @@ pub(super) fn trials() -> Vec<Trial> {
                 }
             }
             Err(diagnostics) => {
-                let text: String = diagnostics.iter().map(|d| render(d, Style::Plain)).collect();
+                let text: String = diagnostics
+                    .iter()
+                    .map(|d| render(d, Style::Plain))
+                    .collect();
                 trials.push(Trial::test(name, move || Err(text.into())));
             }
         }

@@ -12,6 +12,15 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
-    let trials = [expectations::trials(), kernels::trials(), programs::trials(), book::trials()];
-    libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
+    let trials = [
+        expectations::trials(),
+        kernels::trials(),
+        programs::trials(),
+        book::trials(),
+    ];
+    libtest_mimic::run(
+        &Arguments::from_args(),
+        trials.into_iter().flatten().collect(),
+    )
+    .exit_code()
 }

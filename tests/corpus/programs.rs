@@ -34,25 +34,37 @@ struct Said {
 }
 
 pub(super) fn trials() -> Vec<Trial> {
-    let text = std::fs::read_to_string("tests/corpus/programs.toml").expect("the table of programs");
-    let table: BTreeMap<String, BTreeMap<String, Entry>> = toml::from_str(&text).expect("the table of programs");
+    let text =
+        std::fs::read_to_string("tests/corpus/programs.toml").expect("the table of programs");
+    let table: BTreeMap<String, BTreeMap<String, Entry>> =
+        toml::from_str(&text).expect("the table of programs");
     let programs = table.into_values().flatten();
-    programs.map(|(number, entry)| Trial::test(format!("programs::{number}"), move || hold(&entry))).collect()
+    programs
+        .map(|(number, entry)| Trial::test(format!("programs::{number}"), move || hold(&entry)))
+        .collect()
 }
 
 /// Holds what an entry says against what its tests expect.
 fn hold(entry: &Entry) -> Result<(), Failed> {
-    let said = Said::read(&entry.verdict).ok_or_else(|| format!("no verdict: `{}`", entry.verdict))?;
+    let said =
+        Said::read(&entry.verdict).ok_or_else(|| format!("no verdict: `{}`", entry.verdict))?;
     let path = entry.test.as_str();
     let stem = path.rsplit_once('/').map_or(path, |(_, stem)| stem);
     let (file, name) = path.split_once("::").unwrap_or((path, stem));
-    let tests = read_path(&Path::new("litmus").join(format!("{file}.toml")))
-        .map_err(|all| all.iter().map(|d| render(d, Style::Plain)).collect::<String>())?;
+    let tests = read_path(&Path::new("litmus").join(format!("{file}.toml"))).map_err(|all| {
+        all.iter()
+            .map(|d| render(d, Style::Plain))
+            .collect::<String>()
+    })?;
     for (i, reading) in READINGS.into_iter().enumerate() {
         let name = name.replace('*', reading);
-        let test = tests.iter().find(|t| t.name == name).ok_or_else(|| format!("no test `{name}` in {file}"))?;
+        let test = tests
+            .iter()
+            .find(|t| t.name == name)
+            .ok_or_else(|| format!("no test `{name}` in {file}"))?;
         let expected = said.reachability.map(|letters| letters[i]);
-        expects(test, reading, expected, said.undefined).map_err(|why| format!("{name}, {reading}: {why}"))?;
+        expects(test, reading, expected, said.undefined)
+            .map_err(|why| format!("{name}, {reading}: {why}"))?;
     }
     Ok(())
 }
@@ -65,18 +77,31 @@ fn expects(
     undefined: bool,
 ) -> Result<(), String> {
     let words = ("async-fence", reading);
-    if let Some(other) = test.options.iter().find(|s| s.words().0 == words.0 && s.words() != words) {
+    if let Some(other) = test
+        .options
+        .iter()
+        .find(|s| s.words().0 == words.0 && s.words() != words)
+    {
         return Err(format!("it is about the reading {}", other.words().1));
     }
     let expected = test.expect.get("ptx").ok_or("it expects nothing of ptx")?;
-    let named = expected.readings.iter().find(|(setting, _)| setting.words() == words);
+    let named = expected
+        .readings
+        .iter()
+        .find(|(setting, _)| setting.words() == words);
     let found = named.map(|(_, verdict)| *verdict).or(expected.reachability);
     if reachability.is_some() && found != reachability {
-        return Err(format!("it expects {}", found.map_or("no outcome", Reachability::word)));
+        return Err(format!(
+            "it expects {}",
+            found.map_or("no outcome", Reachability::word)
+        ));
     }
     match expected.undefined {
         Some(found) if found == undefined => Ok(()),
-        Some(found) => Err(format!("it expects {}", if found { "undefined" } else { "defined" })),
+        Some(found) => Err(format!(
+            "it expects {}",
+            if found { "undefined" } else { "defined" }
+        )),
         None => Err("it does not say whether anything is undefined".into()),
     }
 }
@@ -86,7 +111,9 @@ impl Said {
         let (letters, undefined) = match verdict {
             "defined" => ("", false),
             "undefined" => ("", true),
-            _ => verdict.strip_suffix(" U").map_or((verdict, false), |letters| (letters, true)),
+            _ => verdict
+                .strip_suffix(" U")
+                .map_or((verdict, false), |letters| (letters, true)),
         };
         let letters: Option<Vec<Reachability>> = letters
             .chars()
@@ -102,6 +129,9 @@ impl Said {
             [letter, thread, cta, path] => Some([letter, thread, cta, path]),
             _ => return None,
         };
-        Some(Said { reachability, undefined })
+        Some(Said {
+            reachability,
+            undefined,
+        })
     }
 }

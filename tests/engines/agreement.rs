@@ -21,17 +21,27 @@ use testkit::generate::{Shape, Source, ThreadSource, fenced, program};
 use testkit::mbarriers;
 use testkit::suite::{number, programs};
 
-const SHAPE: Shape = Shape { threads: 4, instructions: 5 };
+const SHAPE: Shape = Shape {
+    threads: 4,
+    instructions: 5,
+};
 /// Programs for which whole sets are computed many times are smaller.
-const SMALL: Shape = Shape { threads: 3, instructions: 4 };
+const SMALL: Shape = Shape {
+    threads: 3,
+    instructions: 4,
+};
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 fn outcomes(test: &LitmusTest, model: &Model, engine: Engine) -> Outcomes {
-    let limits =
-        Limits { bound: Some(2), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))) };
+    let limits = Limits {
+        bound: Some(2),
+        timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))),
+    };
     Session::new(test, model, engine, limits, &[]).outcomes()
 }
 
@@ -52,7 +62,10 @@ fn engines_agree_on_scoped_fences() {
 
 /// All engines have the same outcomes, of random programs under every model of PTX.
 fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
-    let models: Vec<Model> = ["ptx", "ptx-v6.0", "ptx-v7.5", "sc"].into_iter().map(model).collect();
+    let models: Vec<Model> = ["ptx", "ptx-v6.0", "ptx-v7.5", "sc"]
+        .into_iter()
+        .map(model)
+        .collect();
     let (count, first) = (programs(all), number("FENCEPOST_SEED", 1));
     let mut incomplete: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first..first + count {
@@ -65,20 +78,34 @@ fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
         for model in &models {
             let result = outcomes(&test, model, Engine::Both);
             if result.defect.is_some() {
-                let small = source.shrink(|s| outcomes(&name(s), model, Engine::Both).defect.is_some());
-                let law = outcomes(&name(&small), model, Engine::Both).defect.unwrap_or_default();
-                panic!("seed {seed}, {}: {law}\n{}", model.name, small.text(&format!("Seed-{seed}")));
+                let small =
+                    source.shrink(|s| outcomes(&name(s), model, Engine::Both).defect.is_some());
+                let law = outcomes(&name(&small), model, Engine::Both)
+                    .defect
+                    .unwrap_or_default();
+                panic!(
+                    "seed {seed}, {}: {law}\n{}",
+                    model.name,
+                    small.text(&format!("Seed-{seed}"))
+                );
             }
             if !result.complete {
-                let why = result.reason.map_or(String::new(), |reason| reason.to_string());
-                *incomplete.entry(why.split([':', '`']).next().unwrap_or_default().to_owned()).or_default() += 1;
+                let why = result
+                    .reason
+                    .map_or(String::new(), |reason| reason.to_string());
+                *incomplete
+                    .entry(why.split([':', '`']).next().unwrap_or_default().to_owned())
+                    .or_default() += 1;
             }
         }
     }
     println!("{count} programs; not complete: {incomplete:?}");
     // How many run out of time depends on the machine, so it is shown and not judged.
     incomplete.remove("out of time");
-    assert!(incomplete.values().sum::<u64>() <= count, "too many are incomplete: {incomplete:?}");
+    assert!(
+        incomplete.values().sum::<u64>() <= count,
+        "too many are incomplete: {incomplete:?}"
+    );
 }
 
 /// Of threads that are alike the SAT engine looks for one way round only: the others look for all.
@@ -96,19 +123,31 @@ fn engines_agree_on_threads_that_are_alike() {
         for &at in &copies {
             let apart = [seed / 2 % 3, seed / 6 % 3][at % 2] as usize;
             let cta = [copied.cta, source.threads[0].cta, 10 + at as u32][apart];
-            source.threads.push(ThreadSource { name: format!("C{at}"), cta, ..copied.clone() });
+            source.threads.push(ThreadSource {
+                name: format!("C{at}"),
+                cta,
+                ..copied.clone()
+            });
         }
         let test = name(&source);
         for model in &models {
             let result = outcomes(&test, model, Engine::Both);
             if let Some(law) = result.defect {
-                panic!("seed {seed}, {}: {law}\n{}", model.name, source.text(&format!("Seed-{seed}")));
+                panic!(
+                    "seed {seed}, {}: {law}\n{}",
+                    model.name,
+                    source.text(&format!("Seed-{seed}"))
+                );
             }
             complete += u64::from(result.complete);
             // Of candidates that the model rejects, too, each way round is listed: as by Z3, which looks for all.
             let rows = |engine| {
                 let list = outcomes(&test, model, engine);
-                let rows = list.outcomes.into_iter().map(|row| (row.state, row.allowed)).collect::<Vec<_>>();
+                let rows = list
+                    .outcomes
+                    .into_iter()
+                    .map(|row| (row.state, row.allowed))
+                    .collect::<Vec<_>>();
                 list.complete.then_some(rows)
             };
             if let (Some(one_way), Some(each_way)) = (rows(Engine::Sat), rows(Engine::Symbolic)) {
@@ -121,27 +160,47 @@ fn engines_agree_on_threads_that_are_alike() {
                 let holds = |at: &usize| {
                     let reg = RegId((seed as usize % registers.max(1)) as u16);
                     let observable = Observable::Reg(ThreadId(*at as u16), reg);
-                    Prop::Cmp(CmpOp::Eq, Ty::WORD, Atom::Observable(observable).into(), Atom::Const(value).into())
+                    Prop::Cmp(
+                        CmpOp::Eq,
+                        Ty::WORD,
+                        Atom::Observable(observable).into(),
+                        Atom::Const(value).into(),
+                    )
                 };
                 let all: Vec<Prop> = copies.iter().map(holds).collect();
-                let one = Prop::And(vec![all[0].clone(), Prop::Not(Box::new(all[all.len() - 1].clone()))]);
+                let one = Prop::And(vec![
+                    all[0].clone(),
+                    Prop::Not(Box::new(all[all.len() - 1].clone())),
+                ]);
                 let reg = RegId((seed as usize % registers.max(1)) as u16);
-                let each = copies
-                    .iter()
-                    .map(|at| Side::from(Atom::Observable(Observable::Reg(ThreadId(*at as u16), reg))));
+                let each = copies.iter().map(|at| {
+                    Side::from(Atom::Observable(Observable::Reg(ThreadId(*at as u16), reg)))
+                });
                 let by = [BinOp::Add, BinOp::Sub, BinOp::Mul][seed as usize % 3];
-                let computed = each.reduce(|a, b| Side::Of(by, a.into(), b.into())).expect("there are copies");
+                let computed = each
+                    .reduce(|a, b| Side::Of(by, a.into(), b.into()))
+                    .expect("there are copies");
                 let is = [CmpOp::Eq, CmpOp::Le][seed as usize / 3 % 2];
                 let summed = Prop::Cmp(is, Ty::WORD, computed, Atom::Const(value + 1).into());
                 for condition in [Prop::And(all.clone()), Prop::Or(all), one, summed] {
                     if registers == 0 {
                         continue;
                     }
-                    let asking = LitmusTest { condition: Some(condition), ..test.clone() };
-                    let limits = Limits { bound: Some(2), timeout: Some(Duration::from_millis(300)) };
+                    let asking = LitmusTest {
+                        condition: Some(condition),
+                        ..test.clone()
+                    };
+                    let limits = Limits {
+                        bound: Some(2),
+                        timeout: Some(Duration::from_millis(300)),
+                    };
                     let mut session = Session::new(&asking, model, Engine::Both, limits, &[]);
                     let answer = session.reachability(None, false);
-                    assert_eq!(answer.defect, None, "seed {seed}, {}: {:?}", model.name, asking.condition);
+                    assert_eq!(
+                        answer.defect, None,
+                        "seed {seed}, {}: {:?}",
+                        model.name, asking.condition
+                    );
                     asked += u64::from(answer.verdict.reason().is_none());
                 }
             }
@@ -178,14 +237,20 @@ fn agree(make: fn(u64, usize) -> mbarriers::Source) {
     let mut complete = 0;
     for seed in first..first + count {
         let source = make(seed, 4);
-        let decide = |s: &mbarriers::Source, model: &Model| outcomes(&s.read("generated"), model, Engine::Both);
+        let decide = |s: &mbarriers::Source, model: &Model| {
+            outcomes(&s.read("generated"), model, Engine::Both)
+        };
         for model in &models {
             let result = decide(&source, model);
             complete += u64::from(result.complete);
             if result.defect.is_some() {
                 let small = source.shrink(|s| decide(s, model).defect.is_some());
                 let law = decide(&small, model).defect.unwrap_or_default();
-                panic!("seed {seed}, {}: {law}\n{}", model.name, small.text(&format!("Seed-{seed}")));
+                panic!(
+                    "seed {seed}, {}: {law}\n{}",
+                    model.name,
+                    small.text(&format!("Seed-{seed}"))
+                );
             }
         }
     }
@@ -202,7 +267,11 @@ fn states(source: &Source, model: &Model, names: &BTreeMap<String, String>) -> O
     let rename = |n: &str| names.get(n).map_or(n, String::as_str).to_owned();
     result.complete.then(|| {
         let sorted = result.outcomes.into_iter().map(|o| {
-            let mut state: Vec<_> = o.state.into_iter().map(|(n, v)| (rename(&n), v.to_string())).collect();
+            let mut state: Vec<_> = o
+                .state
+                .into_iter()
+                .map(|(n, v)| (rename(&n), v.to_string()))
+                .collect();
             state.sort();
             (state, (o.allowed, o.racy))
         });
@@ -220,14 +289,28 @@ fn order_of_threads_and_names_mean_nothing() {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
             let permuted = source.permuted(&mut rng);
             let (renamed, names) = source.renamed();
-            let Some(expected) = states(&source, &model, &same) else { continue };
+            let Some(expected) = states(&source, &model, &same) else {
+                continue;
+            };
             // Any of them may run out of time.
             if let Some(found) = states(&permuted, &model, &same) {
-                assert_eq!(found, expected, "{}\n{}", source.text("A"), permuted.text("B"));
+                assert_eq!(
+                    found,
+                    expected,
+                    "{}\n{}",
+                    source.text("A"),
+                    permuted.text("B")
+                );
             }
             let expected = states(&source, &model, &names);
             if let (Some(found), Some(expected)) = (states(&renamed, &model, &same), expected) {
-                assert_eq!(found, expected, "{}\n{}", source.text("A"), renamed.text("B"));
+                assert_eq!(
+                    found,
+                    expected,
+                    "{}\n{}",
+                    source.text("A"),
+                    renamed.text("B")
+                );
             }
         }
     }
@@ -240,13 +323,25 @@ fn strengthening_allows_nothing_new() {
     let (count, first) = (programs(200), number("FENCEPOST_SEED", 1));
     let allowed = |source: &Source| {
         let states = states(source, &model, &same)?;
-        Some(states.into_iter().filter(|s| s.1.0).map(|s| s.0).collect::<BTreeSet<_>>())
+        Some(
+            states
+                .into_iter()
+                .filter(|s| s.1.0)
+                .map(|s| s.0)
+                .collect::<BTreeSet<_>>(),
+        )
     };
     for seed in first..first + count {
         let source = program(seed, SMALL);
         let (stronger, change) = source.strengthened(&mut Pcg64Mcg::seed_from_u64(seed));
-        let (Some(before), Some(after)) = (allowed(&source), allowed(&stronger)) else { continue };
+        let (Some(before), Some(after)) = (allowed(&source), allowed(&stronger)) else {
+            continue;
+        };
         let new: Vec<_> = after.difference(&before).collect();
-        assert!(new.is_empty(), "seed {seed}: {change}\nallows {new:#?}\n{}", source.text("Before"));
+        assert!(
+            new.is_empty(),
+            "seed {seed}: {change}\nallows {new:#?}\n{}",
+            source.text("Before")
+        );
     }
 }

@@ -7,19 +7,27 @@ use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Answer, Reason, Verdict};
 
 fn test(condition: &str, codes: &[&str]) -> LitmusTest {
-    let mut text = format!("name = \"T\"\ncondition = '{condition}'\n[memory]\nx = 0\nf = 0\nn = 5\n");
+    let mut text =
+        format!("name = \"T\"\ncondition = '{condition}'\n[memory]\nx = 0\nf = 0\nn = 5\n");
     for (cta, code) in codes.iter().enumerate() {
         text += &format!("[[thread]]\ncta = {cta}\ncode = '{code}'\n");
     }
-    parse("T.toml", text.as_bytes()).expect("well-formed").remove(0)
+    parse("T.toml", text.as_bytes())
+        .expect("well-formed")
+        .remove(0)
 }
 
 /// The answers of all engines, which must not differ.
 #[track_caller]
 fn ask(condition: &str, codes: &[&str], bound: u32) -> Answer {
     let test = test(condition, codes);
-    let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
-    let limits = Limits { bound: Some(bound), ..Limits::default() };
+    let model = load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("loads");
+    let limits = Limits {
+        bound: Some(bound),
+        ..Limits::default()
+    };
     let mut answers = Engine::ALONE.iter().map(|&engine| {
         let answer = Session::new(&test, &model, engine, limits, &[]).reachability(None, false);
         assert_eq!(answer.defect, None);
@@ -37,8 +45,7 @@ fn undecided(answer: &Answer) -> bool {
 }
 
 /// Stores 1 to n, which is 5, and is written so that it does not count as known.
-const FIVE: &str =
-    "st.weak n, 5; ld.relaxed.gpu r1, n; LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, r1, LOOP";
+const FIVE: &str = "st.weak n, 5; ld.relaxed.gpu r1, n; LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, r1, LOOP";
 /// The same, with the test before the store.
 const BEFORE: &str = "st.weak n, 5; ld.relaxed.gpu r1, n; LOOP: bge r0, r1, END; add r0, r0, 1; st.relaxed.gpu x, r0; goto LOOP; END:";
 
@@ -78,21 +85,33 @@ fn an_answer_says_which_bound_it_needs() {
 fn an_undecided_answer_names_the_loop_and_a_larger_bound() {
     let answer = ask("x == 9", &[FIVE], 4);
     let said = answer.verdict.reason().expect("undecided").to_string();
-    assert_eq!(said, "loop bound: P0 can go on after 4 iterations of the loop at line 9; try `--bound 8`");
+    assert_eq!(
+        said,
+        "loop bound: P0 can go on after 4 iterations of the loop at line 9; try `--bound 8`"
+    );
 }
 
 #[test]
 fn a_loop_that_counts_needs_no_bound() {
-    let before = "mov r0, 0; LOOP: bge r0, 20, END; st.relaxed.gpu x, r0; add r0, r0, 1; goto LOOP; END:";
+    let before =
+        "mov r0, 0; LOOP: bge r0, 20, END; st.relaxed.gpu x, r0; add r0, r0, 1; goto LOOP; END:";
     let after = "mov r0, 0; LOOP: st.relaxed.gpu x, r0; add r0, r0, 1; blt r0, 20, LOOP";
     let nested = "mov r0, 0; OUT: mov r1, 0; IN: st.relaxed.gpu x, r1; add r1, r1, 1; blt r1, 4, IN; add r0, r0, 1; \
                   mul r2, r0, r1; blt r0, 5, OUT";
     for (code, last) in [(before, 19), (after, 19), (nested, 3)] {
         for bound in [1, 4] {
             let answer = ask(&format!("x == {last}"), &[code], bound);
-            assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, None), "{code}");
+            assert_eq!(
+                (answer.verdict, answer.bound),
+                (Verdict::Allowed, None),
+                "{code}"
+            );
             let answer = ask(&format!("x == {}", last + 1), &[code], bound);
-            assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, None), "{code}");
+            assert_eq!(
+                (answer.verdict, answer.bound),
+                (Verdict::Forbidden, None),
+                "{code}"
+            );
         }
     }
     assert_eq!(ask("P0:r2 == 20", &[nested], 1).verdict, Verdict::Allowed);
@@ -100,7 +119,10 @@ fn a_loop_that_counts_needs_no_bound() {
     let left = "LOOP: ld.relaxed.gpu r1, f; bne r1, 0, END; add r0, r0, 1; blt r0, 6, LOOP; END:";
     let answer = ask("P0:r0 == 7", &[left, "st.relaxed.gpu f, 1"], 1);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, None));
-    assert_eq!(ask("P0:r0 == 6", &[left, "st.relaxed.gpu f, 1"], 1).verdict, Verdict::Allowed);
+    assert_eq!(
+        ask("P0:r0 == 6", &[left, "st.relaxed.gpu f, 1"], 1).verdict,
+        Verdict::Allowed
+    );
 }
 
 #[test]
@@ -117,7 +139,11 @@ fn a_loop_up_to_an_input_needs_no_bound() {
 #[test]
 fn a_loop_that_counts_too_far_is_bounded() {
     let code = "mov r0, 0; LOOP: ld.relaxed.gpu r1, f; bne r1, 0, END; add r0, r0, 1; blt r0, 100000, LOOP; END:";
-    assert!(undecided(&ask("P0:r0 == 7", &[code, "st.relaxed.gpu f, 1"], 4)));
+    assert!(undecided(&ask(
+        "P0:r0 == 7",
+        &[code, "st.relaxed.gpu f, 1"],
+        4
+    )));
     let answer = ask("P0:r0 == 1", &[code, "st.relaxed.gpu f, 1"], 4);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, Some(2)));
     // What it counts with does not change: it is no counter.
@@ -130,8 +156,10 @@ fn a_loop_that_counts_too_far_is_bounded() {
 
 #[test]
 fn a_spin_loop_needs_no_bound() {
-    let codes =
-        ["st.weak x, 1; st.release.gpu f, 1", "LOOP: ld.acquire.gpu r0, f; beq r0, 0, LOOP; ld.weak r1, x"];
+    let codes = [
+        "st.weak x, 1; st.release.gpu f, 1",
+        "LOOP: ld.acquire.gpu r0, f; beq r0, 0, LOOP; ld.weak r1, x",
+    ];
     let stale = ask("P1:r1 == 0", &codes, 1);
     assert_eq!((stale.verdict, stale.bound), (Verdict::Forbidden, None));
     let fresh = ask("P1:r1 == 1", &codes, 1);
@@ -149,11 +177,20 @@ fn a_failing_compare_and_swap_spins() {
 fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
     let code = "LOOP: atom.acquire.gpu.exch r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
     let answer = ask("P0:r0 != 0", &[code, code], 2);
-    assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, Some(1)));
+    assert_eq!(
+        (answer.verdict, answer.bound),
+        (Verdict::Forbidden, Some(1))
+    );
     // A first attempt before the loop decides who comes into it; but all that is written to the lock depends on the lock alone.
-    let first = format!("atom.acquire.gpu.exch r0, f, 1; beq r0, 0, IN; {}", code.replace("; st", "; IN: st"));
+    let first = format!(
+        "atom.acquire.gpu.exch r0, f, 1; beq r0, 0, IN; {}",
+        code.replace("; st", "; IN: st")
+    );
     let answer = ask("P0:r0 != 0", &[&first, &first], 2);
-    assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, Some(1)));
+    assert_eq!(
+        (answer.verdict, answer.bound),
+        (Verdict::Forbidden, Some(1))
+    );
     // Not so where who comes into the loop decides what another one writes to it.
     let first = format!("{first}; st.relaxed.gpu x, 1");
     let depends = "ld.relaxed.gpu r1, x; beq r1, 0, END; atom.relaxed.gpu.exch r2, f, 1; END:";
@@ -175,18 +212,34 @@ fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
 fn a_poll_that_carries_a_value_comes_back_to_it() {
     // The register holds what the iteration before read. Weak reads of racing writes may alternate for ever, but each time
     // that the register has a value again, nothing has changed.
-    let codes = ["st.weak f, 1; st.weak f, 2", "LOOP: mov r2, r1; ld.weak r1, f; bne r1, 2, LOOP"];
+    let codes = [
+        "st.weak f, 1; st.weak f, 2",
+        "LOOP: mov r2, r1; ld.weak r1, f; bne r1, 2, LOOP",
+    ];
     assert_eq!(ask("P1:r2 == 2", &codes, 4).verdict, Verdict::Forbidden);
     assert_eq!(ask("P1:r2 == 1", &codes, 4).verdict, Verdict::Allowed);
     // With strong ones there are at most two changes.
-    let codes =
-        ["st.relaxed.gpu f, 1; st.relaxed.gpu f, 2", "LOOP: mov r2, r1; ld.relaxed.gpu r1, f; bne r1, 2, LOOP"];
+    let codes = [
+        "st.relaxed.gpu f, 1; st.relaxed.gpu f, 2",
+        "LOOP: mov r2, r1; ld.relaxed.gpu r1, f; bne r1, 2, LOOP",
+    ];
     assert_eq!(ask("P1:r2 == 2", &codes, 4).verdict, Verdict::Forbidden);
 }
 
 #[test]
 fn a_loop_that_nothing_ends_has_no_outcome() {
-    let spinning = ask("0 == 0", &["LOOP: ld.relaxed.gpu r0, f; beq r0, 0, LOOP"], 1);
-    assert_eq!((spinning.verdict, spinning.bound), (Verdict::Forbidden, None));
-    assert!(undecided(&ask("0 == 0", &["LOOP: st.relaxed.gpu f, 1; goto LOOP"], 4)));
+    let spinning = ask(
+        "0 == 0",
+        &["LOOP: ld.relaxed.gpu r0, f; beq r0, 0, LOOP"],
+        1,
+    );
+    assert_eq!(
+        (spinning.verdict, spinning.bound),
+        (Verdict::Forbidden, None)
+    );
+    assert!(undecided(&ask(
+        "0 == 0",
+        &["LOOP: st.relaxed.gpu f, 1; goto LOOP"],
+        4
+    )));
 }

@@ -19,22 +19,36 @@ fn cells_mean_what_bytes_mean() {
         let program = generate(seed);
         let text = program.text();
         let behaviour = program.behaviour();
-        let test = &parse("generated.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
-        let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
+        let test = &parse("generated.toml", text.as_bytes())
+            .unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
+        let model = load_shipped("ptx", &signature())
+            .expect("shipped")
+            .expect("valid");
         let asked = Session::new(test, &model, Engine::Auto, Limits::default(), &[]).undefined();
-        if matches!(asked.as_ref().map(|answer| &answer.verdict), Some(Verdict::Undecided(_))) {
+        if matches!(
+            asked.as_ref().map(|answer| &answer.verdict),
+            Some(Verdict::Undecided(_))
+        ) {
             continue;
         }
         let is_undefined = asked.is_some_and(|answer| answer.verdict == Verdict::Undefined);
-        assert_eq!(is_undefined, behaviour.undefined, "undefined? seed {seed}\n{text}");
-        let Some(outcomes) = allowed(test, "ptx", Engine::Auto) else { continue };
+        assert_eq!(
+            is_undefined, behaviour.undefined,
+            "undefined? seed {seed}\n{text}"
+        );
+        let Some(outcomes) = allowed(test, "ptx", Engine::Auto) else {
+            continue;
+        };
         if behaviour.undefined {
             undefined += 1;
             alike += u64::from(outcomes == behaviour.outcomes);
             continue;
         }
         defined += 1;
-        let (more, less) = (outcomes.difference(&behaviour.outcomes), behaviour.outcomes.difference(&outcomes));
+        let (more, less) = (
+            outcomes.difference(&behaviour.outcomes),
+            behaviour.outcomes.difference(&outcomes),
+        );
         assert_eq!(
             outcomes,
             behaviour.outcomes,
@@ -46,5 +60,8 @@ fn cells_mean_what_bytes_mean() {
     println!(
         "{count} programs: {defined} defined, with equal outcomes; {undefined} undefined, {alike} of them too"
     );
-    assert!(defined * 3 > count, "too few are defined and decided: {defined} of {count}");
+    assert!(
+        defined * 3 > count,
+        "too few are defined and decided: {defined} of {count}"
+    );
 }

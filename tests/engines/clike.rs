@@ -9,7 +9,8 @@ use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Verdict;
 
 fn read(name: &str, text: &str) -> Result<Vec<LitmusTest>, String> {
-    parse(name, text.as_bytes()).map_err(|all| all.iter().map(|d| render(d, Style::Plain)).collect())
+    parse(name, text.as_bytes())
+        .map_err(|all| all.iter().map(|d| render(d, Style::Plain)).collect())
 }
 
 /// A `.litmus` test of functions with given bodies.
@@ -20,14 +21,19 @@ fn test(head: &str, threads: &[(&str, &str)], exists: &str) -> LitmusTest {
         text.push_str(&format!("P{i}{place}({parameters}) {{ {body} }}\n"));
     }
     text.push_str(&format!("exists ({exists})\n"));
-    read("t.litmus", &text).unwrap_or_else(|e| panic!("{e}")).remove(0)
+    read("t.litmus", &text)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .remove(0)
 }
 
 /// Whether the condition can hold.
 #[track_caller]
 fn allowed(test: &LitmusTest, model: &str) -> bool {
-    let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
-    let answer = Session::new(test, &model, Engine::Both, Limits::default(), &[]).reachability(None, false);
+    let model = load_shipped(model, &signature())
+        .expect("shipped")
+        .expect("loads");
+    let answer =
+        Session::new(test, &model, Engine::Both, Limits::default(), &[]).reachability(None, false);
     assert_eq!(answer.defect, None);
     match answer.verdict {
         Verdict::Allowed => true,
@@ -38,8 +44,12 @@ fn allowed(test: &LitmusTest, model: &str) -> bool {
 
 #[track_caller]
 fn racy(test: &LitmusTest, model: &str) -> bool {
-    let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
-    let answer = Session::new(test, &model, Engine::Both, Limits::default(), &[]).race().expect("has a race flag");
+    let model = load_shipped(model, &signature())
+        .expect("shipped")
+        .expect("loads");
+    let answer = Session::new(test, &model, Engine::Both, Limits::default(), &[])
+        .race()
+        .expect("has a race flag");
     assert_eq!(answer.defect, None);
     answer.verdict == Verdict::Racy
 }
@@ -59,19 +69,40 @@ fn load(r: &str, x: &str, order: &str) -> String {
 #[track_caller]
 fn judge(bodies: &[String], exists: &str, expected: &[(&str, bool)]) {
     for (model, answer) in expected {
-        let (head, parameters) = if model.contains("c11") { ("C", C) } else { ("OPENCL", CL) };
+        let (head, parameters) = if model.contains("c11") {
+            ("C", C)
+        } else {
+            ("OPENCL", CL)
+        };
         let threads: Vec<(&str, &str)> = bodies.iter().map(|b| (parameters, b.as_str())).collect();
-        assert_eq!(allowed(&test(head, &threads, exists), model), *answer, "{model}: {bodies:?}");
+        assert_eq!(
+            allowed(&test(head, &threads, exists), model),
+            *answer,
+            "{model}: {bodies:?}"
+        );
     }
 }
 
-const FORBIDDEN: &[(&str, bool)] = &[("c11", false), ("rc11", false), ("opencl", false), ("opencl-total", false)];
-const ALLOWED: &[(&str, bool)] = &[("c11", true), ("rc11", true), ("opencl", true), ("opencl-total", true)];
+const FORBIDDEN: &[(&str, bool)] = &[
+    ("c11", false),
+    ("rc11", false),
+    ("opencl", false),
+    ("opencl-total", false),
+];
+const ALLOWED: &[(&str, bool)] = &[
+    ("c11", true),
+    ("rc11", true),
+    ("opencl", true),
+    ("opencl-total", true),
+];
 
 #[test]
 fn message_passing_needs_release_and_acquire() {
     let mp = |w, r| {
-        [store("x", "1", "relaxed") + &store("y", "1", w), load("r0", "y", r) + &load("r1", "x", "relaxed")]
+        [
+            store("x", "1", "relaxed") + &store("y", "1", w),
+            load("r0", "y", r) + &load("r1", "x", "relaxed"),
+        ]
     };
     judge(&mp("release", "acquire"), "1:r0=1 /\\ 1:r1=0", FORBIDDEN);
     judge(&mp("relaxed", "acquire"), "1:r0=1 /\\ 1:r1=0", ALLOWED);
@@ -80,8 +111,12 @@ fn message_passing_needs_release_and_acquire() {
 
 #[test]
 fn store_buffering_needs_sc() {
-    let sb =
-        |w: &str, r: &str| [store("x", "1", w) + &load("r0", "y", r), store("y", "1", w) + &load("r0", "x", r)];
+    let sb = |w: &str, r: &str| {
+        [
+            store("x", "1", w) + &load("r0", "y", r),
+            store("y", "1", w) + &load("r0", "x", r),
+        ]
+    };
     judge(&sb("seq_cst", "seq_cst"), "0:r0=0 /\\ 1:r0=0", FORBIDDEN);
     judge(&sb("release", "acquire"), "0:r0=0 /\\ 1:r0=0", ALLOWED);
 }
@@ -90,7 +125,11 @@ fn store_buffering_needs_sc() {
 fn coherence() {
     let reads = load("r0", "x", "relaxed") + &load("r1", "x", "relaxed");
     let writer = store("x", "1", "relaxed");
-    judge(&[writer.clone(), reads.clone()], "1:r0=1 /\\ 1:r1=0", FORBIDDEN);
+    judge(
+        &[writer.clone(), reads.clone()],
+        "1:r0=1 /\\ 1:r1=0",
+        FORBIDDEN,
+    );
     judge(&[writer, reads], "1:r0=0 /\\ 1:r1=1", ALLOWED);
 }
 
@@ -103,8 +142,12 @@ fn atomicity() {
 
 #[test]
 fn load_buffering_tells_rc11_apart() {
-    let lb =
-        |w: &str, r: &str| [load("r0", "x", r) + &store("y", "1", w), load("r0", "y", r) + &store("x", "1", w)];
+    let lb = |w: &str, r: &str| {
+        [
+            load("r0", "x", r) + &store("y", "1", w),
+            load("r0", "y", r) + &store("x", "1", w),
+        ]
+    };
     let expected = &[("c11", true), ("rc11", false), ("opencl", true)];
     judge(&lb("relaxed", "relaxed"), "0:r0=1 /\\ 1:r0=1", expected);
     judge(&lb("release", "acquire"), "0:r0=1 /\\ 1:r0=1", FORBIDDEN);
@@ -124,7 +167,10 @@ fn a_plain_location_holds_a_visible_side_effect() {
     ] {
         for (order, forbidden) in [("release", true), ("relaxed", false)] {
             let bodies = threads(order);
-            let both = [(parameters, bodies[0].as_str()), (parameters, bodies[1].as_str())];
+            let both = [
+                (parameters, bodies[0].as_str()),
+                (parameters, bodies[1].as_str()),
+            ];
             let test = test(head, &both, "1:r2=1");
             assert_eq!(racy(&test, model), !forbidden, "{model} {order}");
             assert_eq!(allowed(&test, model), !forbidden, "{model} {order}");
@@ -141,24 +187,44 @@ fn values_out_of_thin_air_are_decided_where_cycles_only_add() {
         ]
     };
     judge(&cycle("r0"), "0:r0=42", &[("c11", true), ("rc11", false)]);
-    judge(&cycle("r0 + 1"), "0:r0=42", &[("c11", false), ("rc11", false)]);
+    judge(
+        &cycle("r0 + 1"),
+        "0:r0=42",
+        &[("c11", false), ("rc11", false)],
+    );
 }
 
 #[test]
 fn what_is_imported_means_the_same() {
     let local = "local atomic_int* x, atomic_int* y, global int* z";
-    let fence = "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE, memory_order_release, memory_scope_device);";
-    let body = "*z = 1; B1: barrier(CLK_GLOBAL_MEM_FENCE);".to_string() + fence + &store("x", "1", "relaxed");
-    let test =
-        test("OPENCL", &[(local, &body), (local, "B1: barrier(CLK_GLOBAL_MEM_FENCE); int r = *z;")], "1:r=0");
+    let fence =
+        "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE, memory_order_release, memory_scope_device);";
+    let body = "*z = 1; B1: barrier(CLK_GLOBAL_MEM_FENCE);".to_string()
+        + fence
+        + &store("x", "1", "relaxed");
+    let test = test(
+        "OPENCL",
+        &[
+            (local, &body),
+            (local, "B1: barrier(CLK_GLOBAL_MEM_FENCE); int r = *z;"),
+        ],
+        "1:r=0",
+    );
     let text = to_toml(&test).expect("can be written");
-    let again = read("t.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}")).remove(0);
+    let again = read("t.toml", &text)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
+        .remove(0);
     for model in ["opencl", "opencl-3.1", "opencl-total"] {
         assert_eq!(allowed(&test, model), allowed(&again, model), "{model}");
         assert_eq!(racy(&test, model), racy(&again, model), "{model}");
     }
     let ops = |t: &LitmusTest| -> Vec<String> {
-        t.program.threads.iter().flat_map(|t| &t.code).map(|i| format!("{:?}", i.op)).collect()
+        t.program
+            .threads
+            .iter()
+            .flat_map(|t| &t.code)
+            .map(|i| format!("{:?}", i.op))
+            .collect()
     };
     assert_eq!(ops(&test).len(), ops(&again).len());
 }
@@ -257,12 +323,19 @@ asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(r) : "l"(&x) : "memory");
 "#;
     let tests = read("asm.toml", text).unwrap_or_else(|e| panic!("{e}"));
     let answer = |model: &str| {
-        let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
-        Session::new(&tests[0], &model, Engine::Both, Limits::default(), &[]).reachability(None, false).verdict
+        let model = load_shipped(model, &signature())
+            .expect("shipped")
+            .expect("loads");
+        Session::new(&tests[0], &model, Engine::Both, Limits::default(), &[])
+            .reachability(None, false)
+            .verdict
     };
     for model in ["cuda", "cuda-17"] {
         let verdict = format!("{:?}", answer(model));
-        assert!(verdict.contains("NotInModel") && verdict.contains("line 10"), "{verdict}");
+        assert!(
+            verdict.contains("NotInModel") && verdict.contains("line 10"),
+            "{verdict}"
+        );
     }
     assert_eq!(answer("sc"), Verdict::Allowed);
 }

@@ -18,22 +18,36 @@ fn generate(seed: u64) -> [String; 2] {
             let how = one(rng, &["weak", "weak", "relaxed.gpu", "acquire.gpu"]);
             // An input; what it selects; whether it is done at all.
             code += &format!("ld.{how}.u32 k{i}, [in+{}]; ", 4 * rng.random_range(0..4));
-            let index = one(rng, &["and.b32 o, k, 1;", "shr.u32 o, k, 1;", "min.u32 o, k, 1;"])
-                .replace('k', &format!("k{i}"));
+            let index = one(
+                rng,
+                &["and.b32 o, k, 1;", "shr.u32 o, k, 1;", "min.u32 o, k, 1;"],
+            )
+            .replace('k', &format!("k{i}"));
             code += &format!("{index} mul.wide.u32 d, o, 4; mov.u64 a, x; add.u64 a, a, d; ");
             let place = one(rng, &["[a]", "[a]", "[y]"]);
             let access = match rng.random_range(0..6) {
-                0 | 1 => format!("st.{}.u32 {place}, k{i};", one(rng, &["weak", "relaxed.gpu", "release.gpu"])),
-                2 | 3 => format!("ld.{}.u32 r{i}, {place};", one(rng, &["weak", "relaxed.gpu", "acquire.gpu"])),
+                0 | 1 => format!(
+                    "st.{}.u32 {place}, k{i};",
+                    one(rng, &["weak", "relaxed.gpu", "release.gpu"])
+                ),
+                2 | 3 => format!(
+                    "ld.{}.u32 r{i}, {place};",
+                    one(rng, &["weak", "relaxed.gpu", "acquire.gpu"])
+                ),
                 4 => format!("atom.relaxed.gpu.add.u32 r{i}, {place}, k{i};"),
                 _ => "fence.acq_rel.gpu;".to_owned(),
             };
             let test = one(rng, &["eq", "ne", "gt"]);
             code += &match rng.random_range(0..3) {
-                0 => format!("setp.{test}.u32 p, k{i}, {}; @p bra S{i}; {access} S{i}: ", rng.random_range(0..3)),
+                0 => format!(
+                    "setp.{test}.u32 p, k{i}, {}; @p bra S{i}; {access} S{i}: ",
+                    rng.random_range(0..3)
+                ),
                 // It can read what others write, too.
                 1 if rng.random_bool(0.5) => {
-                    format!("ld.relaxed.gpu.u32 v, [y]; setp.{test}.u32 p, v, k{i}; @p bra S{i}; {access} S{i}: ")
+                    format!(
+                        "ld.relaxed.gpu.u32 v, [y]; setp.{test}.u32 p, v, k{i}; @p bra S{i}; {access} S{i}: "
+                    )
                 }
                 _ => format!("{access} "),
             };
@@ -44,7 +58,9 @@ fn generate(seed: u64) -> [String; 2] {
     let regs: Vec<String> = threads
         .iter()
         .flat_map(|(t, _, code)| {
-            (0..4).filter(|i| code.contains(&format!("u32 r{i},"))).map(move |i| format!("\"P{t}:r{i}\""))
+            (0..4)
+                .filter(|i| code.contains(&format!("u32 r{i},")))
+                .map(move |i| format!("\"P{t}:r{i}\""))
         })
         .collect();
     ["", "bra END; st.weak.u32 [in], 1; "].map(|never| {
@@ -69,7 +85,10 @@ fn what_nobody_writes_is_what_it_was() {
     for seed in first..first + count {
         let [folded, open] = generate(seed);
         for model in ["ptx", "sc"] {
-            let (Some(one), Some(all)) = (answers(&folded, model, 2), answers(&open, model, 2)) else { continue };
+            let (Some(one), Some(all)) = (answers(&folded, model, 2), answers(&open, model, 2))
+            else {
+                continue;
+            };
             assert_eq!(one, all, "{model}: {folded}");
             (compared, several) = (compared + 1, several + u64::from(one.0.len() > 1));
         }
@@ -91,8 +110,10 @@ fn a_store_that_leads_out_of_its_object_writes_what_it_hits() {
              ld.weak.u32 k, [in]; {never}END: mov.u32 z, 0;'''\n[[thread]]\ncta = 1\ncode = '''st.relaxed.gpu.u32 [y], 1;'''\n"
         )
     };
-    let (folded, open) =
-        (answers(&program(""), "ptx", 2), answers(&program("bra END; st.weak.u32 [in], 1; "), "ptx", 2));
+    let (folded, open) = (
+        answers(&program(""), "ptx", 2),
+        answers(&program("bra END; st.weak.u32 [in], 1; "), "ptx", 2),
+    );
     assert_eq!(folded, open);
     assert_eq!(folded.expect("decided").0.len(), 2);
 }

@@ -18,10 +18,15 @@ use testkit::generate::{Shape, Source, program};
 use testkit::interleave::{FinalState, final_states};
 use testkit::suite::{files, number, programs, sample};
 
-const SHAPE: Shape = Shape { threads: 4, instructions: 5 };
+const SHAPE: Shape = Shape {
+    threads: 4,
+    instructions: 5,
+};
 
 fn sc() -> Model {
-    load_shipped("sc", &signature()).expect("shipped").expect("valid")
+    load_shipped("sc", &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// How a comparison ended.
@@ -29,7 +34,10 @@ fn sc() -> Model {
 enum Compared {
     Equal,
     Skipped(String),
-    Different { only_checker: BTreeSet<FinalState>, only_interpreter: BTreeSet<FinalState> },
+    Different {
+        only_checker: BTreeSet<FinalState>,
+        only_interpreter: BTreeSet<FinalState>,
+    },
 }
 
 fn compare(test: &LitmusTest, model: &Model) -> Compared {
@@ -37,12 +45,18 @@ fn compare(test: &LitmusTest, model: &Model) -> Compared {
         Ok(states) => states,
         Err(stop) => return Compared::Skipped(format!("{stop:?}")),
     };
-    let limits =
-        Limits { bound: Some(6), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))) };
+    let limits = Limits {
+        bound: Some(6),
+        timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))),
+    };
     let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
     if !outcomes.complete {
-        return Compared::Skipped(outcomes.reason.map_or(String::new(), |reason| reason.kind()));
+        return Compared::Skipped(
+            outcomes
+                .reason
+                .map_or(String::new(), |reason| reason.kind()),
+        );
     }
     let found: BTreeSet<FinalState> = outcomes
         .outcomes
@@ -78,22 +92,36 @@ fn random_programs() {
             Compared::Equal => {}
             Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
             Compared::Different { .. } => {
-                let fails = |s: &Source| matches!(compare(&s.read("smaller"), &model), Compared::Different { .. });
+                let fails = |s: &Source| {
+                    matches!(
+                        compare(&s.read("smaller"), &model),
+                        Compared::Different { .. }
+                    )
+                };
                 let small = source.shrink(fails);
                 let what = compare(&small.read("smaller"), &model);
-                panic!("seed {seed}: {what:#?}\n{}", small.text(&format!("Seed-{seed}")));
+                panic!(
+                    "seed {seed}: {what:#?}\n{}",
+                    small.text(&format!("Seed-{seed}"))
+                );
             }
         }
     }
     println!("{count} programs; skipped: {skipped:?}");
     // How many run out of time depends on the machine, so it is shown and not judged.
     skipped.remove("out of time");
-    assert!(skipped.values().sum::<u64>() * 10 <= count, "too many programs are out of reach: {skipped:?}");
+    assert!(
+        skipped.values().sum::<u64>() * 10 <= count,
+        "too many programs are out of reach: {skipped:?}"
+    );
 }
 
 #[test]
 fn tests_of_the_repository() {
-    folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus"), &["toml", "litmus"]);
+    folder(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus"),
+        &["toml", "litmus"],
+    );
 }
 
 #[test]
@@ -113,7 +141,13 @@ fn folder(path: &Path, extensions: &[&str]) {
             continue;
         };
         for test in tests {
-            match compare(&LitmusTest { filter: None, ..test }, &model) {
+            match compare(
+                &LitmusTest {
+                    filter: None,
+                    ..test
+                },
+                &model,
+            ) {
                 Compared::Equal => equal += 1,
                 Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
                 other => different.push(format!("{}: {other:#?}", file.display())),

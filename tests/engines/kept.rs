@@ -29,7 +29,13 @@ fn generate(seed: u64) -> (String, String) {
     let rng = &mut rng;
     let order = |rng: &mut Pcg64Mcg| {
         let scope = if rng.random_bool(0.1) { "cta" } else { "gpu" };
-        format!("{}.{scope}", one(rng, &["relaxed", "relaxed", "acq_rel", "acquire", "release"]))
+        format!(
+            "{}.{scope}",
+            one(
+                rng,
+                &["relaxed", "relaxed", "acq_rel", "acquire", "release"]
+            )
+        )
     };
     // An iteration leaves the loop if it jumps to `OUT`.
     let value = rng.random_range(0..3);
@@ -38,7 +44,10 @@ fn generate(seed: u64) -> (String, String) {
         0 => format!("atom.{}.add.u32 r0, [l], 0;", order(rng)),
         1 => format!("atom.{}.or.b32 r0, [l], {value};", order(rng)),
         9 | 10 => {
-            let operation = one(rng, &["min.u32", "max.u32", "max.s32", "and.b32", "xor.b32"]);
+            let operation = one(
+                rng,
+                &["min.u32", "max.u32", "max.s32", "and.b32", "xor.b32"],
+            );
             format!("atom.{}.{operation} r0, [l], {value};", order(rng))
         }
         11 => format!("atom.{}.and.b32 r0, [l], -1;", order(rng)),
@@ -60,10 +69,15 @@ fn generate(seed: u64) -> (String, String) {
     let compare = one(rng, &["eq", "ne", "ne"]);
     write!(iteration, " setp.{compare}.u32 p, r0, {ends};").expect("a string");
     // A first attempt may stand before the loop.
-    let first = if rng.random_bool(0.4) { format!("{iteration} @p bra OUT; ") } else { String::new() };
+    let first = if rng.random_bool(0.4) {
+        format!("{iteration} @p bra OUT; ")
+    } else {
+        String::new()
+    };
     let looped = format!("{first}TOP: {iteration} @p bra OUT; bra TOP; OUT:");
-    let written_out =
-        first + &format!("{iteration} @p bra OUT; ").repeat(WRITTEN_OUT as usize) + "mov.u32 r9, 1; bra END; OUT:";
+    let written_out = first
+        + &format!("{iteration} @p bra OUT; ").repeat(WRITTEN_OUT as usize)
+        + "mov.u32 r9, 1; bra END; OUT:";
     let mut others = String::new();
     let accesses = |rng: &mut Pcg64Mcg, count: u32, name: &str| {
         let mut code: String = (0..3).map(|i| format!("mov.u32 {name}{i}, 7; ")).collect();
@@ -72,7 +86,11 @@ fn generate(seed: u64) -> (String, String) {
             let value = rng.random_range(0..3);
             let r = format!("{name}{i}");
             // Values that were read are written, too: they may not justify themselves.
-            let given = if i > 0 && rng.random_bool(0.4) { format!("{name}{}", i - 1) } else { value.to_string() };
+            let given = if i > 0 && rng.random_bool(0.4) {
+                format!("{name}{}", i - 1)
+            } else {
+                value.to_string()
+            };
             code += &match rng.random_range(0..9) {
                 0..=2 => format!("ld.relaxed.gpu.u32 {r}, [{place}]; "),
                 3 => format!("ld.acquire.gpu.u32 {r}, [{place}]; "),
@@ -88,7 +106,11 @@ fn generate(seed: u64) -> (String, String) {
                     }
                 }
                 6 => format!("atom.{}.exch.b32 {r}, [{place}], {given}; ", order(rng)),
-                7 => format!("atom.{}.add.u32 {r}, [{place}], {}; ", order(rng), value % 2),
+                7 => format!(
+                    "atom.{}.add.u32 {r}, [{place}], {}; ",
+                    order(rng),
+                    value % 2
+                ),
                 _ if rng.random_bool(0.3) => format!("st.weak.u32 [{place}], {given}; "),
                 _ => format!("fence.{}.gpu; ", one(rng, &["sc", "acq_rel"])),
             };
@@ -117,14 +139,26 @@ fn generate(seed: u64) -> (String, String) {
 
 /// Outcomes up to a loop bound, and whether one comes of a racy execution; `None` if it is not known.
 pub(crate) fn answers(text: &str, model: &str, bound: u32) -> Option<(BTreeSet<State>, bool)> {
-    let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
-    let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
+    let test = parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+        .remove(0);
+    let model = load_shipped(model, &signature())
+        .expect("shipped")
+        .expect("valid");
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000)));
-    let limits = Limits { bound: Some(bound), timeout };
+    let limits = Limits {
+        bound: Some(bound),
+        timeout,
+    };
     let outcomes = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{text}");
     let races = outcomes.outcomes.iter().any(|o| o.racy);
-    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect();
+    let allowed = outcomes
+        .outcomes
+        .into_iter()
+        .filter(|o| o.allowed)
+        .map(|o| o.state)
+        .collect();
     outcomes.complete.then_some((allowed, races))
 }
 
@@ -144,10 +178,18 @@ impl Held {
                 self.undecided += 1;
                 continue;
             };
-            let Some((of_straight, straight_races)) = answers(written_out, model, bound) else { continue };
+            let Some((of_straight, straight_races)) = answers(written_out, model, bound) else {
+                continue;
+            };
             let more: Vec<_> = of_straight.difference(&of_loop).collect();
-            assert!(more.is_empty(), "{model}: {looped}\nwritten out, there is more: {more:?}");
-            assert!(races || !straight_races, "{model}: {looped}\nwritten out, it races");
+            assert!(
+                more.is_empty(),
+                "{model}: {looped}\nwritten out, there is more: {more:?}"
+            );
+            assert!(
+                races || !straight_races,
+                "{model}: {looped}\nwritten out, it races"
+            );
             self.compared += 1;
             self.racy += u64::from(races);
         }

@@ -30,15 +30,22 @@ use testkit::lasso::hangs;
 use testkit::suite::{number, programs};
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 fn read(text: &str) -> LitmusTest {
-    parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0)
+    parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+        .remove(0)
 }
 
 fn ask(test: &LitmusTest, model: &Model, progress: ProgressModel) -> Answer {
-    let limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(60)) };
+    let limits = Limits {
+        bound: Some(4),
+        timeout: Some(Duration::from_secs(60)),
+    };
     Liveness::new(&Setting::new(test, model), Engine::Both, limits, &[]).ask(progress)
 }
 
@@ -58,7 +65,8 @@ fn random_thread(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
         let place = ["x", "y"][rng.random_range(0..2)];
         // Most writes write 1, and most loops wait for one: else nearly every program hangs.
         let value = i32::from(rng.random_range(0..5) > 0);
-        let (test, tested) = [("beq", 0), ("beq", 0), ("bne", 1), ("beq", 1)][rng.random_range(0..4)];
+        let (test, tested) =
+            [("beq", 0), ("beq", 0), ("bne", 1), ("beq", 1)][rng.random_range(0..4)];
         *names += 1;
         let l = format!("L{names}");
         code.push(match rng.random_range(0..18u32) {
@@ -83,7 +91,10 @@ fn random_warp(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
     let mut code = vec!["setp.eq.u32 first, lane, 0".to_string()];
     for _ in 0..rng.random_range(1..=3) {
         let place = ["x", "y"][rng.random_range(0..2)];
-        let (value, tested) = (i32::from(rng.random_range(0..5) > 0), i32::from(rng.random_bool(0.2)));
+        let (value, tested) = (
+            i32::from(rng.random_range(0..5) > 0),
+            i32::from(rng.random_bool(0.2)),
+        );
         let lane = ["", "@first ", "@!first "][rng.random_range(0..3)];
         let vote = ["any", "all"][rng.random_range(0..2)];
         let poll = format!("ld.relaxed.gpu r0, {place}; setp.eq.u32 p, r0, {tested}");
@@ -110,9 +121,13 @@ fn random_warp(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
 #[test]
 fn lassos_of_random_programs() {
     lassos(60, 2, |rng, names| {
-        let threads = (0..rng.random_range(2..=3)).map(|_| (rng.random_range(0..2), random_thread(rng, names)));
+        let threads = (0..rng.random_range(2..=3))
+            .map(|_| (rng.random_range(0..2), random_thread(rng, names)));
         let threads: Vec<(u32, String)> = threads.collect();
-        let lines: Vec<(u32, &str)> = threads.iter().map(|(cta, code)| (*cta, code.as_str())).collect();
+        let lines: Vec<(u32, &str)> = threads
+            .iter()
+            .map(|(cta, code)| (*cta, code.as_str()))
+            .collect();
         program(&lines)
     });
 }
@@ -123,12 +138,19 @@ fn lassos_of_lanes() {
         let (warp, other) = (random_warp(rng, names), random_thread(rng, names));
         let mut text = "name = \"T\"\n[memory]\nx = 0\ny = 0\n".to_string();
         for lane in 0..2 {
-            writeln!(text, "[[thread]]\ncta = 0\nwarp = 0\nregs = {{ lane = {lane} }}\ncode = \"{warp}\"")
-                .expect("a string");
+            writeln!(
+                text,
+                "[[thread]]\ncta = 0\nwarp = 0\nregs = {{ lane = {lane} }}\ncode = \"{warp}\""
+            )
+            .expect("a string");
         }
         if rng.random_bool(0.8) {
             let cta = rng.random_range(0..2);
-            writeln!(text, "[[thread]]\ncta = {cta}\nwarp = 1\ncode = \"{other}\"").expect("a string");
+            writeln!(
+                text,
+                "[[thread]]\ncta = {cta}\nwarp = 1\ncode = \"{other}\""
+            )
+            .expect("a string");
         }
         read(&text)
     });
@@ -143,21 +165,42 @@ fn lassos(count: u64, decided: u64, mut make: impl FnMut(&mut Pcg64Mcg, &mut u32
     for seed in first..first + count {
         let test = make(&mut Pcg64Mcg::seed_from_u64(seed), &mut 0);
         let setting = Setting::new(&test, &sc);
-        let mut liveness = Liveness::new(&setting, Engine::Both, Limits { bound: Some(4), timeout }, &[]);
+        let mut liveness = Liveness::new(
+            &setting,
+            Engine::Both,
+            Limits {
+                bound: Some(4),
+                timeout,
+            },
+            &[],
+        );
         for progress in ProgressModel::ALL {
             let expected = match hangs(&test, progress.name()) {
                 Ok(hangs) => hangs,
-                Err(stop @ (Stop::TooManyStates | Stop::Unsupported("values of lanes that have ended"))) => {
+                Err(
+                    stop @ (Stop::TooManyStates
+                    | Stop::Unsupported("values of lanes that have ended")),
+                ) => {
                     *seen.entry(format!("{stop:?}")).or_default() += 1;
                     continue;
                 }
                 Err(stop) => panic!("seed {seed}: {stop:?}\n{}", test.file.text),
             };
             let answer = liveness.ask(progress);
-            assert_eq!(answer.defect, None, "seed {seed}, {progress}\n{}", test.file.text);
+            assert_eq!(
+                answer.defect, None,
+                "seed {seed}, {progress}\n{}",
+                test.file.text
+            );
             let reason = answer.verdict.reason().map(Reason::kind);
-            *seen.entry(reason.clone().unwrap_or(answer.verdict.word().to_owned())).or_default() += 1;
-            let truth = if expected { Verdict::Hangs } else { Verdict::Terminates };
+            *seen
+                .entry(reason.clone().unwrap_or(answer.verdict.word().to_owned()))
+                .or_default() += 1;
+            let truth = if expected {
+                Verdict::Hangs
+            } else {
+                Verdict::Terminates
+            };
             assert!(
                 reason.is_some() || answer.verdict == truth,
                 "seed {seed}, {progress}: {} where interleavings say {}\n{}",
@@ -168,8 +211,14 @@ fn lassos(count: u64, decided: u64, mut make: impl FnMut(&mut Pcg64Mcg, &mut u32
         }
     }
     println!("{count} programs: {seen:?}");
-    let answers: u64 = ["hangs", "terminates"].iter().map(|w| seen.get(*w).copied().unwrap_or(0)).sum();
-    assert!(answers * decided > count * ProgressModel::ALL.len() as u64, "too few are decided: {seen:?}");
+    let answers: u64 = ["hangs", "terminates"]
+        .iter()
+        .map(|w| seen.get(*w).copied().unwrap_or(0))
+        .sum();
+    assert!(
+        answers * decided > count * ProgressModel::ALL.len() as u64,
+        "too few are decided: {seen:?}"
+    );
 }
 
 /// A published test whose PTX form is another program than its Vulkan form: where the Vulkan form goes back to wait for
@@ -178,15 +227,24 @@ const ANOTHER_PROGRAM: &str = "CADP/2_threads_4_instructions/84_simple.litmus";
 
 #[test]
 fn published_verdicts_of_cadp_tests() {
-    let Some(suite) = std::env::var_os("FENCEPOST_SUITE") else { return };
+    let Some(suite) = std::env::var_os("FENCEPOST_SUITE") else {
+        return;
+    };
     let suite = Path::new(&suite);
-    let Ok(list) = std::fs::read_to_string(suite.join("vulkan/verdicts.tsv")) else { return };
+    let Ok(list) = std::fs::read_to_string(suite.join("vulkan/verdicts.tsv")) else {
+        return;
+    };
     let mut published: BTreeMap<&str, Vec<(ProgressModel, &str)>> = BTreeMap::new();
     for line in list.lines().skip(1) {
         let cells: Vec<&str> = line.split('\t').collect();
-        let progress = cells[2].strip_prefix("liveness:").and_then(ProgressModel::from_name);
+        let progress = cells[2]
+            .strip_prefix("liveness:")
+            .and_then(ProgressModel::from_name);
         if let (Some(progress), true) = (progress, cells[0].starts_with("CADP/")) {
-            published.entry(cells[0]).or_default().push((progress, cells[3]));
+            published
+                .entry(cells[0])
+                .or_default()
+                .push((progress, cells[3]));
         }
     }
     let ptx = model("ptx-v7.5");
@@ -211,7 +269,8 @@ fn published_verdicts_of_cadp_tests() {
         }
     }
     println!("{counts:#?}");
-    let known = ["fair", "hsa", "hsa-obe", "lobe"].map(|progress| (ANOTHER_PROGRAM, progress, "hangs"));
+    let known =
+        ["fair", "hsa", "hsa-obe", "lobe"].map(|progress| (ANOTHER_PROGRAM, progress, "hangs"));
     assert_eq!(different, known, "rows that differ");
 }
 
@@ -226,9 +285,24 @@ fn what_no_bound_decides_is_undecided() {
     let exchanging = "L: atom.relaxed.gpu.exch r0, x, 0; bne r0, 1, L; st.relaxed.gpu y, 1";
     let cases: [(&str, &Model, LitmusTest, &str); 7] = [
         // Infinitely many writes do not all come before another one: the exchanger meets the 2 some day.
-        ("fair coherence", &ptx, program(&[(0, exchanger), (1, "st.relaxed.gpu x, 2")]), "terminates"),
-        ("exchanges among writes", &ptx, program(&[(0, exchanging), (1, meets)]), "undecided"),
-        ("no other write", &ptx, program(&[(0, exchanger), (1, "st.relaxed.gpu y, 2")]), "hangs"),
+        (
+            "fair coherence",
+            &ptx,
+            program(&[(0, exchanger), (1, "st.relaxed.gpu x, 2")]),
+            "terminates",
+        ),
+        (
+            "exchanges among writes",
+            &ptx,
+            program(&[(0, exchanging), (1, meets)]),
+            "undecided",
+        ),
+        (
+            "no other write",
+            &ptx,
+            program(&[(0, exchanger), (1, "st.relaxed.gpu y, 2")]),
+            "hangs",
+        ),
         // A failed compare-and-swap that writes the old value back loops with effect.
         (
             "failed CAS without write",
@@ -247,8 +321,14 @@ fn what_no_bound_decides_is_undecided() {
             "repeated writes until told",
             &ptx,
             program(&[
-                (0, "L: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, L"),
-                (1, "M: ld.relaxed.gpu r0, x; beq r0, 0, M; st.relaxed.gpu y, 1"),
+                (
+                    0,
+                    "L: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, L",
+                ),
+                (
+                    1,
+                    "M: ld.relaxed.gpu r0, x; beq r0, 0, M; st.relaxed.gpu y, 1",
+                ),
             ]),
             "undecided",
         ),
@@ -256,8 +336,14 @@ fn what_no_bound_decides_is_undecided() {
             "never told",
             &ptx,
             program(&[
-                (0, "L: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, L"),
-                (1, "M: ld.relaxed.gpu r0, x; beq r0, 0, M; st.relaxed.gpu y, 0"),
+                (
+                    0,
+                    "L: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, L",
+                ),
+                (
+                    1,
+                    "M: ld.relaxed.gpu r0, x; beq r0, 0, M; st.relaxed.gpu y, 0",
+                ),
             ]),
             "hangs",
         ),
@@ -267,7 +353,13 @@ fn what_no_bound_decides_is_undecided() {
         assert_eq!(answer.defect, None, "{what}");
         assert_eq!(answer.verdict.word(), expected, "{what}");
         if expected == "undecided" {
-            assert!(matches!(answer.verdict.reason(), Some(Reason::LoopBound { bound: 4, .. })), "{what}");
+            assert!(
+                matches!(
+                    answer.verdict.reason(),
+                    Some(Reason::LoopBound { bound: 4, .. })
+                ),
+                "{what}"
+            );
             assert_eq!(answer.bound, Some(4), "{what}");
         }
     }
@@ -288,34 +380,71 @@ fn a_hang_is_explained() {
         (2, "M: ld.relaxed.gpu r0, x; beq r0, 0, M; bar.sync 0, 2"),
     ]);
     let found = ends(&test, ProgressModel::Obe);
-    let poller = found.iter().find(|e| e.ending == Ending::Looping).expect("someone polls");
+    let poller = found
+        .iter()
+        .find(|e| e.ending == Ending::Looping)
+        .expect("someone polls");
     assert_eq!(poller.polls, [("x".to_string(), "0".to_string())]);
-    assert!(poller.served && poller.why.ends_with("reading x = 0"), "{poller:?}");
-    let stopped = found.iter().find(|e| e.thread == "P1").expect("P1 is there");
+    assert!(
+        poller.served && poller.why.ends_with("reading x = 0"),
+        "{poller:?}"
+    );
+    let stopped = found
+        .iter()
+        .find(|e| e.thread == "P1")
+        .expect("P1 is there");
     assert_eq!((stopped.ending, stopped.served), (Ending::Stopped, false));
-    assert!(stopped.why.contains("obe need not run threads or groups that have not started"), "{stopped:?}");
+    assert!(
+        stopped
+            .why
+            .contains("obe need not run threads or groups that have not started"),
+        "{stopped:?}"
+    );
 
-    let test = program(&[(0, "bar.sync 0, 2"), (0, "ld.relaxed.gpu r0, x; bne r0, 0, E; bar.sync 1, 2; E:")]);
+    let test = program(&[
+        (0, "bar.sync 0, 2"),
+        (0, "ld.relaxed.gpu r0, x; bne r0, 0, E; bar.sync 1, 2; E:"),
+    ]);
     let found = ends(&test, ProgressModel::Fair);
-    assert_eq!(found.iter().map(|e| e.ending).collect::<Vec<_>>(), [Ending::Blocked, Ending::Blocked]);
-    assert_eq!((found[0].line.number, found[0].text.as_str()), (7, "bar.sync 0, 2"));
+    assert_eq!(
+        found.iter().map(|e| e.ending).collect::<Vec<_>>(),
+        [Ending::Blocked, Ending::Blocked]
+    );
+    assert_eq!(
+        (found[0].line.number, found[0].text.as_str()),
+        (7, "bar.sync 0, 2")
+    );
 
-    let test = program(&[(0, "bar.sync 0"), (0, "L: ld.relaxed.gpu r0, x; beq r0, 0, L; bar.sync 0")]);
+    let test = program(&[
+        (0, "bar.sync 0"),
+        (0, "L: ld.relaxed.gpu r0, x; beq r0, 0, L; bar.sync 0"),
+    ]);
     let found = ends(&test, ProgressModel::Fair);
-    assert_eq!((found[0].waits_for.as_slice(), found[1].ending), (&["P1".to_string()][..], Ending::Looping));
+    assert_eq!(
+        (found[0].waits_for.as_slice(), found[1].ending),
+        (&["P1".to_string()][..], Ending::Looping)
+    );
 
     // Each waits for what the other writes after waiting.
     let test = program(&[
-        (0, "L: ld.relaxed.gpu r0, x; bne r0, 1, L; st.relaxed.gpu y, 1"),
-        (1, "M: ld.relaxed.gpu r0, y; beq r0, 0, M; st.relaxed.gpu x, 1"),
+        (
+            0,
+            "L: ld.relaxed.gpu r0, x; bne r0, 1, L; st.relaxed.gpu y, 1",
+        ),
+        (
+            1,
+            "M: ld.relaxed.gpu r0, y; beq r0, 0, M; st.relaxed.gpu x, 1",
+        ),
     ]);
     let (circle, lines) = picture(&ends(&test, ProgressModel::Fair));
     let told = "P0 line 7 waits for x == 1 -> only P1 line 10 writes it -> \
                 P1 line 10 waits for y != 0 -> only P0 line 7 writes it -> P0";
     assert_eq!((circle, lines), (true, vec![told.to_owned()]));
 
-    let test =
-        program(&[(0, "st.relaxed.gpu x, 1; st.relaxed.gpu x, 2"), (1, "L: ld.relaxed.gpu r0, x; bne r0, 1, L")]);
+    let test = program(&[
+        (0, "st.relaxed.gpu x, 1; st.relaxed.gpu x, 2"),
+        (1, "L: ld.relaxed.gpu r0, x; bne r0, 1, L"),
+    ]);
     let (circle, lines) = picture(&ends(&test, ProgressModel::Fair));
     let told = "P1 line 10 waits for x == 1 (P0 line 7 wrote it, and is not seen) -> nobody writes it any more";
     assert_eq!((circle, lines), (false, vec![told.to_owned()]));

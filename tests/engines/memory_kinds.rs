@@ -17,11 +17,15 @@ fn counters(kind: &str, second: &str) -> LitmusTest {
          [[thread]]\ncode = \"atomic_fetch_add_explicit(c, 1, memory_order_relaxed, memory_scope_device);\"\n\
          [[thread]]\nkernel = 1\nwork_group = 1\ncode = \"{second}\"\n"
     );
-    parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}")).remove(0)
+    parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}"))
+        .remove(0)
 }
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// The answers about reachability, races and undefined behaviour.
@@ -44,17 +48,36 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
             // One location, and two of one object.
             for second in [add, next] {
                 for verdict in answers(&counters("buffer", second), &model, engine) {
-                    let reason = verdict.reason().unwrap_or_else(|| panic!("{name}: {verdict:?}")).to_string();
-                    assert!(reason.starts_with("implementation-defined: `atomic_fetch_add_explicit"), "{reason}");
-                    assert!(reason.contains("(P0, line 6) and") && reason.contains("(P1, line 10)"), "{reason}");
+                    let reason = verdict
+                        .reason()
+                        .unwrap_or_else(|| panic!("{name}: {verdict:?}"))
+                        .to_string();
+                    assert!(
+                        reason.starts_with("implementation-defined: `atomic_fetch_add_explicit"),
+                        "{reason}"
+                    );
+                    assert!(
+                        reason.contains("(P0, line 6) and") && reason.contains("(P1, line 10)"),
+                        "{reason}"
+                    );
                 }
             }
             // Not so in shared virtual memory, between reads, or for other objects.
             let defined = [Verdict::RaceFree, Verdict::Defined];
-            assert_eq!(answers(&counters("svm-coarse", add), &model, engine)[1..], defined);
-            assert_eq!(answers(&counters("buffer", "*y = 1;"), &model, engine)[1..], defined);
+            assert_eq!(
+                answers(&counters("svm-coarse", add), &model, engine)[1..],
+                defined
+            );
+            assert_eq!(
+                answers(&counters("buffer", "*y = 1;"), &model, engine)[1..],
+                defined
+            );
             // What races whatever implementations do is undefined.
-            let plain = answers(&counters("buffer", "*(volatile int *)c = 7;"), &model, engine);
+            let plain = answers(
+                &counters("buffer", "*(volatile int *)c = 7;"),
+                &model,
+                engine,
+            );
             assert_eq!(plain[1..], [Verdict::Racy, Verdict::Undefined]);
         }
     }
@@ -63,8 +86,13 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
 #[test]
 fn outcomes_of_what_is_left_to_implementations_are_not_all() {
     let add = "atomic_fetch_add_explicit(c, 1, memory_order_relaxed, memory_scope_device);";
-    let (model, buffer, svm) = (model("opencl"), counters("buffer", add), counters("svm-fine", add));
-    let outcomes = |test| Session::new(test, &model, Engine::Auto, Limits::default(), &[]).outcomes();
+    let (model, buffer, svm) = (
+        model("opencl"),
+        counters("buffer", add),
+        counters("svm-fine", add),
+    );
+    let outcomes =
+        |test| Session::new(test, &model, Engine::Auto, Limits::default(), &[]).outcomes();
     assert!(outcomes(&svm).complete);
     let open = outcomes(&buffer);
     assert!(!open.complete && matches!(open.reason, Some(Reason::ImplementationDefined { .. })));
@@ -80,7 +108,10 @@ fn program_scope(memory: &str, init: &str, kernel: &str) -> Vec<String> {
     );
     match parse("t.toml", text.as_bytes()) {
         Ok(_) => Vec::new(),
-        Err(all) => all.iter().map(|d| format!("{}: {}", d.id, d.message)).collect(),
+        Err(all) => all
+            .iter()
+            .map(|d| format!("{}: {}", d.id, d.message))
+            .collect(),
     }
 }
 
@@ -91,7 +122,8 @@ fn initialisers_of_programs_use_no_shared_virtual_memory() {
     for kind in ["svm-coarse", "svm-fine", "svm-fine-atomic", "system"] {
         let memory = format!("{variables}, s = {{ kind = \"{kind}\" }}");
         let found = program_scope(&memory, "*x = *s;", "*y = *s;");
-        let expected = "svm-in-initializer: an initialiser uses `s`, which is shared virtual memory";
+        let expected =
+            "svm-in-initializer: an initialiser uses `s`, which is shared virtual memory";
         assert_eq!(found, [expected], "{kind}");
     }
 }
@@ -100,7 +132,9 @@ fn initialisers_of_programs_use_no_shared_virtual_memory() {
 fn first_values_of_variables_at_program_scope_are_constants() {
     let memory = |init: &str| {
         let variable = "kind = \"program-scope\"";
-        format!("b = 0, x = {{ {variable} }}, a = {{ init = \"{init}\", type = \"long\", {variable} }}")
+        format!(
+            "b = 0, x = {{ {variable} }}, a = {{ init = \"{init}\", type = \"long\", {variable} }}"
+        )
     };
     let found = program_scope(&memory("&b"), "", "int r = 1;");
     assert_eq!(found, ["program-scope: the address of `b` is no constant"]);
@@ -114,12 +148,17 @@ fn each_device_has_its_own_variable_of_a_program() {
                 [[thread]]\nDEVICE\nwork_group = 1\ncode = \"int r = *x; *x = 1;\"\n";
     let test = |device: &str| {
         let text = text.replace("DEVICE", device);
-        parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}")).remove(0)
+        parse("t.toml", text.as_bytes())
+            .unwrap_or_else(|e| panic!("{e:?}"))
+            .remove(0)
     };
     let model = model("opencl");
     for &engine in Engine::ALONE {
         let [reachability, race, _] = answers(&test("device = 1"), &model, engine);
-        assert_eq!([reachability, race], [Verdict::Forbidden, Verdict::RaceFree]);
+        assert_eq!(
+            [reachability, race],
+            [Verdict::Forbidden, Verdict::RaceFree]
+        );
         assert_eq!(answers(&test(""), &model, engine)[1], Verdict::Racy);
     }
     // Whose copy a condition speaks of has to be said.

@@ -25,7 +25,11 @@ use testkit::suite::{files, number, programs};
 
 /// Models that do not promise that a change of a kind only forbids, and why.
 const EXCEPTIONS: &[(&str, Stronger, &str)] = &[
-    ("opencl", Stronger::Scope, "scopes must be equal: a wider one may include no other"),
+    (
+        "opencl",
+        Stronger::Scope,
+        "scopes must be equal: a wider one may include no other",
+    ),
     ("opencl-simp", Stronger::Scope, "as `opencl`"),
     ("opencl-2.0", Stronger::Scope, "as `opencl`"),
     ("opencl-total", Stronger::Scope, "as `opencl`"),
@@ -33,7 +37,11 @@ const EXCEPTIONS: &[(&str, Stronger, &str)] = &[
     ("opencl-widened", Stronger::Scope, "as `opencl`"),
     ("opencl-thin-air-dep", Stronger::Scope, "as `opencl`"),
     ("opencl-thin-air-sb", Stronger::Scope, "as `opencl`"),
-    ("opencl-simp", Stronger::Order, "one SC operation of another scope takes sequential consistency from all"),
+    (
+        "opencl-simp",
+        Stronger::Order,
+        "one SC operation of another scope takes sequential consistency from all",
+    ),
     ("opencl-2.0", Stronger::Order, "as `opencl-simp`"),
     ("opencl-simp", Stronger::Fence, "as with orders"),
     ("opencl-2.0", Stronger::Fence, "as with orders"),
@@ -43,7 +51,9 @@ const EXCEPTIONS: &[(&str, Stronger, &str)] = &[
 const SMALL: usize = 20;
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// The shipped models of a dialect.
@@ -55,11 +65,19 @@ fn models(dialect: Dialect) -> Vec<Model> {
             other => family == other.name(),
         }
     };
-    Library::names().into_iter().filter(speaks).chain(["sc"]).map(model).collect()
+    Library::names()
+        .into_iter()
+        .filter(speaks)
+        .chain(["sc"])
+        .map(model)
+        .collect()
 }
 
 fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
-    let limits = Limits { bound: Some(2), timeout: Some(Duration::from_millis(1000)) };
+    let limits = Limits {
+        bound: Some(2),
+        timeout: Some(Duration::from_millis(1000)),
+    };
     Session::new(test, model, Engine::Enumerate, limits, &[])
 }
 
@@ -71,11 +89,18 @@ fn states(test: &LitmusTest, model: &Model) -> Option<BTreeMap<State, bool>> {
     list.complete.then(|| {
         let plain = |text: &str| text.replace(MARK, "");
         let row = |state: State| -> State {
-            let mut state: State = state.into_iter().map(|(n, v)| (plain(&n).into(), plain(&v).into())).collect();
+            let mut state: State = state
+                .into_iter()
+                .map(|(n, v)| (plain(&n).into(), plain(&v).into()))
+                .collect();
             state.sort();
             state
         };
-        list.outcomes.into_iter().filter(|o| o.allowed).map(|o| (row(o.state), o.racy)).collect()
+        list.outcomes
+            .into_iter()
+            .filter(|o| o.allowed)
+            .map(|o| (row(o.state), o.racy))
+            .collect()
     })
 }
 
@@ -98,7 +123,10 @@ fn tests() -> Vec<LitmusTest> {
     folders.extend(std::env::var_os("FENCEPOST_SUITE").map(Into::into));
     let mut rng = Pcg64Mcg::seed_from_u64(number("FENCEPOST_SEED", 1));
     let mut by_dialect: BTreeMap<Dialect, Vec<LitmusTest>> = BTreeMap::new();
-    for file in folders.iter().flat_map(|folder| files(folder, &["toml", "litmus"])) {
+    for file in folders
+        .iter()
+        .flat_map(|folder| files(folder, &["toml", "litmus"]))
+    {
         for test in read_path(&file).into_iter().flatten() {
             let size: usize = test.program.threads.iter().map(|t| t.code.len()).sum();
             // The threads of a host program are numbered with what it enqueues.
@@ -108,13 +136,20 @@ fn tests() -> Vec<LitmusTest> {
                 op => op.barrier().is_some_and(|b| b.lanes.is_some()),
             });
             // How far the memory of another CTA is away is a number in the code: copies lie in the order of threads.
-            let peers = test
-                .program
-                .instrs()
-                .any(|(_, _, i)| ["mapa", "map_shared_rank", "multicast"].iter().any(|w| i.text.contains(w)));
-            let plain = test.program.dialect != Dialect::Vulkan && test.program.host.is_none() && !lanes && !peers;
+            let peers = test.program.instrs().any(|(_, _, i)| {
+                ["mapa", "map_shared_rank", "multicast"]
+                    .iter()
+                    .any(|w| i.text.contains(w))
+            });
+            let plain = test.program.dialect != Dialect::Vulkan
+                && test.program.host.is_none()
+                && !lanes
+                && !peers;
             if size <= SMALL && plain {
-                by_dialect.entry(test.program.dialect).or_default().push(test);
+                by_dialect
+                    .entry(test.program.dialect)
+                    .or_default()
+                    .push(test);
             }
         }
     }
@@ -161,12 +196,16 @@ fn stronger_programs_allow_nothing_new() {
     let mut promised: Vec<String> = Vec::new();
     for test in tests() {
         for kind in [Stronger::Order, Stronger::Scope, Stronger::Fence] {
-            let Some((stronger, what)) = strengthened(&test, kind, &mut rng) else { continue };
+            let Some((stronger, what)) = strengthened(&test, kind, &mut rng) else {
+                continue;
+            };
             for model in models(test.program.dialect) {
                 if undefined(&test, &model) != Some(false) {
                     continue;
                 }
-                let (Some(before), Some(after)) = (allowed(&test, &model), allowed(&stronger, &model)) else {
+                let (Some(before), Some(after)) =
+                    (allowed(&test, &model), allowed(&stronger, &model))
+                else {
                     continue;
                 };
                 compared += 1;
@@ -174,15 +213,22 @@ fn stronger_programs_allow_nothing_new() {
                 if more.is_empty() {
                     continue;
                 }
-                let text = format!("{} under {}: {what}\nallows {more:?}", test.name, model.name);
+                let text = format!(
+                    "{} under {}: {what}\nallows {more:?}",
+                    test.name, model.name
+                );
                 if !EXCEPTIONS.iter().any(|e| e.0 == model.name && e.1 == kind) {
                     promised.push(text.clone());
                 }
-                new.entry((model.name.clone(), kind)).or_default().push(text);
+                new.entry((model.name.clone(), kind))
+                    .or_default()
+                    .push(text);
             }
         }
     }
-    println!("{compared} comparisons; new outcomes under models that do not promise that there are none:");
+    println!(
+        "{compared} comparisons; new outcomes under models that do not promise that there are none:"
+    );
     for ((model, kind), list) in &new {
         println!("  {model}, {kind:?}: {}; such as {}", list.len(), list[0]);
     }
@@ -192,9 +238,14 @@ fn stronger_programs_allow_nothing_new() {
 
 /// A test of the repository, with a word of its code replaced.
 fn with(path: &str, old: &str, new: &str) -> [LitmusTest; 2] {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a file");
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a file");
     assert!(text.contains(old), "{path} has no {old}");
-    let read = |text: &str| fencepost::litmus::parse(path, text.as_bytes()).expect("a valid test").remove(0);
+    let read = |text: &str| {
+        fencepost::litmus::parse(path, text.as_bytes())
+            .expect("a valid test")
+            .remove(0)
+    };
     [read(&text), read(&text.replacen(old, new, 1))]
 }
 
@@ -205,7 +256,11 @@ fn condition(test: &LitmusTest, model: &Model) -> Verdict {
 /// OpenCL up to 3.0 asks for equal scopes: the wider scope of one side makes a race of what was none.
 #[test]
 fn a_wider_scope_adds_a_race_in_opencl() {
-    let [before, after] = with("litmus/opencl/T01.toml", "memory_scope_work_group", "memory_scope_device");
+    let [before, after] = with(
+        "litmus/opencl/T01.toml",
+        "memory_scope_work_group",
+        "memory_scope_device",
+    );
     for (name, races) in [("opencl", true), ("opencl-3.1", false)] {
         let model = model(name);
         assert_eq!(undefined(&before, &model), Some(false));
@@ -238,12 +293,29 @@ fn synchronization_can_add_an_outcome_to_a_racy_program() {
         "memory_order_acquire, memory_scope_device);\nint r1",
     );
     let [_, after] = {
-        let text = after.file.text.replacen("(f, 1, memory_order_relaxed", "(f, 1, memory_order_release", 1);
-        let read = |text: &str| fencepost::litmus::parse("after.toml", text.as_bytes()).expect("valid").remove(0);
+        let text = after.file.text.replacen(
+            "(f, 1, memory_order_relaxed",
+            "(f, 1, memory_order_release",
+            1,
+        );
+        let read = |text: &str| {
+            fencepost::litmus::parse("after.toml", text.as_bytes())
+                .expect("valid")
+                .remove(0)
+        };
         [read(&text), read(&text)]
     };
     let model = model("opencl");
-    let (before, after) = (allowed(&before, &model).expect("few"), allowed(&after, &model).expect("few"));
+    let (before, after) = (
+        allowed(&before, &model).expect("few"),
+        allowed(&after, &model).expect("few"),
+    );
     let new: Vec<_> = after.difference(&before).collect();
-    assert_eq!(new, [&vec![("P1:r0".into(), "1".into()), ("P1:r1".into(), "1".into())]]);
+    assert_eq!(
+        new,
+        [&vec![
+            ("P1:r0".into(), "1".into()),
+            ("P1:r1".into(), "1".into())
+        ]]
+    );
 }

@@ -48,30 +48,53 @@ struct Known {
 impl Known {
     fn read(path: &Path) -> Known {
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        let table: toml::Table = text.parse().unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let table: toml::Table = text
+            .parse()
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let entries = |key: &str| {
-            let entries = table.get(key).and_then(|v| v.as_table()).cloned().unwrap_or_default();
-            entries.into_iter().map(|(k, v)| (k, v.as_str().expect("a string").to_owned())).collect()
+            let entries = table
+                .get(key)
+                .and_then(|v| v.as_table())
+                .cloned()
+                .unwrap_or_default();
+            entries
+                .into_iter()
+                .map(|(k, v)| (k, v.as_str().expect("a string").to_owned()))
+                .collect()
         };
         let [noticed, redundant] = ["noticed", "redundant"].map(entries);
-        Known { noticed, redundant, equivalent: entries("equivalent"), open: entries("open") }
+        Known {
+            noticed,
+            redundant,
+            equivalent: entries("equivalent"),
+            open: entries("open"),
+        }
     }
 
     /// In the order of the clauses.
     fn written(&self, model: &str, clauses: &[Clause]) -> String {
-        let mut text =
-            format!("# Clauses of `{model}`, and what notices that one is missing: tests/engines/mutants.rs.\n");
+        let mut text = format!(
+            "# Clauses of `{model}`, and what notices that one is missing: tests/engines/mutants.rs.\n"
+        );
         let tables = [
             ("noticed", &self.noticed),
             ("redundant", &self.redundant),
             ("equivalent", &self.equivalent),
             ("open", &self.open),
         ];
-        for (head, entries) in tables.into_iter().filter(|(_, entries)| !entries.is_empty()) {
+        for (head, entries) in tables
+            .into_iter()
+            .filter(|(_, entries)| !entries.is_empty())
+        {
             let _ = writeln!(text, "\n[{head}]");
             for clause in clauses {
                 if let Some(entry) = entries.get(&clause.name) {
-                    let _ = writeln!(text, "'{}' = {}", clause.name, toml::Value::from(entry.as_str()));
+                    let _ = writeln!(
+                        text,
+                        "'{}' = {}",
+                        clause.name,
+                        toml::Value::from(entry.as_str())
+                    );
                 }
             }
         }
@@ -103,8 +126,13 @@ fn cases(model: &Model) -> Vec<Case> {
         let several = tests.len() > 1;
         let mut cases = Vec::new();
         for test in tests {
-            let Some(expected) = test.expect.get(&model.name).cloned() else { continue };
-            let file = path.strip_prefix("litmus").unwrap_or(path).with_extension("");
+            let Some(expected) = test.expect.get(&model.name).cloned() else {
+                continue;
+            };
+            let file = path
+                .strip_prefix("litmus")
+                .unwrap_or(path)
+                .with_extension("");
             let name = match several {
                 true => format!("{}::{}", file.display(), test.name),
                 false => file.display().to_string(),
@@ -112,11 +140,24 @@ fn cases(model: &Model) -> Vec<Case> {
             let mapping = Mapping::current(test.program.dialect)
                 .filter(|_| Dialect::of_model(&model.name) == Some(Dialect::Ptx));
             let test = match mapping {
-                Some(mapping) => mapping.lowered(test).expect("tests that expect something can be mapped"),
+                Some(mapping) => mapping
+                    .lowered(test)
+                    .expect("tests that expect something can be mapped"),
                 None => test.clone(),
             };
-            let size = test.program.threads.iter().map(|t| t.code.len()).sum::<usize>();
-            cases.push(Case { name, test, expected, size, says: OnceLock::new() });
+            let size = test
+                .program
+                .threads
+                .iter()
+                .map(|t| t.code.len())
+                .sum::<usize>();
+            cases.push(Case {
+                name,
+                test,
+                expected,
+                size,
+                says: OnceLock::new(),
+            });
         }
         cases
     };
@@ -127,7 +168,15 @@ fn cases(model: &Model) -> Vec<Case> {
 
 /// What a model says of a test that an expectation could be about.
 fn says(model: &Model, test: &LitmusTest) -> BTreeSet<u64> {
-    fingerprint(model, &test.program, &[Effect::Race, Effect::Undefined, Effect::ImplementationDefined])
+    fingerprint(
+        model,
+        &test.program,
+        &[
+            Effect::Race,
+            Effect::Undefined,
+            Effect::ImplementationDefined,
+        ],
+    )
 }
 
 /// Whether an expectation of the test fails under the model.
@@ -137,7 +186,9 @@ fn fails(case: &Case, model: &Model) -> bool {
     let differs = |answer: Option<Answer>, expected: Verdict| {
         // Only what a model leaves to implementations is open by what it says.
         let is_open = |reason: &Reason| !matches!(reason, Reason::ImplementationDefined { .. });
-        answer.is_none_or(|answer| !answer.verdict.reason().is_some_and(is_open) && answer.verdict != expected)
+        answer.is_none_or(|answer| {
+            !answer.verdict.reason().is_some_and(is_open) && answer.verdict != expected
+        })
     };
     let reaches = |set: &[Setting], expected: Reachability| {
         let negate = expected == Reachability::Required || test.quantifier == Quantifier::ForAll;
@@ -147,11 +198,30 @@ fn fails(case: &Case, model: &Model) -> bool {
         };
         differs(Some(session(set).reachability(None, negate)), verdict)
     };
-    let race = |racy: bool| if racy { Verdict::Racy } else { Verdict::RaceFree };
-    let undefined = |undefined: bool| if undefined { Verdict::Undefined } else { Verdict::Defined };
-    expected.reachability.is_some_and(|expected| reaches(&[], expected))
-        || expected.readings.iter().any(|&(reading, expected)| reaches(&[reading], expected))
-        || expected.race.is_some_and(|racy| differs(session(&[]).race(), race(racy)))
+    let race = |racy: bool| {
+        if racy {
+            Verdict::Racy
+        } else {
+            Verdict::RaceFree
+        }
+    };
+    let undefined = |undefined: bool| {
+        if undefined {
+            Verdict::Undefined
+        } else {
+            Verdict::Defined
+        }
+    };
+    expected
+        .reachability
+        .is_some_and(|expected| reaches(&[], expected))
+        || expected
+            .readings
+            .iter()
+            .any(|&(reading, expected)| reaches(&[reading], expected))
+        || expected
+            .race
+            .is_some_and(|racy| differs(session(&[]).race(), race(racy)))
         || expected.undefined.is_some_and(|is_undefined| {
             let mut session = session(&[]);
             let answer = session.undefined().or_else(|| session.never_undefined());
@@ -182,18 +252,30 @@ struct Judge<'a> {
 impl Judge<'_> {
     /// What is found of the clause of that number, what is wrong with what was known, and how many tests were asked.
     fn judge(&self, number: usize, clause: &Clause) -> (Found, Option<String>, usize) {
-        let Judge { text, model, laws, cases, known, bless } = *self;
+        let Judge {
+            text,
+            model,
+            laws,
+            cases,
+            known,
+            bless,
+        } = *self;
         let name = &clause.name;
         let as_known = |wrong, asked| (Found::AsKnown, wrong, asked);
         // What is no model without it needs no test.
-        let Ok(mutant) = text.without(clause) else { return as_known(None, 0) };
+        let Ok(mutant) = text.without(clause) else {
+            return as_known(None, 0);
+        };
         let proof = || Prover::new(model, laws).proof(&mutant);
         let named = known.noticed.get(name);
         let case = named.and_then(|named| cases.iter().find(|case| case.name == *named));
         let mut asked = usize::from(case.is_some());
         if case.is_some_and(|case| fails(case, &mutant)) {
             let both = (is_long() || number.is_multiple_of(SAMPLED)) && proof().is_some();
-            return as_known(both.then(|| format!("{name}: proved redundant, and noticed")), asked);
+            return as_known(
+                both.then(|| format!("{name}: proved redundant, and noticed")),
+                asked,
+            );
         }
         let proved = known.redundant.get(name);
         if proved.is_some() && !bless && !is_long() && !number.is_multiple_of(step()) {
@@ -203,7 +285,9 @@ impl Judge<'_> {
         if proved.is_some() || bless || is_long() {
             let proof = proof();
             if proof.as_ref() != proved && !bless {
-                wrong = Some(format!("{name}: proved redundant by {proof:?}, not by {proved:?}"));
+                wrong = Some(format!(
+                    "{name}: proved redundant by {proof:?}, not by {proved:?}"
+                ));
             }
             if let Some(proof) = proof {
                 return (Found::Redundant(proof), wrong, asked);
@@ -220,9 +304,13 @@ impl Judge<'_> {
         if !is_long() && (!bless || unnoticed && named.is_none()) {
             return as_known(wrong, asked);
         }
-        let differs =
-            |case: &Case| *case.says.get_or_init(|| says(model, &case.test)) != says(&mutant, &case.test);
-        let small = cases.iter().filter(|case| case.size <= LARGEST).step_by(if bless { 1 } else { step() });
+        let differs = |case: &Case| {
+            *case.says.get_or_init(|| says(model, &case.test)) != says(&mutant, &case.test)
+        };
+        let small = cases
+            .iter()
+            .filter(|case| case.size <= LARGEST)
+            .step_by(if bless { 1 } else { step() });
         let found = small.filter(|case| differs(case)).find(|case| {
             asked += 1;
             fails(case, &mutant)
@@ -230,7 +318,11 @@ impl Judge<'_> {
         if let Some(case) = found.filter(|_| !bless) {
             wrong = Some(format!("{name}: {} notices that it is missing", case.name));
         }
-        (Found::Noticed(found.map(|case| case.name.clone())), wrong, asked)
+        (
+            Found::Noticed(found.map(|case| case.name.clone())),
+            wrong,
+            asked,
+        )
     }
 }
 
@@ -250,7 +342,14 @@ fn noticed(name: &str) {
     let cases = cases(&model);
     let laws = laws(&model);
     laws_hold(&laws, &cases);
-    let judge = Judge { text: &text, model: &model, laws: &laws, cases: &cases, known: &known, bless };
+    let judge = Judge {
+        text: &text,
+        model: &model,
+        laws: &laws,
+        cases: &cases,
+        known: &known,
+        bless,
+    };
     let judged = in_parallel(&clauses, |number, clause| judge.judge(number, clause));
     let asked: usize = judged.iter().map(|(_, _, asked)| asked).sum();
     let mut wrong: Vec<String> = Vec::new();
@@ -283,19 +382,33 @@ fn noticed(name: &str) {
             }
         }
     }
-    eprintln!("{name}: {} clauses, {asked} questions about {} tests", clauses.len(), cases.len());
+    eprintln!(
+        "{name}: {} clauses, {asked} questions about {} tests",
+        clauses.len(),
+        cases.len()
+    );
     let is_clause = |name: &&String| !clauses.iter().any(|c| c.name == **name);
-    let tables = [&known.noticed, &known.redundant, &known.equivalent, &known.open];
+    let tables = [
+        &known.noticed,
+        &known.redundant,
+        &known.equivalent,
+        &known.open,
+    ];
     let listed = tables.into_iter().flat_map(|table| table.keys());
     let gone: Vec<String> = listed.filter(is_clause).cloned().collect();
     let written = known.written(name, &clauses);
     if bless {
         std::fs::write(&path, &written).expect("writable");
     } else if std::fs::read_to_string(&path).ok().as_deref() != Some(&written) {
-        wrong.push(format!("{}: not as it would be written: BLESS=1; no clauses: {gone:?}", path.display()));
+        wrong.push(format!(
+            "{}: not as it would be written: BLESS=1; no clauses: {gone:?}",
+            path.display()
+        ));
     }
     for (clause, _) in known.equivalent.iter().filter(|(_, why)| why.is_empty()) {
-        wrong.push(format!("{clause}: nothing says why no test can notice that it is missing"));
+        wrong.push(format!(
+            "{clause}: nothing says why no test can notice that it is missing"
+        ));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -312,7 +425,13 @@ fn a_model_loses_one_clause_at_a_time() {
         flag ~empty both(co) as second\n";
     let signature = signature();
     let main = fencepost::diag::SourceFile::new("m.cat", text);
-    let text = Text { main, name: "m", includes: &Shipped, signature: &signature, prelude: None };
+    let text = Text {
+        main,
+        name: "m",
+        includes: &Shipped,
+        signature: &signature,
+        prelude: None,
+    };
     let (model, clauses) = text.clauses().expect("well-formed");
     let names: Vec<&str> = clauses.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(
@@ -338,50 +457,96 @@ fn a_model_loses_one_clause_at_a_time() {
         ]
     );
     let without = |name: &str| {
-        let clause = clauses.iter().find(|c| c.name == name).expect("it was listed");
+        let clause = clauses
+            .iter()
+            .find(|c| c.name == name)
+            .expect("it was listed");
         text.without(clause).expect("well-formed")
     };
-    let first = |model: &Model| fencepost::model::text::expression(model, model.axioms[0].node, true);
+    let first =
+        |model: &Model| fencepost::model::text::expression(model, model.axioms[0].node, true);
     assert_eq!(first(&model), "rf & (loc | po) | co & (loc | po)");
     assert_eq!(first(&without("both: | po")), "loc & rf | loc & co");
     assert_eq!(first(&without("both: & po | loc")), "rf | co");
     assert_eq!(first(&without("First: | both(rf)")), "co & (loc | po)");
-    assert_eq!((without("axiom First").axioms.len(), without("axiom First").flags.len()), (0, 1));
-    assert_eq!((without("flag second").axioms.len(), without("flag second").flags.len()), (1, 0));
-    assert!(without("co: at least IW * W & loc").free[1].containing.is_none());
+    assert_eq!(
+        (
+            without("axiom First").axioms.len(),
+            without("axiom First").flags.len()
+        ),
+        (0, 1)
+    );
+    assert_eq!(
+        (
+            without("flag second").axioms.len(),
+            without("flag second").flags.len()
+        ),
+        (1, 0)
+    );
+    assert!(
+        without("co: at least IW * W & loc").free[1]
+            .containing
+            .is_none()
+    );
     assert_ne!(without(names[0]).options, model.options);
 }
 
 /// The laws of a model's language, as a model with its options that has a flag for each.
 fn laws(model: &Model) -> Model {
     let folder = Path::new("tests/engines/mutants");
-    let own = std::fs::read_to_string(folder.join(format!("{}.cat", model.name))).unwrap_or_default();
+    let own =
+        std::fs::read_to_string(folder.join(format!("{}.cat", model.name))).unwrap_or_default();
     let text = std::fs::read_to_string(folder.join("laws.cat")).expect("readable") + &own;
     let main = fencepost::diag::SourceFile::new("laws.cat", text);
     let laws = fencepost::model::load(main, "laws", &Shipped, &signature(), None);
-    Model { options: model.options.clone(), ..laws.unwrap_or_else(|errors| panic!("{errors:?}")) }
+    Model {
+        options: model.options.clone(),
+        ..laws.unwrap_or_else(|errors| panic!("{errors:?}"))
+    }
 }
 
 /// Whether each law holds in the executions of all tests, as far as they can be gone through.
 fn laws_hold(laws: &Model, cases: &[Case]) {
     let cases: Vec<&Case> = sample(cases).collect();
     let judged = in_parallel(&cases, |_, Case { name, test, .. }| {
-        let undefined = |m: &Model| Session::new(test, m, Engine::Auto, Limits::default(), &[]).undefined();
+        let undefined =
+            |m: &Model| Session::new(test, m, Engine::Auto, Limits::default(), &[]).undefined();
         let answer = undefined(laws)?;
         let mut broken = Vec::new();
         if answer.verdict == Verdict::Undefined {
             let alone = |flag: &&Axiom| {
                 let flags = vec![Axiom::clone(flag)];
-                undefined(&Model { flags, ..laws.clone() }).is_some_and(|a| a.verdict == Verdict::Undefined)
+                undefined(&Model {
+                    flags,
+                    ..laws.clone()
+                })
+                .is_some_and(|a| a.verdict == Verdict::Undefined)
             };
-            broken.extend(laws.flags.iter().filter(alone).map(|flag| format!("{}: not in {name}", flag.name)));
+            broken.extend(
+                laws.flags
+                    .iter()
+                    .filter(alone)
+                    .map(|flag| format!("{}: not in {name}", flag.name)),
+            );
         }
         Some((answer.verdict.reason().is_some(), broken))
     });
-    let undecided = judged.iter().flatten().filter(|(undecided, _)| *undecided).count();
-    let broken: Vec<String> = judged.into_iter().flatten().flat_map(|(_, broken)| broken).collect();
+    let undecided = judged
+        .iter()
+        .flatten()
+        .filter(|(undecided, _)| *undecided)
+        .count();
+    let broken: Vec<String> = judged
+        .into_iter()
+        .flatten()
+        .flat_map(|(_, broken)| broken)
+        .collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
-    assert!(undecided * 10 < cases.len(), "{undecided} of {} tests are undecided", cases.len());
+    assert!(
+        undecided * 10 < cases.len(),
+        "{undecided} of {} tests are undecided",
+        cases.len()
+    );
 }
 
 #[test]

@@ -28,7 +28,9 @@ fn generate(seed: u64) -> String {
         let mut loads = 0;
         for i in 0..9 {
             let strength = match rng.random_bool(strong) {
-                true => *["relaxed.gpu", "relaxed.gpu", "relaxed.cta"].choose(rng).expect("there are some"),
+                true => *["relaxed.gpu", "relaxed.gpu", "relaxed.cta"]
+                    .choose(rng)
+                    .expect("there are some"),
                 false => "weak",
             };
             if loads < 2 && rng.random_range(0..9) < i {
@@ -47,7 +49,11 @@ fn generate(seed: u64) -> String {
         text += &format!("[[thread]]\ncta = {cta}\ncode = '''{code}'''\n");
     }
     condition.truncate(rng.random_range(1..=2));
-    let condition = if condition.is_empty() { "x == 3".to_owned() } else { condition.join(" && ") };
+    let condition = if condition.is_empty() {
+        "x == 3".to_owned()
+    } else {
+        condition.join(" && ")
+    };
     format!("name = \"seed-{seed}\"\ncondition = '{condition}'\nmemory = {{ x = 0 }}\n{text}")
 }
 
@@ -58,13 +64,20 @@ fn detours_along_an_order_take_no_gates() {
 
 /// All engines on programs of one kind.
 fn compare(generate: fn(u64) -> String) {
-    let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
-    let limits = Limits { timeout: Some(Duration::from_millis(500)), ..Limits::default() };
+    let model = load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("loads");
+    let limits = Limits {
+        timeout: Some(Duration::from_millis(500)),
+        ..Limits::default()
+    };
     let (count, first) = (programs(300), number("FENCEPOST_SEED", 1));
     let (mut reached, mut not, mut late) = (0, 0, 0);
     for seed in first..first + count {
         let text = generate(seed);
-        let test = parse("orders.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+        let test = parse("orders.toml", text.as_bytes())
+            .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+            .remove(0);
         let mut said: Vec<(Verdict, Engine)> = Vec::new();
         for &engine in Engine::ALONE {
             let answer = Session::new(&test, &model, engine, limits, &[]).reachability(None, false);
@@ -74,7 +87,10 @@ fn compare(generate: fn(u64) -> String) {
                 verdict => said.push((verdict, engine)),
             }
         }
-        assert!(said.windows(2).all(|two| two[0].0 == two[1].0), "{said:?}\n{text}");
+        assert!(
+            said.windows(2).all(|two| two[0].0 == two[1].0),
+            "{said:?}\n{text}"
+        );
         match said.first() {
             Some((Verdict::Allowed, _)) => reached += 1,
             Some(_) => not += 1,
@@ -102,20 +118,37 @@ fn fences(seed: u64) -> String {
             let place = ["x", "y"].choose(rng).expect("there are some");
             let fence = match rng.random_bool(wide) {
                 true => "fence.sc.gpu",
-                false => {
-                    *["fence.sc.cta", "fence.acq_rel.gpu", "fence.sc.sys"].choose(rng).expect("there are some")
-                }
+                false => *["fence.sc.cta", "fence.acq_rel.gpu", "fence.sc.sys"]
+                    .choose(rng)
+                    .expect("there are some"),
             };
             code += &match rng.random_range(0..10) {
-                0..3 => format!("st.relaxed.gpu.u32 [{place}], {}; ", rng.random_range(1..=2)),
-                3 => format!("st.release.gpu.u32 [{place}], {}; ", rng.random_range(1..=2)),
+                0..3 => format!(
+                    "st.relaxed.gpu.u32 [{place}], {}; ",
+                    rng.random_range(1..=2)
+                ),
+                3 => format!(
+                    "st.release.gpu.u32 [{place}], {}; ",
+                    rng.random_range(1..=2)
+                ),
                 4..7 if loads < 3 => {
                     loads += 1;
-                    condition.push(format!("P{t}:r{} == {}", loads - 1, rng.random_range(0..=2)));
-                    let order = if rng.random_bool(0.7) { "relaxed" } else { "acquire" };
+                    condition.push(format!(
+                        "P{t}:r{} == {}",
+                        loads - 1,
+                        rng.random_range(0..=2)
+                    ));
+                    let order = if rng.random_bool(0.7) {
+                        "relaxed"
+                    } else {
+                        "acquire"
+                    };
                     format!("ld.{order}.gpu.u32 r{}, [{place}]; ", loads - 1)
                 }
-                7 if loads > 0 => format!("setp.eq.u32 p, r{}, 0; @p bra L{i}; {fence}; L{i}: ", loads - 1),
+                7 if loads > 0 => format!(
+                    "setp.eq.u32 p, r{}, 0; @p bra L{i}; {fence}; L{i}: ",
+                    loads - 1
+                ),
                 _ => format!("{fence}; "),
             };
         }
@@ -123,8 +156,14 @@ fn fences(seed: u64) -> String {
         text += &format!("[[thread]]\ncta = {cta}\ncode = '''{code}'''\n");
     }
     condition.truncate(rng.random_range(2..=4));
-    let condition = if condition.is_empty() { "x == 1".to_owned() } else { condition.join(" && ") };
-    format!("name = \"seed-{seed}\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n{text}")
+    let condition = if condition.is_empty() {
+        "x == 1".to_owned()
+    } else {
+        condition.join(" && ")
+    };
+    format!(
+        "name = \"seed-{seed}\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n{text}"
+    )
 }
 
 #[test]

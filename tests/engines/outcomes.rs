@@ -12,7 +12,11 @@ use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Outcome;
 
 fn line(outcome: &Outcome) -> String {
-    let values: Vec<String> = outcome.state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let values: Vec<String> = outcome
+        .state
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
     let racy = if outcome.racy { "  racy" } else { "" };
     format!("  {}{racy}", values.join(", "))
 }
@@ -20,7 +24,9 @@ fn line(outcome: &Outcome) -> String {
 #[test]
 fn classics() {
     let tests = read_path(Path::new("tests/engines/classics.toml")).expect("well-formed");
-    let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+    let model = load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("loads");
     let mut text = String::new();
     for test in &tests {
         let outcomes = Session::new(test, &model, Engine::Both, Limits::default(), &[]).outcomes();

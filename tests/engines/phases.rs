@@ -27,25 +27,35 @@ enum Compared {
 
 fn limits() -> Limits {
     let timeout = Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000));
-    Limits { timeout: Some(timeout), ..Limits::default() }
+    Limits {
+        timeout: Some(timeout),
+        ..Limits::default()
+    }
 }
 
 /// All outcomes that a model allows, if they are known.
 fn allowed(session: &mut Session<'_>) -> Option<BTreeSet<verdict::State>> {
     let outcomes = session.outcomes();
     assert_eq!(outcomes.defect, None);
-    let allowed = outcomes.outcomes.into_iter().filter(|outcome| outcome.allowed).map(|outcome| {
-        let mut state = outcome.state;
-        state.sort();
-        state
-    });
+    let allowed = outcomes
+        .outcomes
+        .into_iter()
+        .filter(|outcome| outcome.allowed)
+        .map(|outcome| {
+            let mut state = outcome.state;
+            state.sort();
+            state
+        });
     outcomes.complete.then(|| allowed.collect())
 }
 
 /// Whether threads can wait for ever, if that is known.
 fn hangs(test: &LitmusTest, model: &Model) -> Option<bool> {
     let setting = Setting::new(test, model);
-    match Liveness::new(&setting, Engine::Auto, limits(), &[]).ask(ProgressModel::Fair).verdict {
+    match Liveness::new(&setting, Engine::Auto, limits(), &[])
+        .ask(ProgressModel::Fair)
+        .verdict
+    {
         Verdict::Hangs => Some(true),
         Verdict::Terminates => Some(false),
         _ => None,
@@ -61,12 +71,19 @@ fn same(
     if found == expected || may_have_more && found.is_superset(expected) {
         return Ok(());
     }
-    let only = |a: &BTreeSet<_>, b: &BTreeSet<_>| format!("{:?}", a.difference(b).collect::<Vec<_>>());
-    Err(format!("only the model: {}\nonly the interpreter: {}", only(found, expected), only(expected, found)))
+    let only =
+        |a: &BTreeSet<_>, b: &BTreeSet<_>| format!("{:?}", a.difference(b).collect::<Vec<_>>());
+    Err(format!(
+        "only the model: {}\nonly the interpreter: {}",
+        only(found, expected),
+        only(expected, found)
+    ))
 }
 
 fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
-    let Some(expected) = kernel.behaviour() else { return Compared::Skipped };
+    let Some(expected) = kernel.behaviour() else {
+        return Compared::Skipped;
+    };
     let test = kernel.read();
     let in_order = allowed(&mut Session::new(&test, sc, Engine::Auto, limits(), &[]));
     if let Some(Err(how)) = in_order.map(|found| same(&found, &expected.outcomes, false)) {
@@ -77,7 +94,10 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
     let exact = !expected.racy && !expected.loose;
     for (model, exact) in [(sc, true), (ptx, exact)] {
         if hangs(&test, model).is_some_and(|hangs| hangs != expected.stuck && (exact || !hangs)) {
-            return Compared::Different(format!("{}: hangs, or else the interpreter says so", model.name));
+            return Compared::Different(format!(
+                "{}: hangs, or else the interpreter says so",
+                model.name
+            ));
         }
     }
     if expected.stuck {
@@ -90,7 +110,10 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
     };
     // Where a thread has exited, nothing makes known what it did.
     if racy != expected.racy && !(racy && expected.loose) {
-        return Compared::Different(format!("racy: {racy}, and the interpreter says {}", expected.racy));
+        return Compared::Different(format!(
+            "racy: {racy}, and the interpreter says {}",
+            expected.racy
+        ));
     }
     if racy {
         return Compared::Racy;
@@ -104,7 +127,11 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
 
 #[test]
 fn kernels_of_one_block_are_what_interleavings_say() {
-    let [sc, ptx] = ["sc", "ptx"].map(|name| load_shipped(name, &signature()).expect("shipped").expect("valid"));
+    let [sc, ptx] = ["sc", "ptx"].map(|name| {
+        load_shipped(name, &signature())
+            .expect("shipped")
+            .expect("valid")
+    });
     let models = [&sc, &ptx];
     let (count, first) = (programs(2_000), number("FENCEPOST_SEED", 1));
     let (mut racy, mut stuck, mut same, mut skipped) = (0, 0, 0, 0);
@@ -116,12 +143,22 @@ fn kernels_of_one_block_are_what_interleavings_say() {
             Compared::Same => same += 1,
             Compared::Skipped => skipped += 1,
             Compared::Different(_) => {
-                let differs = |kernel: &Kernel| matches!(compare(kernel, models), Compared::Different(_));
+                let differs =
+                    |kernel: &Kernel| matches!(compare(kernel, models), Compared::Different(_));
                 let small = kernel.smallest(differs);
-                panic!("seed {seed}: {:?}\n{}", compare(&small, models), small.text());
+                panic!(
+                    "seed {seed}: {:?}\n{}",
+                    compare(&small, models),
+                    small.text()
+                );
             }
         }
     }
-    println!("{count} kernels: {racy} race, {stuck} wait for ever, {same} the same, {skipped} skipped");
-    assert!(racy > 0 && stuck > 0 && same > 0 && skipped * 4 < count, "{racy} {stuck} {same} {skipped}");
+    println!(
+        "{count} kernels: {racy} race, {stuck} wait for ever, {same} the same, {skipped} skipped"
+    );
+    assert!(
+        racy > 0 && stuck > 0 && same > 0 && skipped * 4 < count,
+        "{racy} {stuck} {same} {skipped}"
+    );
 }

@@ -20,14 +20,19 @@ use testkit::suite::{number, programs};
 fn generate(seed: u64) -> [String; 2] {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
-    let one = |rng: &mut Pcg64Mcg, words: &[&'static str]| *words.choose(rng).expect("there are some");
+    let one =
+        |rng: &mut Pcg64Mcg, words: &[&'static str]| *words.choose(rng).expect("there are some");
     let order = |rng: &mut Pcg64Mcg| one(rng, &["relaxed.gpu", "relaxed.cta", "acquire.gpu"]);
     let poll = match rng.random_range(0..4) {
         0 => format!("atom.{}.add.u32 r0, [x], 0;", order(rng)),
         1 => "ld.weak.u32 r0, [x];".to_owned(),
         _ => format!("ld.{}.u32 r0, [x];", order(rng)),
     };
-    let (compare, until, most) = (one(rng, &["eq", "ne", "ge"]), rng.random_range(1..3), rng.random_range(1..4));
+    let (compare, until, most) = (
+        one(rng, &["eq", "ne", "ge"]),
+        rng.random_range(1..3),
+        rng.random_range(1..4),
+    );
     // What is done where the count is used up: to wait in another way, to look at something else, to give up.
     let other = one(
         rng,
@@ -76,11 +81,17 @@ fn generate(seed: u64) -> [String; 2] {
     };
     let (after, mut others) = (accesses(rng, "b"), String::new());
     for _ in 1..rng.random_range(2..=3) {
-        others += &format!("[[thread]]\ncta = {}\ncode = '''{}'''\n", rng.random_range(0..2), accesses(rng, "c"));
+        others += &format!(
+            "[[thread]]\ncta = {}\ncode = '''{}'''\n",
+            rng.random_range(0..2),
+            accesses(rng, "c")
+        );
     }
     let named = |code: &str, of: &str| {
         let names = (0..3).filter(|i| code.contains(&format!("u32 {of}{i},")));
-        names.map(|i| format!(", \"P{}:{of}{i}\"", u8::from(of == "c"))).collect::<String>()
+        names
+            .map(|i| format!(", \"P{}:{of}{i}\"", u8::from(of == "c")))
+            .collect::<String>()
     };
     let seen = format!("\"x\", \"y\", \"z\", \"P0:r0\"{}", named(&after, "b"));
     ["", ", \"P0:n\""].map(|count_of| {
@@ -94,10 +105,16 @@ fn generate(seed: u64) -> [String; 2] {
 
 /// Events, and, if they are known, outcomes without the count, and whether one comes of a racy execution.
 fn answers(text: &str) -> (usize, Option<(BTreeSet<State>, bool)>) {
-    let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
-    let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
-    let limits =
-        Limits { bound: Some(2), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
+    let test = parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+        .remove(0);
+    let model = load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("valid");
+    let limits = Limits {
+        bound: Some(2),
+        timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))),
+    };
     let events = Skeleton::build(&test, Options::default(), 2).map_or(0, |sk| sk.len());
     let outcomes = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{text}");
@@ -106,7 +123,12 @@ fn answers(text: &str) -> (usize, Option<(BTreeSet<State>, bool)>) {
         state.retain(|(name, _)| &**name != "P0:n");
         state
     };
-    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| without(o.state)).collect();
+    let allowed = outcomes
+        .outcomes
+        .into_iter()
+        .filter(|o| o.allowed)
+        .map(|o| without(o.state))
+        .collect();
     (events, outcomes.complete.then_some((allowed, races)))
 }
 
@@ -116,10 +138,15 @@ fn polls_that_are_counted_are_one() {
     let (mut compared, mut fewer) = (0, 0);
     for seed in first..first + count {
         let [without, with] = generate(seed);
-        let ((few, Some(one)), (many, Some(all))) = (answers(&without), answers(&with)) else { continue };
+        let ((few, Some(one)), (many, Some(all))) = (answers(&without), answers(&with)) else {
+            continue;
+        };
         assert_eq!(one, all, "{without}");
         assert!(few <= many, "{without}");
         (compared, fewer) = (compared + 1, fewer + u64::from(few < many));
     }
-    assert!(compared > count / 2 && fewer > count / 8, "{compared} compared, {fewer} of them with fewer polls");
+    assert!(
+        compared > count / 2 && fewer > count / 8,
+        "{compared} compared, {fewer} of them with fewer polls"
+    );
 }

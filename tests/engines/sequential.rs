@@ -36,8 +36,7 @@ const LARGEST: usize = 200;
 
 const STANDARD: &str = "#include <stdio.h>\n#include <stdbool.h>\n#include <stdlib.h>\n";
 /// OpenCL C, *Integer Functions*: what there is of them here.
-const OPENCL: &str =
-    "#define popcount(x) ((unsigned)__builtin_popcount(x))\n#define abs(x) ((unsigned)__builtin_abs(x))\n";
+const OPENCL: &str = "#define popcount(x) ((unsigned)__builtin_popcount(x))\n#define abs(x) ((unsigned)__builtin_abs(x))\n";
 const MAIN: &str = "#include <stdio.h>\nvoid test(long *);\n";
 const SHOW: &str = "static void show(int first, int n) { for (int i = 0; i < n; i++) printf(\"%ld \", all[first + i]); printf(\"\\n\"); }\n";
 
@@ -51,13 +50,19 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
     let compiler = std::env::var(variable).unwrap_or(compiler.into());
     let (source, program) = (folder.join(format!("all.{ending}")), folder.join("all"));
     let mut made = Command::new(&compiler);
-    made.args([standard, "-O0", "-fwrapv", "-w", "-o"]).arg(&program);
-    let functions = programs.iter().enumerate().map(|(i, p)| p.function(&format!("f{i}")));
+    made.args([standard, "-O0", "-fwrapv", "-w", "-o"])
+        .arg(&program);
+    let functions = programs
+        .iter()
+        .enumerate()
+        .map(|(i, p)| p.function(&format!("f{i}")));
     let mut text = functions.collect::<String>();
     if language == Language::OpenCl {
         // Neither a library nor a way to print: the values are printed in C.
         let first = |i: usize| programs[..i].iter().map(Program::results).sum::<usize>();
-        let calls = (0..programs.len()).map(|i| format!("f{i}(results + {});\n", first(i))).collect::<String>();
+        let calls = (0..programs.len())
+            .map(|i| format!("f{i}(results + {});\n", first(i)))
+            .collect::<String>();
         text = format!("{OPENCL}{text}kernel void test(global long *results) {{\n{calls}}}\n");
         let show = |(i, p): (usize, &Program)| format!("show({}, {});\n", first(i), p.results());
         let shows = programs.iter().enumerate().map(show).collect::<String>();
@@ -70,7 +75,9 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
         // Each file is in the language that its name says.
         made.arg(&printing);
     } else {
-        let calls = (0..programs.len()).map(|i| format!("f{i}();\n")).collect::<String>();
+        let calls = (0..programs.len())
+            .map(|i| format!("f{i}();\n"))
+            .collect::<String>();
         text = format!("{STANDARD}{text}int main(void) {{\n{calls}return 0; }}\n");
     }
     std::fs::write(&source, text).expect("a folder of our own");
@@ -80,7 +87,12 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
         Err(e) => panic!("{compiler}: {e}"),
     };
-    assert!(made.status.success(), "{}\n{}", source.display(), String::from_utf8_lossy(&made.stderr));
+    assert!(
+        made.status.success(),
+        "{}\n{}",
+        source.display(),
+        String::from_utf8_lossy(&made.stderr)
+    );
     let ran = Command::new(&program).output().expect("it was just made");
     assert!(ran.status.success(), "{}: {}", source.display(), ran.status);
     let lines = String::from_utf8(ran.stdout).expect("numbers");
@@ -94,31 +106,54 @@ fn executed(program: &Program) -> String {
 
 /// The final values of a test that has one outcome.
 fn run(test: &LitmusTest) -> Result<String, String> {
-    let options = Options { memory: MachineMemory::Sc, ..Options::default() };
-    let seen = observe(test, &options, Schedule::Random { runs: 1, seed: 1 }).map_err(|why| format!("{why:?}"))?;
+    let options = Options {
+        memory: MachineMemory::Sc,
+        ..Options::default()
+    };
+    let seen = observe(test, &options, Schedule::Random { runs: 1, seed: 1 })
+        .map_err(|why| format!("{why:?}"))?;
     match seen.outcomes.as_slice() {
-        [one] => Ok(one.state.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")),
+        [one] => Ok(one
+            .state
+            .iter()
+            .map(i64::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")),
         _ => Err(format!("it does not end: {:?}", seen.stops)),
     }
 }
 
 /// The final values that the model finds; `None`: it is not asked about a program of that size.
 fn decided(program: &Program) -> Option<String> {
-    let (test, model) = (program.read(), load_shipped("sc", &signature()).expect("shipped").expect("valid"));
+    let (test, model) = (
+        program.read(),
+        load_shipped("sc", &signature())
+            .expect("shipped")
+            .expect("valid"),
+    );
     // Nested loops are unrolled into very many copies: that is for the executor.
     let code = &test.program.threads[0].code;
     let back = |(at, instr): (usize, &Instr)| matches!(instr.op, Op::Branch { target, .. } if target <= at);
     if code.len() > LARGEST || code.iter().enumerate().filter(|i| back(*i)).count() > 1 {
         return None;
     }
-    let limits = Limits { bound: Some(8), timeout: Some(std::time::Duration::from_secs(5)) };
+    let limits = Limits {
+        bound: Some(8),
+        timeout: Some(std::time::Duration::from_secs(5)),
+    };
     let found = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(found.defect, None, "{}", program.text());
     let allowed: Vec<_> = found.outcomes.into_iter().filter(|o| o.allowed).collect();
     match allowed.as_slice() {
         // A number that is also an address is shown as one.
         [one] if one.state.iter().any(|v| v.1.starts_with('&')) => None,
-        [one] if found.complete => Some(one.state.iter().map(|v| v.1.clone()).collect::<Vec<_>>().join(" ")),
+        [one] if found.complete => Some(
+            one.state
+                .iter()
+                .map(|v| v.1.clone())
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
         _ if !found.complete => None,
         all => panic!("{} outcomes of one thread\n{}", all.len(), program.text()),
     }
@@ -130,7 +165,10 @@ fn agree(language: Language) {
     let (mut compared, mut asked) = (0, 0);
     for start in (first..first + count).step_by(BATCH as usize) {
         let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();
-        let all: Vec<Program> = seeds.iter().map(|seed| Program::of(language, *seed)).collect();
+        let all: Vec<Program> = seeds
+            .iter()
+            .map(|seed| Program::of(language, *seed))
+            .collect();
         let Some(lines) = compiled(language, &all, folder.path()) else {
             assert!(
                 std::env::var_os("CI").is_none(),
@@ -143,11 +181,18 @@ fn agree(language: Language) {
         for ((program, line), seed) in all.iter().zip(&lines).zip(&seeds) {
             if executed(program) != *line {
                 let differs = |p: &Program| {
-                    compiled(language, std::slice::from_ref(p), folder.path()).is_some_and(|l| l[0] != executed(p))
+                    compiled(language, std::slice::from_ref(p), folder.path())
+                        .is_some_and(|l| l[0] != executed(p))
                 };
                 let small = made::smallest(program, Program::smaller, differs);
-                let lines = compiled(language, std::slice::from_ref(&small), folder.path()).expect("it was there");
-                panic!("seed {seed}:\n{}\ncompiler {}\nhere     {}", small.text(), lines[0], executed(&small));
+                let lines = compiled(language, std::slice::from_ref(&small), folder.path())
+                    .expect("it was there");
+                panic!(
+                    "seed {seed}:\n{}\ncompiler {}\nhere     {}",
+                    small.text(),
+                    lines[0],
+                    executed(&small)
+                );
             }
             compared += 1;
             if seed % ASKED == 0
@@ -192,7 +237,10 @@ fn imported(module: &Source, name: &str, results: usize) -> Result<String, Strin
     let first = |all: Vec<Diagnostic>| all.first().map_or(String::new(), |d| d.message.clone());
     let (text, _) = module.to_toml(Some(name), &launch).map_err(first)?;
     let observe: Vec<String> = (0..results).map(|i| format!("\"results[{i}]\"")).collect();
-    let text = text.replace("\n[memory]\n", &format!("observe = [{}]\n\n[memory]\n", observe.join(", ")));
+    let text = text.replace(
+        "\n[memory]\n",
+        &format!("observe = [{}]\n\n[memory]\n", observe.join(", ")),
+    );
     run(&made::read(&text))
 }
 
@@ -208,21 +256,38 @@ fn kernels_mean_what_their_source_says() {
         let seeds = start..(start + BATCH).min(seed + count);
         // GCC takes such a label of numbers without a sign, ISO C++ and this compiler do not.
         let takes = |p: &(u64, Program)| !p.1.text().contains("case -1:");
-        let all: Vec<(u64, Program)> =
-            seeds.map(|seed| (seed, Program::of(Language::Cpp, seed))).filter(takes).collect();
-        let text: String = all.iter().map(|(seed, program)| program.kernel(&format!("k{seed}"))).collect();
+        let all: Vec<(u64, Program)> = seeds
+            .map(|seed| (seed, Program::of(Language::Cpp, seed)))
+            .filter(takes)
+            .collect();
+        let text: String = all
+            .iter()
+            .map(|(seed, program)| program.kernel(&format!("k{seed}")))
+            .collect();
         std::fs::write(&source, text).expect("a folder of our own");
         // Without and with the compiler's optimisations.
         for how in [&["-G"][..], &[]] {
             let mut made = Command::new(&nvcc);
-            made.args(["-ptx", "-w", "-std=c++17", "-arch=compute_90", "-o"]).arg(&ptx).args(how).arg(&source);
+            made.args(["-ptx", "-w", "-std=c++17", "-arch=compute_90", "-o"])
+                .arg(&ptx)
+                .args(how)
+                .arg(&source);
             let made = made.output().expect("nvcc runs");
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            assert!(
+                made.status.success(),
+                "{}",
+                String::from_utf8_lossy(&made.stderr)
+            );
             let text = std::fs::read_to_string(&ptx).expect("it was just made");
             let module = Source::read("all.ptx", &text).unwrap_or_else(|all| panic!("{all:?}"));
             for (seed, program) in &all {
                 match imported(&module, &format!("k{seed}"), program.results()) {
-                    Ok(found) => assert_eq!(found, executed(program), "seed {seed} {how:?}:\n{}", program.text()),
+                    Ok(found) => assert_eq!(
+                        found,
+                        executed(program),
+                        "seed {seed} {how:?}:\n{}",
+                        program.text()
+                    ),
                     Err(why) => {
                         // What differs between programs is in quotes.
                         let kind = why.split('`').step_by(2).collect::<Vec<_>>().join("…");

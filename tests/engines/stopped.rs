@@ -37,16 +37,26 @@ const INSIDE: &str = "FENCEPOST_TEST_STOPPED";
 fn a_request_ends_searches_and_no_replay() {
     if env::var_os(INSIDE).is_none() {
         let this = ["--exact", "stopped::a_request_ends_searches_and_no_replay"];
-        let inside =
-            Command::new(env::current_exe().expect("a test is a program")).args(this).env(INSIDE, "1").status();
+        let inside = Command::new(env::current_exe().expect("a test is a program"))
+            .args(this)
+            .env(INSIDE, "1")
+            .status();
         return assert!(inside.expect("it can be run again").success());
     }
-    let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
+    let model = load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("valid");
     let all = needed(&model, (0..model.nodes.len() as u32).map(NodeId));
-    let algebra = Bits { executed: EventSet::from_fn(EVENTS, |_| true) };
+    let algebra = Bits {
+        executed: EventSet::from_fn(EVENTS, |_| true),
+    };
     let search = || interpret(&model, &algebra, &Nothing, &all, (&[], &[]), None);
     assert!(search().is_some());
     stop::listen().store(2, std::sync::atomic::Ordering::Relaxed);
     assert!(search().is_none());
-    assert!(interpret_all(&model, &algebra, &Nothing, &all).iter().all(Option::is_some));
+    assert!(
+        interpret_all(&model, &algebra, &Nothing, &all)
+            .iter()
+            .all(Option::is_some)
+    );
 }

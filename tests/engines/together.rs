@@ -32,17 +32,41 @@ fn iterations(rng: &mut Pcg64Mcg) -> [String; 2] {
     let again = one(rng, &["", "", "bar.sync 0;", "bar.warp.sync 3;"]);
     let both = rng.random_bool(0.4);
     let mut iteration = |polls: bool| {
-        let order = one(rng, &["relaxed.gpu", "relaxed.gpu", "acquire.gpu", "weak", "relaxed.cta"]);
+        let order = one(
+            rng,
+            &[
+                "relaxed.gpu",
+                "relaxed.gpu",
+                "acquire.gpu",
+                "weak",
+                "relaxed.cta",
+            ],
+        );
         let poll = match rng.random_range(0..8) {
             _ if !polls => String::new(),
             0 => "atom.acquire.gpu.exch.b32 r0, [f], 0;".to_owned(),
             1 => "atom.relaxed.gpu.cas.b32 r0, [f], 1, 2;".to_owned(),
-            2 if again == "bar.sync 0;" => "ld.relaxed.gpu.u32 r0, [f]; st.weak.u32 [s], r0;".to_owned(),
+            2 if again == "bar.sync 0;" => {
+                "ld.relaxed.gpu.u32 r0, [f]; st.weak.u32 [s], r0;".to_owned()
+            }
             _ => format!("ld.{order}.u32 r0, [f];"),
         };
-        let more =
-            one(rng, &["", "", "", "ld.weak.u32 r1, [x];", "ld.relaxed.gpu.u32 r1, [x];", "fence.acq_rel.gpu;"]);
-        let late = if rng.random_bool(0.2) { "ld.weak.u32 r1, [x];" } else { "" };
+        let more = one(
+            rng,
+            &[
+                "",
+                "",
+                "",
+                "ld.weak.u32 r1, [x];",
+                "ld.relaxed.gpu.u32 r1, [x];",
+                "fence.acq_rel.gpu;",
+            ],
+        );
+        let late = if rng.random_bool(0.2) {
+            "ld.weak.u32 r1, [x];"
+        } else {
+            ""
+        };
         format!("{poll} {more} setp.ne.u32 p, r0, 0; {meet} {late} {again} ")
     };
     [iteration(true), iteration(both)]
@@ -58,7 +82,10 @@ fn accesses(rng: &mut Pcg64Mcg, count: usize, name: &str) -> String {
             0 | 1 => format!("ld.relaxed.gpu.u32 {name}{i}, [{place}]; "),
             2 => format!("ld.acquire.gpu.u32 {name}{i}, [{place}]; "),
             3 => "ld.weak.u32 NAME, [x]; ".replace("NAME", &format!("{name}{i}")),
-            4 | 5 => format!("st.{}.gpu.u32 [{place}], {value}; ", one(rng, &["relaxed", "release"])),
+            4 | 5 => format!(
+                "st.{}.gpu.u32 [{place}], {value}; ",
+                one(rng, &["relaxed", "release"])
+            ),
             6 => format!("st.weak.u32 [x], {value}; "),
             7 => format!("atom.relaxed.gpu.add.u32 {name}{i}, [{place}], 1; "),
             _ => format!("fence.{}.gpu; ", one(rng, &["sc", "acq_rel"])),
@@ -86,7 +113,11 @@ fn generate(seed: u64) -> [String; 2] {
             ""
         };
         let (first, then) = (accesses(rng, 1, "d"), accesses(rng, count, "c"));
-        writeln!(others, "[[thread]]\ncta = 1\ncode = '''{first} {waits} {then}'''").expect("a string");
+        writeln!(
+            others,
+            "[[thread]]\ncta = 1\ncode = '''{first} {waits} {then}'''"
+        )
+        .expect("a string");
     }
     [false, true].map(|written_out| {
         let mut text = format!(

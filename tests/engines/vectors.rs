@@ -35,13 +35,23 @@ fn generate(seed: u64, sizes: bool) -> String {
             };
             let scope = *["cta", "gpu"].choose(&mut rng).expect("two");
             let list = |items: Vec<String>| {
-                if count == 1 { items[0].clone() } else { format!("{{{}}}", items.join(", ")) }
+                if count == 1 {
+                    items[0].clone()
+                } else {
+                    format!("{{{}}}", items.join(", "))
+                }
             };
             let place = format!("[x+{}]", 4 * at);
             let wide = suffix == ".b128";
-            let halves = if suffix.ends_with("u32") { 0 } else { (value + 1) << 32 };
+            let halves = if suffix.ends_with("u32") {
+                0
+            } else {
+                (value + 1) << 32
+            };
             if sizes && !suffix.contains('v') && rng.random_bool(0.25) {
-                let order = *["relaxed", "acquire", "release", "acq_rel"].choose(&mut rng).expect("four");
+                let order = *["relaxed", "acquire", "release", "acq_rel"]
+                    .choose(&mut rng)
+                    .expect("four");
                 let names: Vec<String> = (regs..regs + count).map(|r| format!("r{r}")).collect();
                 observe.extend(names.iter().take(2).map(|r| format!("P{t}:{r}")));
                 regs += count;
@@ -53,15 +63,27 @@ fn generate(seed: u64, sizes: bool) -> String {
                     list(vec![(halves + value).to_string(); count as usize])
                 );
             } else if rng.random_bool(0.5) {
-                let order = *["weak", "relaxed", "acquire"][usize::from(wide)..].choose(&mut rng).expect("two");
-                let order = if order == "weak" { order.to_owned() } else { format!("{order}.{scope}") };
+                let order = *["weak", "relaxed", "acquire"][usize::from(wide)..]
+                    .choose(&mut rng)
+                    .expect("two");
+                let order = if order == "weak" {
+                    order.to_owned()
+                } else {
+                    format!("{order}.{scope}")
+                };
                 let names: Vec<String> = (regs..regs + count).map(|r| format!("r{r}")).collect();
                 observe.extend(names.iter().take(2).map(|r| format!("P{t}:{r}")));
                 regs += count;
                 code += &format!("ld.{order}{suffix} {}, {place};\n", list(names));
             } else {
-                let order = *["weak", "relaxed", "release"][usize::from(wide)..].choose(&mut rng).expect("two");
-                let order = if order == "weak" { order.to_owned() } else { format!("{order}.{scope}") };
+                let order = *["weak", "relaxed", "release"][usize::from(wide)..]
+                    .choose(&mut rng)
+                    .expect("two");
+                let order = if order == "weak" {
+                    order.to_owned()
+                } else {
+                    format!("{order}.{scope}")
+                };
                 value += 1;
                 code += &format!(
                     "st.{order}{suffix} {place}, {};\n",
@@ -69,10 +91,16 @@ fn generate(seed: u64, sizes: bool) -> String {
                 );
             }
             if rng.random_bool(0.2) {
-                code += &format!("fence.{}.{scope};\n", ["acq_rel", "sc"].choose(&mut rng).expect("two"));
+                code += &format!(
+                    "fence.{}.{scope};\n",
+                    ["acq_rel", "sc"].choose(&mut rng).expect("two")
+                );
             }
         }
-        threads += &format!("\n[[thread]]\ncta = {}\ncode = '''\n{code}'''\n", rng.random_range(0..2));
+        threads += &format!(
+            "\n[[thread]]\ncta = {}\ncode = '''\n{code}'''\n",
+            rng.random_range(0..2)
+        );
     }
     let observe: Vec<String> = observe.iter().map(|o| format!("\"{o}\"")).collect();
     text += &format!(
@@ -83,19 +111,37 @@ fn generate(seed: u64, sizes: bool) -> String {
 }
 
 pub(crate) fn allowed(test: &LitmusTest, model: &str, engine: Engine) -> Option<BTreeSet<State>> {
-    let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
-    let limits =
-        Limits { bound: Some(4), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
+    let model = load_shipped(model, &signature())
+        .expect("shipped")
+        .expect("valid");
+    let limits = Limits {
+        bound: Some(4),
+        timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))),
+    };
     let outcomes = Session::new(test, &model, engine, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    outcomes.complete.then(|| outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())
+    outcomes.complete.then(|| {
+        outcomes
+            .outcomes
+            .into_iter()
+            .filter(|o| o.allowed)
+            .map(|o| o.state)
+            .collect()
+    })
 }
 
 fn shown(test: &LitmusTest, memory: MachineMemory) -> Option<BTreeSet<State>> {
-    let options =
-        Options { memory, early: Early::None, timeout: Some(Duration::from_secs(2)), ..Options::default() };
+    let options = Options {
+        memory,
+        early: Early::None,
+        timeout: Some(Duration::from_secs(2)),
+        ..Options::default()
+    };
     let observation = observe(test, &options, Schedule::Exhaustive).expect("it runs");
-    let seen = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
+    let seen = operational::name(test, &observation)
+        .into_iter()
+        .map(|n| n.0)
+        .collect();
     observation.complete.then_some(seen)
 }
 
@@ -111,34 +157,55 @@ fn engines_and_machine_agree_on_mixed_sizes() {
 
 fn agree(sizes: bool) {
     // Those of several sizes take ten times as long.
-    let (count, first) = (programs(if sizes { 50 } else { 200 }), number("FENCEPOST_SEED", 1));
+    let (count, first) = (
+        programs(if sizes { 50 } else { 200 }),
+        number("FENCEPOST_SEED", 1),
+    );
     let seeds: Vec<u64> = (first..first + count).collect();
     let counted = in_parallel(&seeds, |_, &seed| {
         let (mut compared, mut run, mut held, mut all) = (0, 0, 0, 0);
         let text = generate(seed, sizes);
-        let test = &parse("generated.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
+        let test = &parse("generated.toml", text.as_bytes())
+            .unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
         let ptx = allowed(test, "ptx", Engine::Enumerate);
-        for &engine in Engine::ALONE.iter().filter(|&&engine| engine != Engine::Enumerate) {
+        for &engine in Engine::ALONE
+            .iter()
+            .filter(|&&engine| engine != Engine::Enumerate)
+        {
             if let (Some(ptx), Some(other)) = (&ptx, allowed(test, "ptx", engine)) {
                 assert_eq!(*ptx, other, "{text}");
                 compared += u64::from(engine == Engine::Sat);
             }
         }
-        if let (Some(model), Some(machine)) = (allowed(test, "sc", Engine::Auto), shown(test, MachineMemory::Sc)) {
+        if let (Some(model), Some(machine)) = (
+            allowed(test, "sc", Engine::Auto),
+            shown(test, MachineMemory::Sc),
+        ) {
             assert_eq!(model, machine, "{text}");
             run += 1;
         }
         if let (Some(ptx), Some(machine)) = (&ptx, shown(test, MachineMemory::Weak)) {
-            assert!(machine.is_subset(ptx), "{text}{:?}", machine.difference(ptx));
+            assert!(
+                machine.is_subset(ptx),
+                "{text}{:?}",
+                machine.difference(ptx)
+            );
             (held, all) = (held + 1, all + u64::from(machine == *ptx));
         }
         [compared, run, held, all]
     });
-    let [compared, run, held, all] = [0, 1, 2, 3].map(|i| counted.iter().map(|counts| counts[i]).sum::<u64>());
+    let [compared, run, held, all] =
+        [0, 1, 2, 3].map(|i| counted.iter().map(|counts| counts[i]).sum::<u64>());
     println!(
         "{count} programs, engines compared on {compared}, machine and `sc` on {run}, and `ptx` on {held}, equal on {all}"
     );
-    assert!(compared * 2 > count && run * 2 > count, "too few are decided: {compared}, {run} of {count}");
+    assert!(
+        compared * 2 > count && run * 2 > count,
+        "too few are decided: {compared}, {run} of {count}"
+    );
     // Without early binds some outcomes are not seen.
-    assert!(held * 2 > count && all * 2 > held, "{held} of {count} are run, and all is seen of {all}");
+    assert!(
+        held * 2 > count && all * 2 > held,
+        "{held} of {count} are run, and all is seen of {all}"
+    );
 }

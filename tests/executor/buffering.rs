@@ -19,14 +19,18 @@ use testkit::suite::{number, programs};
 const MODES: [Early; 4] = [Early::None, Early::Local, Early::Full(1), Early::Full(2)];
 
 fn options(side: &Side, early: Early, rules: Rules) -> Options {
-    Options { early, ..side.options(rules) }
+    Options {
+        early,
+        ..side.options(rules)
+    }
 }
 
 /// What of the machine's behaviour its model forbids.
 fn outside(machine: &Behaviour, model: &Behaviour) -> Option<String> {
     let more: Vec<_> = machine.outcomes.difference(&model.outcomes).collect();
     let race = machine.racy && !model.racy || machine.undefined && !model.undefined;
-    (!more.is_empty() || race).then(|| format!("forbidden: {more:?}; undefined in the machine alone: {race}"))
+    (!more.is_empty() || race)
+        .then(|| format!("forbidden: {more:?}; undefined in the machine alone: {race}"))
 }
 
 /// Sums over the programs that the model and every mode came to an end with.
@@ -62,7 +66,10 @@ fn compare(test: &LitmusTest, side: &Side, sums: &mut Sums) -> Option<String> {
         let reached = machine.outcomes.len() as u64;
         let all = u64::from(machine.outcomes == model.outcomes);
         let missed = u64::from(machine.racy != model.racy);
-        sums.modes[i].iter_mut().zip([reached, all, *states, missed]).for_each(|(sum, n)| *sum += n);
+        sums.modes[i]
+            .iter_mut()
+            .zip([reached, all, *states, missed])
+            .for_each(|(sum, n)| *sum += n);
         if !by_mode[0].0.outcomes.is_subset(&machine.outcomes) {
             return Some(format!("early binds {} show less than none do", MODES[i]));
         }
@@ -77,14 +84,21 @@ fn early_binds_show_nothing_forbidden_on_random_programs() {
         let mut sums = Sums::default();
         // As many of load buffering's own shapes again.
         let buffering = (first..).map(|seed| (seed, program(side.lang, seed)));
-        let buffering = buffering.filter(|p| p.1.shape.contains("LB")).take(count as usize);
+        let buffering = buffering
+            .filter(|p| p.1.shape.contains("LB"))
+            .take(count as usize);
         let any = (first..first + count).map(|seed| (seed, program(side.lang, seed)));
         for (seed, source) in any.chain(buffering) {
             if compare(&source.read("generated"), &side, &mut sums).is_some() {
-                let differs = |p: &Program| compare(&p.read("generated"), &side, &mut Sums::default());
+                let differs =
+                    |p: &Program| compare(&p.read("generated"), &side, &mut Sums::default());
                 let small = source.shrink(|p| differs(p).is_some());
                 let how = differs(&small).unwrap_or_default();
-                panic!("{}, seed {seed}: {how}\n{}", side.memory.name(), small.text("Smaller"));
+                panic!(
+                    "{}, seed {seed}: {how}\n{}",
+                    side.memory.name(),
+                    small.text("Smaller")
+                );
             }
         }
         println!("{}: twice {count} programs: {sums:?}", side.memory.name());
@@ -92,7 +106,11 @@ fn early_binds_show_nothing_forbidden_on_random_programs() {
         if side.memory == MachineMemory::Rc11 {
             assert_eq!(none, full, "rc11 has no load buffering");
         } else {
-            assert!(count < 20 || full[0] > none[0], "{}: {sums:?}", side.memory.name());
+            assert!(
+                count < 20 || full[0] > none[0],
+                "{}: {sums:?}",
+                side.memory.name()
+            );
         }
     }
 }
@@ -104,17 +122,26 @@ fn buffering(lang: Lang, bodies: [[&str; 2]; 2]) -> LitmusTest {
         Lang::Cuda => ("cuda", "{ type = \"int\" }"),
         Lang::C => ("c", "{ type = \"atomic_int\" }"),
     };
-    let mut text = format!("name = \"LB\"\ndialect = \"{dialect}\"\n[memory]\nx = {kind}\ny = {kind}\n");
+    let mut text =
+        format!("name = \"LB\"\ndialect = \"{dialect}\"\n[memory]\nx = {kind}\ny = {kind}\n");
     for body in bodies {
         text += &format!("[[thread]]\ncode = '''\n{}\n'''\n", body.concat());
     }
-    text = text.replacen("[memory]", "condition = 'P0:r == 1 /\\ P1:r == 1'\n[memory]", 1);
-    parse("LB.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0)
+    text = text.replacen(
+        "[memory]",
+        "condition = 'P0:r == 1 /\\ P1:r == 1'\n[memory]",
+        1,
+    );
+    parse("LB.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+        .remove(0)
 }
 
 fn load(lang: Lang, loc: &str, order: &str) -> String {
     match lang {
-        Lang::OpenCl => format!("int r = atomic_load_explicit({loc}, memory_order_{order}, memory_scope_device);"),
+        Lang::OpenCl => format!(
+            "int r = atomic_load_explicit({loc}, memory_order_{order}, memory_scope_device);"
+        ),
         Lang::Cuda => format!(
             "int r = cuda::atomic_ref<int, cuda::thread_scope_device>({loc}).load(cuda::memory_order_{order});"
         ),
@@ -125,7 +152,9 @@ fn load(lang: Lang, loc: &str, order: &str) -> String {
 fn add(lang: Lang, loc: &str) -> String {
     match lang {
         Lang::OpenCl => {
-            format!("int r = atomic_fetch_add_explicit({loc}, 0, memory_order_relaxed, memory_scope_device);")
+            format!(
+                "int r = atomic_fetch_add_explicit({loc}, 0, memory_order_relaxed, memory_scope_device);"
+            )
         }
         Lang::Cuda => format!(
             "int r = cuda::atomic_ref<int, cuda::thread_scope_device>({loc}).fetch_add(0, cuda::memory_order_relaxed);"
@@ -137,7 +166,9 @@ fn add(lang: Lang, loc: &str) -> String {
 fn store(lang: Lang, loc: &str, value: &str, order: &str) -> String {
     match lang {
         Lang::OpenCl => {
-            format!("atomic_store_explicit({loc}, {value}, memory_order_{order}, memory_scope_device);")
+            format!(
+                "atomic_store_explicit({loc}, {value}, memory_order_{order}, memory_scope_device);"
+            )
         }
         Lang::Cuda => format!(
             "cuda::atomic_ref<int, cuda::thread_scope_device>({loc}).store({value}, cuda::memory_order_{order});"
@@ -149,7 +180,14 @@ fn store(lang: Lang, loc: &str, value: &str, order: &str) -> String {
 /// Whether both threads read 1, by every schedule and by random ones, with early binds as they are if nothing is said.
 fn shows(test: &LitmusTest, side: &Side) -> [bool; 2] {
     let both = |o: &fencepost::simt::schedule::Seen| o.state == [1, 1];
-    [Schedule::Exhaustive, Schedule::Random { runs: 2_000, seed: 1 }].map(|schedule| {
+    [
+        Schedule::Exhaustive,
+        Schedule::Random {
+            runs: 2_000,
+            seed: 1,
+        },
+    ]
+    .map(|schedule| {
         let options = options(side, Early::None, Rules::ALL);
         let seen = observe_mixed(test, &options, schedule).expect("it runs");
         assert!(operational::name(test, &seen).len() == seen.outcomes.len());
@@ -161,11 +199,16 @@ fn shows(test: &LitmusTest, side: &Side) -> [bool; 2] {
 fn load_buffering_shows_where_the_model_allows_it() {
     for side in sides() {
         let l = side.lang;
-        let (load, store) =
-            (|x: &str, order: &str| load(l, x, order), |y: &str, v: &str, o: &str| store(l, y, v, o));
+        let (load, store) = (
+            |x: &str, order: &str| load(l, x, order),
+            |y: &str, v: &str, o: &str| store(l, y, v, o),
+        );
         let program = |first: [&str; 2], second: [&str; 2]| buffering(l, [first, second]);
         let one = |order: (&str, &str)| {
-            [[load("x", order.0), store("y", "1", order.1)], [load("y", order.0), store("x", "1", order.1)]]
+            [
+                [load("x", order.0), store("y", "1", order.1)],
+                [load("y", order.0), store("x", "1", order.1)],
+            ]
         };
         let texts = |t: &[[String; 2]; 2]| program([&t[0][0], &t[0][1]], [&t[1][0], &t[1][1]]);
         let plain = one(("relaxed", "relaxed"));
@@ -174,8 +217,14 @@ fn load_buffering_shows_where_the_model_allows_it() {
             [load("y", "relaxed"), store("x", "r", "relaxed")],
         ];
         let half = [plain[0].clone(), data[1].clone()];
-        let false_data = [plain[0].clone(), [load("y", "relaxed"), store("x", "1 + r - r", "relaxed")]];
-        let updates = [[add(l, "x"), plain[0][1].clone()], [add(l, "y"), plain[1][1].clone()]];
+        let false_data = [
+            plain[0].clone(),
+            [load("y", "relaxed"), store("x", "1 + r - r", "relaxed")],
+        ];
+        let updates = [
+            [add(l, "x"), plain[0][1].clone()],
+            [add(l, "y"), plain[1][1].clone()],
+        ];
         let ordered = one(("acquire", "release"));
         let one_sided = [plain[0].clone(), ordered[1].clone()];
         for (name, bodies, allowed) in [
@@ -188,14 +237,27 @@ fn load_buffering_shows_where_the_model_allows_it() {
             ("acquire and release on one side", &one_sided, true),
             ("dependencies", &data, false),
             ("acquire and release", &ordered, false),
-            ("sequentially consistent", &one(("seq_cst", "seq_cst")), false),
+            (
+                "sequentially consistent",
+                &one(("seq_cst", "seq_cst")),
+                false,
+            ),
         ] {
             let test = texts(bodies);
             let allowed = allowed && side.memory != MachineMemory::Rc11;
             let both = |b: &Behaviour| b.outcomes.iter().any(|o| o.iter().all(|v| &*v.1 == "1"));
             let model = modelled(&test, &side.full).expect("decided");
-            assert!(!allowed || both(&model), "{}, {name}: {model:?}", side.memory.name());
-            assert_eq!(shows(&test, &side), [allowed; 2], "{}, {name}", side.memory.name());
+            assert!(
+                !allowed || both(&model),
+                "{}, {name}: {model:?}",
+                side.memory.name()
+            );
+            assert_eq!(
+                shows(&test, &side),
+                [allowed; 2],
+                "{}, {name}",
+                side.memory.name()
+            );
         }
     }
 }
@@ -203,9 +265,21 @@ fn load_buffering_shows_where_the_model_allows_it() {
 const MUTANTS: &[Mutant] = {
     use MachineMemory::{C11, Cuda, Cuda17, OpenCl, Rc11};
     &[
-        ("places of early writes", |r| r.early_places = false, &[OpenCl, Cuda, C11]),
-        ("agreement at their turn", |r| r.early_agreement = false, &[OpenCl, Cuda, C11]),
-        ("waiting for releases", |r| r.waiting = false, &[OpenCl, Cuda, Cuda17, C11]),
+        (
+            "places of early writes",
+            |r| r.early_places = false,
+            &[OpenCl, Cuda, C11],
+        ),
+        (
+            "agreement at their turn",
+            |r| r.early_agreement = false,
+            &[OpenCl, Cuda, C11],
+        ),
+        (
+            "waiting for releases",
+            |r| r.waiting = false,
+            &[OpenCl, Cuda, Cuda17, C11],
+        ),
         ("languages in order", |r| r.in_order = false, &[Rc11]),
     ]
 };
@@ -214,7 +288,11 @@ const MUTANTS: &[Mutant] = {
 fn every_rule_is_needed_with_early_binds() {
     each_is_missed(MUTANTS, &|side, test, rules| {
         // The machine is quick, and most programs do not use the rule.
-        let run = |rules| shown(test, &options(side, Early::Full(1), rules)).ok().map(|s| s.0);
+        let run = |rules| {
+            shown(test, &options(side, Early::Full(1), rules))
+                .ok()
+                .map(|s| s.0)
+        };
         let machine = run(rules)?;
         if run(Rules::ALL)? == machine {
             return None;
@@ -229,16 +307,29 @@ fn random_runs_with_early_binds_show_what_every_schedule_shows() {
         for seed in 1..=programs(15) {
             let test = program(side.lang, seed).read("generated");
             let options = options(&side, Early::Full(2), Rules::ALL);
-            let Ok((all, _)) = shown(&test, &options) else { continue };
-            let some = observe(&test, &options, Schedule::Random { runs: 300, seed: 1 }).expect("it runs");
+            let Ok((all, _)) = shown(&test, &options) else {
+                continue;
+            };
+            let some =
+                observe(&test, &options, Schedule::Random { runs: 300, seed: 1 }).expect("it runs");
             let named = operational::name(&test, &some);
             let states: BTreeSet<_> = named.iter().map(|n| n.0.clone()).collect();
             assert!(states.is_subset(&all.outcomes), "{}", test.file.text);
-            assert!(some.hazards.is_empty() || all.undefined, "{}", test.file.text);
+            assert!(
+                some.hazards.is_empty() || all.undefined,
+                "{}",
+                test.file.text
+            );
             for (state, seen) in named {
-                let again = fencepost::simt::replay(&test, &options, &seen.schedule).expect("it fits");
+                let again =
+                    fencepost::simt::replay(&test, &options, &seen.schedule).expect("it fits");
                 let again = operational::name(&test, &again);
-                assert_eq!(again.iter().map(|n| &n.0).collect::<Vec<_>>(), [&state], "{}", test.file.text);
+                assert_eq!(
+                    again.iter().map(|n| &n.0).collect::<Vec<_>>(),
+                    [&state],
+                    "{}",
+                    test.file.text
+                );
             }
         }
     }
@@ -252,8 +343,14 @@ fn an_early_bind_that_cannot_be_kept_is_no_hang() {
         [[thread]]\ncta = 1\ncode = 'atom.relaxed.gpu.add r9, c, 10; L: ld.relaxed.gpu r0, c; bne r0, 11, L'\n";
     let test = &parse("test.toml", text.as_bytes()).expect("well-formed")[0];
     let with = |early| {
-        let options = Options { early, steps: 1_000, ..Options::default() };
-        observe(test, &options, Schedule::Random { runs: 200, seed: 1 }).expect("runs").ended
+        let options = Options {
+            early,
+            steps: 1_000,
+            ..Options::default()
+        };
+        observe(test, &options, Schedule::Random { runs: 200, seed: 1 })
+            .expect("runs")
+            .ended
     };
     let (none, some) = (with(Early::None), with(Early::Full(2)));
     assert_eq!((none.finished, none.discarded), (200, 0), "{none:?}");

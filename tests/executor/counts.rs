@@ -50,19 +50,36 @@ fn program(seed: u64) -> LitmusTest {
         threads += &format!("[[thread]]\ncta = 0\ncode = \"{}\"\n", code.join("; "));
     }
     let text = format!("name = 'seed-{seed}'\ncondition = 'true'\nmemory = {{ x = 0 }}\n{threads}");
-    fencepost::litmus::parse("generated.toml", text.as_bytes()).expect("valid").remove(0)
+    fencepost::litmus::parse("generated.toml", text.as_bytes())
+        .expect("valid")
+        .remove(0)
 }
 
 /// What both say of a program, in a word; whether they disagree.
-fn compare(test: &LitmusTest, ptx: &Model, sc: &Model, limits: Limits) -> Result<&'static str, String> {
-    let options = Options { memory: MachineMemory::Sc, states: 100_000, ..Options::default() };
+fn compare(
+    test: &LitmusTest,
+    ptx: &Model,
+    sc: &Model,
+    limits: Limits,
+) -> Result<&'static str, String> {
+    let options = Options {
+        memory: MachineMemory::Sc,
+        states: 100_000,
+        ..Options::default()
+    };
     let shown = observe(test, &options, Schedule::Exhaustive)?;
-    let (mixed, waits) = (shown.ended.by(How::Fault(Fault::Barrier)) > 0, shown.ended.by(How::Deadlock) > 0);
+    let (mixed, waits) = (
+        shown.ended.by(How::Fault(Fault::Barrier)) > 0,
+        shown.ended.by(How::Deadlock) > 0,
+    );
     assert!(shown.complete || mixed, "{:?}", shown.reason);
     let mut answers = Vec::new();
     for engine in [Engine::Sat, Engine::Enumerate] {
         let mut session = Session::new(test, ptx, engine, limits, &[]);
-        let undefined = session.undefined().or_else(|| session.never_undefined()).expect("a flag");
+        let undefined = session
+            .undefined()
+            .or_else(|| session.never_undefined())
+            .expect("a flag");
         if let Some(defect) = undefined.defect {
             return Err(defect);
         }
@@ -70,11 +87,21 @@ fn compare(test: &LitmusTest, ptx: &Model, sc: &Model, limits: Limits) -> Result
         let hangs = Liveness::new(&setting, engine, limits, &[]).ask(ProgressModel::Fair);
         answers.push((undefined.verdict, hangs.verdict));
     }
-    let is_open = |v: &Verdict| matches!(v, Verdict::Undecided(Reason::TooManyParts(_) | Reason::Time));
-    if answers.iter().any(|(undefined, hangs)| is_open(undefined) || is_open(hangs)) {
+    let is_open = |v: &Verdict| {
+        matches!(
+            v,
+            Verdict::Undecided(Reason::TooManyParts(_) | Reason::Time)
+        )
+    };
+    if answers
+        .iter()
+        .any(|(undefined, hangs)| is_open(undefined) || is_open(hangs))
+    {
         return Ok("too large");
     }
-    let [first, second] = &answers[..] else { unreachable!("two engines") };
+    let [first, second] = &answers[..] else {
+        unreachable!("two engines")
+    };
     if first != second {
         return Err(format!("the engines say {answers:?}"));
     }
@@ -86,13 +113,28 @@ fn compare(test: &LitmusTest, ptx: &Model, sc: &Model, limits: Limits) -> Result
         }
         (Verdict::Undecided(_) | Verdict::Defined, Verdict::Hangs) if waits => {}
         (Verdict::Defined, Verdict::Terminates) if !waits && !mixed => {}
-        said => return Err(format!("the engines say {said:?}, the executor {:?}", shown.ended)),
+        said => {
+            return Err(format!(
+                "the engines say {said:?}, the executor {:?}",
+                shown.ended
+            ));
+        }
     }
-    let machine: BTreeSet<_> = operational::name(test, &shown).into_iter().map(|n| n.0).collect();
+    let machine: BTreeSet<_> = operational::name(test, &shown)
+        .into_iter()
+        .map(|n| n.0)
+        .collect();
     let said = Session::new(test, sc, Engine::Sat, limits, &[]).outcomes();
-    let allowed: BTreeSet<_> = said.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect();
+    let allowed: BTreeSet<_> = said
+        .outcomes
+        .into_iter()
+        .filter(|o| o.allowed)
+        .map(|o| o.state)
+        .collect();
     match said.complete && machine != allowed {
-        true => Err(format!("the model allows {allowed:?}, the executor shows {machine:?}")),
+        true => Err(format!(
+            "the model allows {allowed:?}, the executor shows {machine:?}"
+        )),
         false if waits => Ok("waits"),
         false => Ok("ends"),
     }
@@ -100,9 +142,16 @@ fn compare(test: &LitmusTest, ptx: &Model, sc: &Model, limits: Limits) -> Result
 
 #[test]
 fn phases_of_counted_barriers_are_those_that_are_run() {
-    let load = |name| load_shipped(name, &signature()).expect("shipped").expect("valid");
+    let load = |name| {
+        load_shipped(name, &signature())
+            .expect("shipped")
+            .expect("valid")
+    };
     let (ptx, sc) = (load("ptx"), load("sc"));
-    let limits = Limits { bound: None, timeout: Some(Duration::from_secs(2)) };
+    let limits = Limits {
+        bound: None,
+        timeout: Some(Duration::from_secs(2)),
+    };
     let (count, first) = (programs(800), number("FENCEPOST_SEED", 1));
     let mut counts = BTreeMap::<&str, u64>::new();
     for seed in first..first + count {
@@ -113,5 +162,10 @@ fn phases_of_counted_barriers_are_those_that_are_run() {
         }
     }
     println!("{count} programs: {counts:?}");
-    assert!(["ends", "waits", "undefined"].iter().all(|what| counts.contains_key(what)), "{counts:?}");
+    assert!(
+        ["ends", "waits", "undefined"]
+            .iter()
+            .all(|what| counts.contains_key(what)),
+        "{counts:?}"
+    );
 }

@@ -36,7 +36,9 @@ use testkit::suite::{files, number, programs, sample};
 type Counts = BTreeMap<String, u64>;
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 fn count(counts: &mut Counts, what: &str) {
@@ -53,7 +55,11 @@ struct Machine {
 impl Machine {
     fn new(memory: MachineMemory) -> Machine {
         let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000)));
-        Machine { memory, model: model(memory.model()), timeout }
+        Machine {
+            memory,
+            model: model(memory.model()),
+            timeout,
+        }
     }
 
     fn options(&self, progress: bool) -> Options {
@@ -81,13 +87,19 @@ impl Machine {
         }
         let under = |p: &ProgressModel| all.endless.iter().any(|e| e.model == *p);
         let hangs: Vec<bool> = ProgressModel::ALL.iter().map(under).collect();
-        let plain = observe(test, &self.options(false), Schedule::Exhaustive).expect("it ran before");
+        let plain =
+            observe(test, &self.options(false), Schedule::Exhaustive).expect("it ran before");
         if plain.complete {
             let reported = plain.ended.by(How::Deadlock) + plain.ended.by(How::Livelock) > 0;
-            assert_eq!(reported, hangs[0], "{}: {:?}\n{}", test.name, plain.ended, test.file.text);
+            assert_eq!(
+                reported, hangs[0],
+                "{}: {:?}\n{}",
+                test.name, plain.ended, test.file.text
+            );
             // What it reports, it reaches again.
             for e in &all.endless {
-                let again = fencepost::simt::replay(test, &self.options(false), &e.schedule).expect("it fits");
+                let again = fencepost::simt::replay(test, &self.options(false), &e.schedule)
+                    .expect("it fits");
                 assert_eq!(again.ended.finished, 0, "{}\n{}", test.name, test.file.text);
             }
         }
@@ -98,14 +110,22 @@ impl Machine {
     fn compare(&self, test: &LitmusTest, counts: &mut Counts) -> Option<String> {
         let reached = self.reached(test, counts)?;
         let setting = Setting::new(test, &self.model);
-        let limits = Limits { bound: Some(4), timeout: self.timeout };
+        let limits = Limits {
+            bound: Some(4),
+            timeout: self.timeout,
+        };
         let mut liveness = Liveness::new(&setting, Engine::Auto, limits, &[]);
         for (progress, reached) in ProgressModel::ALL.into_iter().zip(reached) {
             let answer = liveness.ask(progress);
-            assert_eq!(answer.defect, None, "{}, {progress}\n{}", test.name, test.file.text);
+            assert_eq!(
+                answer.defect, None,
+                "{}, {progress}\n{}",
+                test.name, test.file.text
+            );
             if let Some(witness) = &answer.witness {
-                explained(witness)
-                    .unwrap_or_else(|what| panic!("{progress}: {what}\n{witness:#?}\n{}", test.file.text));
+                explained(witness).unwrap_or_else(|what| {
+                    panic!("{progress}: {what}\n{witness:#?}\n{}", test.file.text)
+                });
             }
             let said = match (&answer.verdict, reached) {
                 (Verdict::Undecided(_), _) => "undecided",
@@ -118,8 +138,16 @@ impl Machine {
                     "hangs by reading early"
                 }
                 (verdict, reached) => {
-                    let said = if reached { "reaches a hang" } else { "reaches none" };
-                    let why = answer.witness.as_ref().map(|w| format!("{w:#?}")).unwrap_or_default();
+                    let said = if reached {
+                        "reaches a hang"
+                    } else {
+                        "reaches none"
+                    };
+                    let why = answer
+                        .witness
+                        .as_ref()
+                        .map(|w| format!("{w:#?}"))
+                        .unwrap_or_default();
                     return Some(format!(
                         "{} under {progress}, {}: the engine says {}, the executor {said}\n{}\n{why}",
                         test.name,
@@ -140,14 +168,26 @@ impl Machine {
 /// # Errors
 /// What is not so.
 fn explained(witness: &Witness) -> Result<(), String> {
-    let ending = |name: &str| witness.ends.iter().find(|e| e.thread == name).map(|e| e.ending);
+    let ending = |name: &str| {
+        witness
+            .ends
+            .iter()
+            .find(|e| e.thread == name)
+            .map(|e| e.ending)
+    };
     for end in &witness.ends {
         let name = &end.thread;
-        if matches!(end.ending, Ending::Done | Ending::Stopped) != end.waits.is_empty() && !end.waits.is_empty() {
+        if matches!(end.ending, Ending::Done | Ending::Stopped) != end.waits.is_empty()
+            && !end.waits.is_empty()
+        {
             return Err(format!("{name} does not wait"));
         }
         for wait in &end.waits {
-            if wait.helpers.iter().any(|s| matches!(ending(&s.thread), None | Some(Ending::Done))) {
+            if wait
+                .helpers
+                .iter()
+                .any(|s| matches!(ending(&s.thread), None | Some(Ending::Done)))
+            {
                 return Err(format!("who could help {name} is over"));
             }
             let Goal::Value(goal) = &wait.goal else {
@@ -157,18 +197,32 @@ fn explained(witness: &Witness) -> Result<(), String> {
             let (op, values) = values.split_once(' ').expect("a comparison");
             let values: Vec<&str> = values.split(" or ").collect();
             let meets = |v: &str| (op == "!=") != values.contains(&v);
-            if end.polls.iter().any(|(p, v)| p == place && meets(v)) && end.polls.iter().all(|p| p.0 == place) {
+            if end.polls.iter().any(|(p, v)| p == place && meets(v))
+                && end.polls.iter().all(|p| p.0 == place)
+            {
                 return Err(format!("{name} sees {goal}"));
             }
             for event in &witness.events {
-                let written = event.action.strip_prefix("W ").and_then(|w| w.split_once(" = "));
-                let brought = written.is_some_and(|(p, v)| p == place && meets(v)) && event.thread.is_some();
+                let written = event
+                    .action
+                    .strip_prefix("W ")
+                    .and_then(|w| w.split_once(" = "));
+                let brought =
+                    written.is_some_and(|(p, v)| p == place && meets(v)) && event.thread.is_some();
                 let known = |s: &Site| s.thread == event.thread_name && s.line == event.line;
                 if brought && !wait.missed.iter().any(known) {
-                    return Err(format!("{name} waits for {goal}, and {} wrote it", event.thread_name));
+                    return Err(format!(
+                        "{name} waits for {goal}, and {} wrote it",
+                        event.thread_name
+                    ));
                 }
             }
-            let line = |s: &Site| witness.events.iter().any(|e| e.thread_name == s.thread && e.line == s.line);
+            let line = |s: &Site| {
+                witness
+                    .events
+                    .iter()
+                    .any(|e| e.thread_name == s.thread && e.line == s.line)
+            };
             if !wait.missed.iter().all(line) {
                 return Err(format!("what {name} misses was never written"));
             }
@@ -181,7 +235,11 @@ fn explained(witness: &Witness) -> Result<(), String> {
 fn has_early_reads(witness: &Witness) -> bool {
     let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
     let nodes: Vec<_> = witness.events.iter().map(|_| graph.add_node(())).collect();
-    for (_, pairs) in witness.relations.iter().filter(|(name, _)| name == "po" || name == "rf") {
+    for (_, pairs) in witness
+        .relations
+        .iter()
+        .filter(|(name, _)| name == "po" || name == "rf")
+    {
         pairs.iter().for_each(|&(a, b)| {
             graph.add_edge(nodes[a], nodes[b], ());
         });
@@ -192,13 +250,18 @@ fn has_early_reads(witness: &Witness) -> bool {
 #[test]
 fn hangs_of_random_programs() {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
-    let machines = [Machine::new(MachineMemory::Sc), Machine::new(MachineMemory::Weak)];
+    let machines = [
+        Machine::new(MachineMemory::Sc),
+        Machine::new(MachineMemory::Weak),
+    ];
     let mut counts: [Counts; 2] = Default::default();
     let mut differences = Vec::new();
     for seed in first..first + count {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let text = spins::program(&format!("seed-{seed}"), &mut rng);
-        let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+        let test = parse("t.toml", text.as_bytes())
+            .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+            .remove(0);
         for (machine, counts) in machines.iter().zip(&mut counts) {
             differences.extend(machine.compare(&test, counts));
         }
@@ -206,10 +269,21 @@ fn hangs_of_random_programs() {
     for (machine, counts) in machines.iter().zip(&counts) {
         println!("{count} programs, {}: {counts:?}", machine.memory.name());
         let decided = |word: &str| counts.get(word).copied().unwrap_or(0);
-        assert!((decided("hangs") + decided("terminates")) * 2 > count * 5, "too few are decided: {counts:?}");
-        assert!(decided("hangs") > 0 && decided("terminates") > 0, "{counts:?}");
+        assert!(
+            (decided("hangs") + decided("terminates")) * 2 > count * 5,
+            "too few are decided: {counts:?}"
+        );
+        assert!(
+            decided("hangs") > 0 && decided("terminates") > 0,
+            "{counts:?}"
+        );
     }
-    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n\n"));
+    assert!(
+        differences.is_empty(),
+        "{} differ:\n{}",
+        differences.len(),
+        differences.join("\n\n")
+    );
 }
 
 /// How runs of a program end on the weak memory, as far as they are explored: histories are bounded.
@@ -218,9 +292,13 @@ fn ended(threads: &[&str]) -> fencepost::simt::schedule::Ended {
     for (cta, code) in threads.iter().enumerate() {
         text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
     }
-    let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+    let test = parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+        .remove(0);
     let options = Machine::new(MachineMemory::Weak).options(false);
-    observe(&test, &options, Schedule::Exhaustive).expect("runs").ended
+    observe(&test, &options, Schedule::Exhaustive)
+        .expect("runs")
+        .ended
 }
 
 #[test]
@@ -232,15 +310,27 @@ fn a_write_that_goes_on_does_not_stay_behind_another() {
         "M: ld.relaxed.gpu r0, x; bne r0, 1, M; st.relaxed.gpu y, 1",
     ];
     let seen = ended(&told);
-    assert!(seen.finished > 0 && seen.by(How::Livelock) + seen.by(How::Stale) == 0, "{seen:?}");
+    assert!(
+        seen.finished > 0 && seen.by(How::Livelock) + seen.by(How::Stale) == 0,
+        "{seen:?}"
+    );
 }
 
 #[test]
 fn what_a_weak_read_never_sees_is_told_apart() {
     let seen = ended(&["M: ld.weak r0, x; beq r0, 0, M", "st.relaxed.gpu x, 1"]);
-    assert!(seen.by(How::Stale) > 0 && seen.by(How::Livelock) == 0, "{seen:?}");
-    let seen = ended(&["M: ld.relaxed.gpu r0, x; beq r0, 0, M", "st.relaxed.gpu x, 1"]);
-    assert!(seen.finished > 0 && seen.by(How::Livelock) + seen.by(How::Stale) == 0, "{seen:?}");
+    assert!(
+        seen.by(How::Stale) > 0 && seen.by(How::Livelock) == 0,
+        "{seen:?}"
+    );
+    let seen = ended(&[
+        "M: ld.relaxed.gpu r0, x; beq r0, 0, M",
+        "st.relaxed.gpu x, 1",
+    ]);
+    assert!(
+        seen.finished > 0 && seen.by(How::Livelock) + seen.by(How::Stale) == 0,
+        "{seen:?}"
+    );
     let seen = ended(&["M: ld.weak r0, x; beq r0, 0, M", "st.relaxed.gpu x, 0"]);
     assert!(seen.by(How::Livelock) > 0, "{seen:?}");
 }
@@ -248,30 +338,50 @@ fn what_a_weak_read_never_sees_is_told_apart() {
 /// Compares the PTX tests of files that ask for no filter.
 fn compare_files(paths: &[std::path::PathBuf]) {
     let mut differences = Vec::new();
-    for machine in [Machine::new(MachineMemory::Sc), Machine::new(MachineMemory::Weak)] {
+    for machine in [
+        Machine::new(MachineMemory::Sc),
+        Machine::new(MachineMemory::Weak),
+    ] {
         let mut counts = Counts::new();
-        let tests = paths.iter().flat_map(|path| read_path(path).unwrap_or_default());
+        let tests = paths
+            .iter()
+            .flat_map(|path| read_path(path).unwrap_or_default());
         for test in tests.filter(|t| t.program.dialect == Dialect::Ptx && t.filter.is_none()) {
             differences.extend(machine.compare(&test, &mut counts));
         }
         println!("{}: {counts:?}", machine.memory.name());
-        assert!(counts.get("terminates").is_some_and(|&n| n > 0), "{counts:?}");
+        assert!(
+            counts.get("terminates").is_some_and(|&n| n > 0),
+            "{counts:?}"
+        );
     }
-    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n\n"));
+    assert!(
+        differences.is_empty(),
+        "{} differ:\n{}",
+        differences.len(),
+        differences.join("\n\n")
+    );
 }
 
 #[test]
 fn hangs_of_the_tests_about_liveness() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
-    let folders =
-        if number("FENCEPOST_PROGRAMS", 0) > 1_000 { [""].as_slice() } else { &["liveness", "barriers"] };
-    let paths = folders.iter().flat_map(|f| files(&root.join(f), &["toml", "litmus"]));
+    let folders = if number("FENCEPOST_PROGRAMS", 0) > 1_000 {
+        [""].as_slice()
+    } else {
+        &["liveness", "barriers"]
+    };
+    let paths = folders
+        .iter()
+        .flat_map(|f| files(&root.join(f), &["toml", "litmus"]));
     let paths: Vec<_> = sample(paths).collect();
     compare_files(&paths);
 }
 
 #[test]
 fn hangs_of_published_tests() {
-    let Some(suite) = std::env::var_os("FENCEPOST_SUITE") else { return };
+    let Some(suite) = std::env::var_os("FENCEPOST_SUITE") else {
+        return;
+    };
     compare_files(&files(&Path::new(&suite).join("ptx"), &["litmus"]));
 }

@@ -42,14 +42,20 @@ fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Opt
     let (machine, states) = match shown(test, &side.options(rules)) {
         Ok(shown) => shown,
         Err(why) => {
-            *sums.skipped.entry(why.split('(').next().unwrap_or_default().to_owned()).or_default() += 1;
+            *sums
+                .skipped
+                .entry(why.split('(').next().unwrap_or_default().to_owned())
+                .or_default() += 1;
             return None;
         }
     };
     sums.machine += start.elapsed();
     sums.states += states;
     let Some(expected) = modelled(test, &side.in_order) else {
-        *sums.skipped.entry("model: not complete".into()).or_default() += 1;
+        *sums
+            .skipped
+            .entry("model: not complete".into())
+            .or_default() += 1;
         return None;
     };
     if number("FENCEPOST_FULL", 0) != 0
@@ -57,15 +63,28 @@ fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Opt
     {
         let reached = full.outcomes.intersection(&machine.outcomes).count();
         let outside = machine.outcomes.len() - reached;
-        let figures = [1, full.outcomes.len(), reached, outside, usize::from(full.racy != machine.racy)];
-        sums.full.iter_mut().zip(figures).for_each(|(sum, n)| *sum += n);
+        let figures = [
+            1,
+            full.outcomes.len(),
+            reached,
+            outside,
+            usize::from(full.racy != machine.racy),
+        ];
+        sums.full
+            .iter_mut()
+            .zip(figures)
+            .for_each(|(sum, n)| *sum += n);
     }
     sums.outcomes += expected.outcomes.len();
     sums.racy += u64::from(expected.racy);
     sums.undefined += u64::from(expected.undefined);
     // An answer about a status has its time in runs, where in OpenCL it orders nothing; so has a call of one host thread before that of
     // another.
-    let asks = test.program.host.as_deref().is_some_and(|h| h.queries.iter().any(|q| !q.orders(h)));
+    let asks = test
+        .program
+        .host
+        .as_deref()
+        .is_some_and(|h| h.queries.iter().any(|q| !q.orders(h)));
     let several = Launches::host_threads(&test.program).count() > 1;
     let fewer = (asks || several) && machine.outcomes.is_subset(&expected.outcomes);
     // Of runs it is not told that a block may not have started yet, or may have exited.
@@ -77,7 +96,12 @@ fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Opt
         sums.equal += 1;
         return None;
     }
-    let only = |a: &Behaviour, b: &Behaviour| a.outcomes.difference(&b.outcomes).cloned().collect::<Vec<_>>();
+    let only = |a: &Behaviour, b: &Behaviour| {
+        a.outcomes
+            .difference(&b.outcomes)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     Some(format!(
         "only the model: {:?}\nonly the machine: {:?}\nracy: model {}, machine {}; undefined: model {}, machine {}",
         only(&expected, &machine),
@@ -94,11 +118,16 @@ fn random(count: u64, side: &Side) {
     let mut sums = Sums::default();
     for seed in first..first + count {
         let source: Program = program(side.lang, seed);
-        let differs = |p: &Program| compare(&p.read("generated"), side, Rules::ALL, &mut Sums::default());
+        let differs =
+            |p: &Program| compare(&p.read("generated"), side, Rules::ALL, &mut Sums::default());
         if compare(&source.read("generated"), side, Rules::ALL, &mut sums).is_some() {
             let small = source.shrink(|p| differs(p).is_some());
             let how = differs(&small).unwrap_or_default();
-            panic!("{}, seed {seed}:\n{how}\n{}", side.memory.name(), small.text("Smaller"));
+            panic!(
+                "{}, seed {seed}:\n{how}\n{}",
+                side.memory.name(),
+                small.text("Smaller")
+            );
         }
     }
     println!("{}: {count} programs: {sums:?}", side.memory.name());
@@ -117,13 +146,24 @@ fn folder(path: &Path) {
         Lang::Cuda => Dialect::Cuda,
         Lang::C => Dialect::C,
     };
-    let mut sides: Vec<(Side, Sums)> = sides().into_iter().map(|side| (side, Sums::default())).collect();
+    let mut sides: Vec<(Side, Sums)> = sides()
+        .into_iter()
+        .map(|side| (side, Sums::default()))
+        .collect();
     let mut different = Vec::new();
     for file in sample(files(path, &["toml", "litmus"])) {
         for test in read_path(&file).unwrap_or_default() {
-            for (side, sums) in sides.iter_mut().filter(|(side, _)| dialect(side) == test.program.dialect) {
+            for (side, sums) in sides
+                .iter_mut()
+                .filter(|(side, _)| dialect(side) == test.program.dialect)
+            {
                 if let Some(how) = compare(&test, side, Rules::ALL, sums) {
-                    different.push(format!("{}: {} {}: {how}", side.memory.name(), file.display(), test.name));
+                    different.push(format!(
+                        "{}: {} {}: {how}",
+                        side.memory.name(),
+                        file.display(),
+                        test.name
+                    ));
                 }
             }
         }
@@ -131,7 +171,12 @@ fn folder(path: &Path) {
     for (side, sums) in &sides {
         println!("{}: {}: {sums:?}", side.memory.name(), path.display());
     }
-    assert!(different.is_empty(), "{} differ\n{}", different.len(), different.join("\n"));
+    assert!(
+        different.is_empty(),
+        "{} differ\n{}",
+        different.len(),
+        different.join("\n")
+    );
 }
 
 #[test]
@@ -149,15 +194,47 @@ fn memories_are_their_models_in_order_on_the_shared_suite() {
 const MUTANTS: &[Mutant] = {
     use MachineMemory::{C11, Cuda, OpenCl, Rc11};
     &[
-        ("coherence", |r| r.coherence = false, &[OpenCl, Cuda, C11, Rc11]),
-        ("atomicity", |r| r.atomicity = false, &[OpenCl, Cuda, C11, Rc11]),
+        (
+            "coherence",
+            |r| r.coherence = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
+        (
+            "atomicity",
+            |r| r.atomicity = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
         ("visible", |r| r.visible = false, &[OpenCl, C11]),
-        ("agreement", |r| r.agreement = false, &[OpenCl, Cuda, C11, Rc11]),
-        ("agreement of fences", |r| r.agreement_fences = false, &[OpenCl, Cuda, C11, Rc11]),
-        ("synchronization", |r| r.synchronization = false, &[OpenCl, Cuda, C11, Rc11]),
-        ("release fence", |r| r.release_fence = false, &[OpenCl, Cuda, C11, Rc11]),
-        ("acquire fence", |r| r.acquire_fence = false, &[OpenCl, Cuda, C11, Rc11]),
-        ("release sequence", |r| r.sequence = false, &[OpenCl, Cuda, C11, Rc11]),
+        (
+            "agreement",
+            |r| r.agreement = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
+        (
+            "agreement of fences",
+            |r| r.agreement_fences = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
+        (
+            "synchronization",
+            |r| r.synchronization = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
+        (
+            "release fence",
+            |r| r.release_fence = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
+        (
+            "acquire fence",
+            |r| r.acquire_fence = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
+        (
+            "release sequence",
+            |r| r.sequence = false,
+            &[OpenCl, Cuda, C11, Rc11],
+        ),
         ("both flags", |r| r.cross = false, &[OpenCl]),
         ("regions", |r| r.regions = false, &[OpenCl]),
         ("scopes", |r| r.scopes = false, &[OpenCl, Cuda]),
@@ -208,18 +285,34 @@ atomic_store_explicit(y, 3, memory_order_relaxed);
 
 #[test]
 fn what_a_release_sequence_was_relied_on_for_stays_true() {
-    let texts = [LATE_BREAK.to_owned(), LATE_BREAK.replace("dialect = \"c\"", "dialect = \"opencl\"")];
-    for (text, memory, lang) in
-        [(&texts[0], MachineMemory::C11, Lang::C), (&texts[1], MachineMemory::OpenCl, Lang::OpenCl)]
-    {
+    let texts = [
+        LATE_BREAK.to_owned(),
+        LATE_BREAK.replace("dialect = \"c\"", "dialect = \"opencl\""),
+    ];
+    for (text, memory, lang) in [
+        (&texts[0], MachineMemory::C11, Lang::C),
+        (&texts[1], MachineMemory::OpenCl, Lang::OpenCl),
+    ] {
         let side = Side::new(memory, lang);
-        let test = fencepost::litmus::parse("late-break.toml", text.as_bytes()).expect("valid").remove(0);
+        let test = fencepost::litmus::parse("late-break.toml", text.as_bytes())
+            .expect("valid")
+            .remove(0);
         let mut sums = Sums::default();
         let all = Rules::ALL;
         assert_eq!(compare(&test, &side, all, &mut sums), None);
         assert_eq!(sums.equal, 1, "{sums:?}");
-        for rules in [Rules { pins: false, ..all }, Rules { breaks: false, ..all }] {
-            assert!(compare(&test, &side, rules, &mut sums).is_some(), "{}: {rules:?}", memory.name());
+        for rules in [
+            Rules { pins: false, ..all },
+            Rules {
+                breaks: false,
+                ..all
+            },
+        ] {
+            assert!(
+                compare(&test, &side, rules, &mut sums).is_some(),
+                "{}: {rules:?}",
+                memory.name()
+            );
         }
     }
 }
@@ -229,17 +322,33 @@ fn random_runs_show_what_every_schedule_shows() {
     for side in sides() {
         let seeds = 1..=programs(20);
         for test in seeds.map(|seed| program(side.lang, seed).read("generated")) {
-            let Ok((all, _)) = shown(&test, &side.options(Rules::ALL)) else { continue };
+            let Ok((all, _)) = shown(&test, &side.options(Rules::ALL)) else {
+                continue;
+            };
             let schedule = Schedule::Random { runs: 200, seed: 1 };
             let some = observe(&test, &side.options(Rules::ALL), schedule).expect("it runs");
             let named = operational::name(&test, &some);
-            assert!(named.iter().all(|n| all.outcomes.contains(&n.0)), "{}", test.file.text);
-            assert!(some.hazards.is_empty() || all.undefined, "{}", test.file.text);
+            assert!(
+                named.iter().all(|n| all.outcomes.contains(&n.0)),
+                "{}",
+                test.file.text
+            );
+            assert!(
+                some.hazards.is_empty() || all.undefined,
+                "{}",
+                test.file.text
+            );
             // Every recorded run can be played again, to the same end.
             for (state, seen) in named {
-                let again = fencepost::simt::replay(&test, &side.options(Rules::ALL), &seen.schedule);
+                let again =
+                    fencepost::simt::replay(&test, &side.options(Rules::ALL), &seen.schedule);
                 let again = operational::name(&test, &again.expect("it fits"));
-                assert_eq!(again.iter().map(|n| &n.0).collect::<Vec<_>>(), [&state], "{}", test.file.text);
+                assert_eq!(
+                    again.iter().map(|n| &n.0).collect::<Vec<_>>(),
+                    [&state],
+                    "{}",
+                    test.file.text
+                );
             }
         }
     }

@@ -13,16 +13,27 @@ use fencepost::skeleton::signature::signature;
 use testkit::suite::{files, is_long, number, sample};
 
 fn ptx() -> Model {
-    load_shipped("ptx", &signature()).expect("shipped").expect("valid")
+    load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 fn options(early: Early) -> Options {
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)));
-    Options { memory: MachineMemory::Weak, early, steps: 400, timeout, ..Options::default() }
+    Options {
+        memory: MachineMemory::Weak,
+        early,
+        steps: 400,
+        timeout,
+        ..Options::default()
+    }
 }
 
 fn limits() -> Limits {
-    Limits { bound: Some(4), timeout: Some(Duration::from_secs(10)) }
+    Limits {
+        bound: Some(4),
+        timeout: Some(Duration::from_secs(10)),
+    }
 }
 
 /// What was observed, as if the model had not been asked about outcomes.
@@ -35,7 +46,10 @@ fn held(test: &LitmusTest, observation: &Observation) -> operational::Held {
         reason: None,
         schedule: seen.schedule,
     });
-    operational::Held { observed: observed.collect(), ..operational::Held::default() }
+    operational::Held {
+        observed: observed.collect(),
+        ..operational::Held::default()
+    }
 }
 
 /// A spin on a flag, and what it guards; the writer comes late.
@@ -45,7 +59,9 @@ fn spin(order: &str) -> LitmusTest {
          [[thread]]\ncta = 0\ncode = 'st.weak x, 1; st.release.gpu f, 1'\n\
          [[thread]]\ncta = 1\ncode = 'L: ld.{order}.gpu r0, f; beq r0, 0, L; ld.weak r1, x'\n"
     );
-    parse("spin.toml", text.as_bytes()).expect("well-formed").remove(0)
+    parse("spin.toml", text.as_bytes())
+        .expect("well-formed")
+        .remove(0)
 }
 
 #[test]
@@ -54,31 +70,60 @@ fn a_run_that_spins_is_an_execution_of_the_model() {
     let test = spin("acquire");
     // Runs with many failing iterations among them.
     for seed in 0..100 {
-        let one = observe(&test, &options(Early::None), Schedule::Random { runs: 1, seed }).expect("it runs");
+        let one = observe(
+            &test,
+            &options(Early::None),
+            Schedule::Random { runs: 1, seed },
+        )
+        .expect("it runs");
         let mut held = held(&test, &one);
         operational::replay(&mut held, &test, &ptx, limits(), &options(Early::None));
-        assert_eq!((held.defect, held.left_out, held.replayed), (None, None, 1), "seed {seed}");
+        assert_eq!(
+            (held.defect, held.left_out, held.replayed),
+            (None, None, 1),
+            "seed {seed}"
+        );
     }
 }
 
 #[test]
 fn a_run_that_the_model_rejects_is_noticed_though_it_spins() {
     let ptx = ptx();
-    let broken = Options { rules: Rules { synchronization: false, ..Rules::ALL }, ..options(Early::None) };
+    let broken = Options {
+        rules: Rules {
+            synchronization: false,
+            ..Rules::ALL
+        },
+        ..options(Early::None)
+    };
     let test = spin("acquire");
     let seen = observe(&test, &broken, Schedule::Random { runs: 300, seed: 1 }).expect("it runs");
     let mut held = held(&test, &seen);
     operational::replay(&mut held, &test, &ptx, limits(), &broken);
-    let law = held.defect.expect("a read of the old value after an acquire");
-    assert!(law.contains("P1:r1 = 0 failed its replay: axiom `Causality` rejects it"), "{law}");
+    let law = held
+        .defect
+        .expect("a read of the old value after an acquire");
+    assert!(
+        law.contains("P1:r1 = 0 failed its replay: axiom `Causality` rejects it"),
+        "{law}"
+    );
     // Without an acquire, it is no defect.
     let test = spin("relaxed");
-    let seen = observe(&test, &options(Early::None), Schedule::Random { runs: 300, seed: 1 }).expect("it runs");
+    let seen = observe(
+        &test,
+        &options(Early::None),
+        Schedule::Random { runs: 300, seed: 1 },
+    )
+    .expect("it runs");
     assert_eq!(seen.outcomes.len(), 2);
 }
 
 fn has_loop(test: &LitmusTest) -> bool {
-    let mut code = test.program.threads.iter().flat_map(|t| t.code.iter().enumerate());
+    let mut code = test
+        .program
+        .threads
+        .iter()
+        .flat_map(|t| t.code.iter().enumerate());
     code.any(|(pc, i)| matches!(i.op, Op::Branch { target, .. } if target <= pc))
 }
 
@@ -87,8 +132,11 @@ fn runs_of_the_tests_with_loops_are_executions_of_the_model() {
     let ptx = ptx();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
     let suite = std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from);
-    let (mut tests, mut replayed, mut left_out) = (0, 0, std::collections::BTreeMap::<&str, usize>::new());
-    let paths = std::iter::once(root).chain(suite).flat_map(|p| files(&p, &["toml", "litmus"]));
+    let (mut tests, mut replayed, mut left_out) =
+        (0, 0, std::collections::BTreeMap::<&str, usize>::new());
+    let paths = std::iter::once(root)
+        .chain(suite)
+        .flat_map(|p| files(&p, &["toml", "litmus"]));
     for path in sample(paths) {
         for test in read_path(&path).unwrap_or_default() {
             let small = test.program.threads.len() <= 16;
@@ -98,10 +146,19 @@ fn runs_of_the_tests_with_loops_are_executions_of_the_model() {
             tests += 1;
             for early in [Early::None, Early::Full(1)] {
                 let options = options(early);
-                let Ok(seen) = observe(&test, &options, Schedule::Random { runs: 50, seed: 3 }) else { continue };
+                let Ok(seen) = observe(&test, &options, Schedule::Random { runs: 50, seed: 3 })
+                else {
+                    continue;
+                };
                 let mut held = held(&test, &seen);
                 operational::replay(&mut held, &test, &ptx, limits(), &options);
-                assert_eq!(held.defect, None, "{} {}, {early}", path.display(), test.name);
+                assert_eq!(
+                    held.defect,
+                    None,
+                    "{} {}, {early}",
+                    path.display(),
+                    test.name
+                );
                 replayed += held.replayed;
                 let others = held.observed.len() - held.replayed;
                 *left_out.entry(held.left_out.unwrap_or("none")).or_default() += others;

@@ -18,7 +18,9 @@ use fencepost::model::{Model, load_shipped};
 use fencepost::program::host::{ChildStart, Command, Origin};
 use fencepost::program::{Instr, Op};
 use fencepost::simt::schedule::How;
-use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, identity, observe, replay, trace};
+use fencepost::simt::{
+    Early, MachineMemory, Options, Rules, Schedule, identity, observe, replay, trace,
+};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
 use testkit::generate::{Shape, Source, WAITS, fenced, program};
@@ -26,29 +28,51 @@ use testkit::mbarriers;
 use testkit::rings::ring;
 use testkit::suite::{files, is_long, number, programs, sample, step};
 
-const SHAPE: Shape = Shape { threads: 3, instructions: 4 };
+const SHAPE: Shape = Shape {
+    threads: 3,
+    instructions: 4,
+};
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// What a model allows; `None` if that is not known within the time.
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
-    allowed_within(test, model, Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)))
+    allowed_within(
+        test,
+        model,
+        Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)),
+    )
 }
 
 fn allowed_within(test: &LitmusTest, model: &Model, timeout: Duration) -> Option<BTreeSet<State>> {
-    let limits = Limits { bound: Some(6), timeout: Some(timeout) };
+    let limits = Limits {
+        bound: Some(6),
+        timeout: Some(timeout),
+    };
     let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    outcomes.complete.then(|| outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())
+    outcomes.complete.then(|| {
+        outcomes
+            .outcomes
+            .into_iter()
+            .filter(|o| o.allowed)
+            .map(|o| o.state)
+            .collect()
+    })
 }
 
 /// What the machine shows; the second says whether that is all that it can show.
 fn shown(test: &LitmusTest, options: &Options) -> Result<(BTreeSet<State>, bool), String> {
     let observation = observe(test, options, Schedule::Exhaustive)?;
     let named = operational::name(test, &observation);
-    Ok((named.into_iter().map(|n| n.0).collect(), observation.complete))
+    Ok((
+        named.into_iter().map(|n| n.0).collect(),
+        observation.complete,
+    ))
 }
 
 /// A comparison of whole sets.
@@ -56,7 +80,10 @@ fn shown(test: &LitmusTest, options: &Options) -> Result<(BTreeSet<State>, bool)
 enum Compared {
     Equal,
     Skipped(String),
-    Different { only_model: BTreeSet<State>, only_machine: BTreeSet<State> },
+    Different {
+        only_model: BTreeSet<State>,
+        only_machine: BTreeSet<State>,
+    },
 }
 
 fn compare(test: &LitmusTest, model: &Model, options: &Options) -> Compared {
@@ -64,7 +91,9 @@ fn compare(test: &LitmusTest, model: &Model, options: &Options) -> Compared {
         Ok(shown) => shown,
         Err(why) => return Compared::Skipped(why.split('(').next().unwrap_or_default().to_owned()),
     };
-    let Some(expected) = allowed(test, model) else { return Compared::Skipped("model: not complete".into()) };
+    let Some(expected) = allowed(test, model) else {
+        return Compared::Skipped("model: not complete".into());
+    };
     let only_machine: BTreeSet<State> = machine.difference(&expected).cloned().collect();
     if only_machine.is_empty() && !complete {
         return Compared::Skipped("machine: not complete".into());
@@ -73,12 +102,21 @@ fn compare(test: &LitmusTest, model: &Model, options: &Options) -> Compared {
     if only_machine.is_empty() && only_model.is_empty() {
         return Compared::Equal;
     }
-    Compared::Different { only_model, only_machine }
+    Compared::Different {
+        only_model,
+        only_machine,
+    }
 }
 
 fn options(memory: MachineMemory, early: Early) -> Options {
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)));
-    Options { memory, early, states: 200_000, timeout, ..Options::default() }
+    Options {
+        memory,
+        early,
+        states: 200_000,
+        timeout,
+        ..Options::default()
+    }
 }
 
 fn random(count: u64, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
@@ -90,9 +128,14 @@ fn random(count: u64, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
             Compared::Equal => {}
             Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
             Compared::Different { .. } => {
-                let fails = |s: &Source| matches!(compare(&s.read("smaller")), Compared::Different { .. });
+                let fails =
+                    |s: &Source| matches!(compare(&s.read("smaller")), Compared::Different { .. });
                 let small = source.shrink(fails);
-                panic!("seed {seed}: {:#?}\n{}", compare(&small.read("smaller")), small.text("Smaller"));
+                panic!(
+                    "seed {seed}: {:#?}\n{}",
+                    compare(&small.read("smaller")),
+                    small.text("Smaller")
+                );
             }
         }
     }
@@ -102,18 +145,31 @@ fn random(count: u64, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
 #[test]
 fn sc_is_the_model_sc_on_random_programs() {
     let sc = model("sc");
-    random(60, "sc", |test| compare(test, &sc, &options(MachineMemory::Sc, Early::None)));
+    random(60, "sc", |test| {
+        compare(test, &sc, &options(MachineMemory::Sc, Early::None))
+    });
 }
 
 /// Whether the model leaves things unordered that one order of everything has to order: the call of `enqueue_kernel` before
 /// a child that waits for nothing, and the end of a command before a thread that sees it by asking for its status. The
 /// specification promises nothing about memory there; a machine that runs one step after the other shows less.
 fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
-    let Some(host) = test.program.host.as_deref() else { return false };
-    let no_wait = |c: &Command| matches!(c.origin, Origin::Device { flag: ChildStart::NoWait, .. });
+    let Some(host) = test.program.host.as_deref() else {
+        return false;
+    };
+    let no_wait = |c: &Command| {
+        matches!(
+            c.origin,
+            Origin::Device {
+                flag: ChildStart::NoWait,
+                ..
+            }
+        )
+    };
     let queue = |c: &Command| c.lane.is_some_and(|l| !host.lane(l).kind.is_stream());
     let mut code = test.program.threads.iter().flat_map(|t| &t.code);
-    host.commands.iter().any(|c| no_wait(c) && queue(c)) || code.any(|i| matches!(i.op, Op::Status { .. }))
+    host.commands.iter().any(|c| no_wait(c) && queue(c))
+        || code.any(|i| matches!(i.op, Op::Status { .. }))
 }
 
 /// Whether the machine orders more: it takes the reading of `fence.proxy.async` that orders most, and has matrix instructions begin where
@@ -133,24 +189,37 @@ fn folder(path: &Path, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
             match compare(&test) {
                 Compared::Equal => equal += 1,
                 Compared::Different { only_machine, .. }
-                    if only_machine.is_empty() && (is_weaker_than_any_order(&test) || is_ordered_more(&test)) =>
+                    if only_machine.is_empty()
+                        && (is_weaker_than_any_order(&test) || is_ordered_more(&test)) =>
                 {
-                    *skipped.entry("model: weaker than what is run".into()).or_default() += 1;
+                    *skipped
+                        .entry("model: weaker than what is run".into())
+                        .or_default() += 1;
                 }
                 Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
                 other => different.push(format!("{} {}: {other:#?}", file.display(), test.name)),
             }
         }
     }
-    println!("{what}: {}: {equal} equal, skipped: {skipped:#?}", path.display());
-    assert!(different.is_empty(), "{} differ\n{}", different.len(), different.join("\n"));
+    println!(
+        "{what}: {}: {equal} equal, skipped: {skipped:#?}",
+        path.display()
+    );
+    assert!(
+        different.is_empty(),
+        "{} differ\n{}",
+        different.len(),
+        different.join("\n")
+    );
 }
 
 #[test]
 fn sc_is_the_model_sc_on_the_tests_of_the_repository() {
     let sc = model("sc");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
-    folder(&path, "sc", |test| compare(test, &sc, &options(MachineMemory::Sc, Early::None)));
+    folder(&path, "sc", |test| {
+        compare(test, &sc, &options(MachineMemory::Sc, Early::None))
+    });
 }
 
 /// `ptx` with early binds ruled out: nothing is read before it is written, in one order of everything.
@@ -161,20 +230,31 @@ fn in_order() -> Model {
         ptx.text
     );
     let file = fencepost::diag::SourceFile::new("in-order.cat", text);
-    fencepost::model::load(file, "in-order", &fencepost::model::Shipped, &signature(), None).expect("valid")
+    fencepost::model::load(
+        file,
+        "in-order",
+        &fencepost::model::Shipped,
+        &signature(),
+        None,
+    )
+    .expect("valid")
 }
 
 #[test]
 fn without_early_binds_weak_is_ptx_in_order() {
     let model = in_order();
-    random(60, "none", |test| compare(test, &model, &options(MachineMemory::Weak, Early::None)));
+    random(60, "none", |test| {
+        compare(test, &model, &options(MachineMemory::Weak, Early::None))
+    });
 }
 
 #[test]
 fn weak_in_order_on_the_tests_of_the_repository() {
     let model = in_order();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
-    folder(&path, "none", |test| compare(test, &model, &options(MachineMemory::Weak, Early::None)));
+    folder(&path, "none", |test| {
+        compare(test, &model, &options(MachineMemory::Weak, Early::None))
+    });
 }
 
 #[test]
@@ -187,8 +267,16 @@ fn runs_with_mbarriers_show_what_the_models_allow() {
         (MachineMemory::Weak, Early::None, &in_order),
         (MachineMemory::Weak, Early::Full(1), &ptx),
     ] {
-        let differs = |s: &mbarriers::Source| match compare(&s.read("generated"), model, &options(memory, early)) {
-            Compared::Different { only_machine, .. } if only_machine.is_empty() && early != Early::None => None,
+        let differs = |s: &mbarriers::Source| match compare(
+            &s.read("generated"),
+            model,
+            &options(memory, early),
+        ) {
+            Compared::Different { only_machine, .. }
+                if only_machine.is_empty() && early != Early::None =>
+            {
+                None
+            }
             Compared::Equal => None,
             other => Some(other),
         };
@@ -198,8 +286,14 @@ fn runs_with_mbarriers_show_what_the_models_allow() {
                 None => {}
                 Some(Compared::Skipped(why)) => *skipped.entry(why).or_default() += 1,
                 Some(_) => {
-                    let small = source.shrink(|s| matches!(differs(s), Some(Compared::Different { .. })));
-                    panic!("seed {seed}, {}: {:#?}\n{}", model.name, differs(&small), small.text("Smaller"));
+                    let small =
+                        source.shrink(|s| matches!(differs(s), Some(Compared::Different { .. })));
+                    panic!(
+                        "seed {seed}, {}: {:#?}\n{}",
+                        model.name,
+                        differs(&small),
+                        small.text("Smaller")
+                    );
                 }
             }
         }
@@ -213,8 +307,11 @@ fn asynchronous_operations_show_what_the_models_allow() {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     for (memory, model) in [(MachineMemory::Sc, &sc), (MachineMemory::Weak, &in_order)] {
         let (mut equal, mut fewer, mut skipped) = (0, 0, BTreeMap::<String, u64>::new());
-        let kinds: [fn(u64, usize) -> mbarriers::Source; 2] = [mbarriers::with_copies, mbarriers::with_operations];
-        for (kind, seed) in kinds.into_iter().flat_map(|kind| (first..first + count).map(move |seed| (kind, seed)))
+        let kinds: [fn(u64, usize) -> mbarriers::Source; 2] =
+            [mbarriers::with_copies, mbarriers::with_operations];
+        for (kind, seed) in kinds
+            .into_iter()
+            .flat_map(|kind| (first..first + count).map(move |seed| (kind, seed)))
         {
             let differs = |s: &mbarriers::Source| match compare(
                 &s.read("generated"),
@@ -232,11 +329,19 @@ fn asynchronous_operations_show_what_the_models_allow() {
             let test = source.read("generated");
             // Chance waits for copies, too.
             if let (Ok(some), Some(allowed)) = (
-                observe(&test, &options(memory, Early::None), Schedule::Random { runs: 30, seed }),
+                observe(
+                    &test,
+                    &options(memory, Early::None),
+                    Schedule::Random { runs: 30, seed },
+                ),
                 allowed(&test, model),
             ) {
                 for (state, _) in operational::name(&test, &some) {
-                    assert!(allowed.contains(&state), "seed {seed}: {state:?}\n{}", test.file.text);
+                    assert!(
+                        allowed.contains(&state),
+                        "seed {seed}: {state:?}\n{}",
+                        test.file.text
+                    );
                 }
             }
             match differs(&source) {
@@ -244,12 +349,21 @@ fn asynchronous_operations_show_what_the_models_allow() {
                 Some(Compared::Equal) => equal += 1,
                 Some(Compared::Skipped(why)) => *skipped.entry(why).or_default() += 1,
                 Some(_) => {
-                    let small = source.shrink(|s| matches!(differs(s), Some(Compared::Different { .. })));
-                    panic!("seed {seed}, {}: {:#?}\n{}", model.name, differs(&small), small.text("Smaller"));
+                    let small =
+                        source.shrink(|s| matches!(differs(s), Some(Compared::Different { .. })));
+                    panic!(
+                        "seed {seed}, {}: {:#?}\n{}",
+                        model.name,
+                        differs(&small),
+                        small.text("Smaller")
+                    );
                 }
             }
         }
-        println!("{}: {equal} equal, {fewer} with fewer, skipped: {skipped:?}", model.name);
+        println!(
+            "{}: {equal} equal, {fewer} with fewer, skipped: {skipped:?}",
+            model.name
+        );
         assert!(count < 60 || equal > 20, "{equal}");
     }
 }
@@ -263,15 +377,25 @@ fn vectors_are_run_beside_asynchronous_operations() {
              memory = {{ x = {{ init = [0, 0], type = 'u32', space = 'shared' }}, g = {{ init = [7, 8], type = 'u32' }} }}\n\
              [[thread]]\ncta = 0\ncode = '{code}'\n"
         );
-        let seen = observe(&read(&text), &options(MachineMemory::Weak, Early::None), Schedule::Exhaustive);
+        let seen = observe(
+            &read(&text),
+            &options(MachineMemory::Weak, Early::None),
+            Schedule::Exhaustive,
+        );
         let seen = seen.expect("it runs");
         assert!(seen.complete, "{:?}", seen.reason);
-        seen.outcomes.iter().map(|o| o.state.clone()).collect::<BTreeSet<_>>()
+        seen.outcomes
+            .iter()
+            .map(|o| o.state.clone())
+            .collect::<BTreeSet<_>>()
     };
     let all = BTreeSet::from([vec![0, 0], vec![0, 8], vec![7, 0], vec![7, 8]]);
     assert_eq!(seen("cp.async x, g, 8; ld.weak.v2.u32 {a, b}, [x];"), all);
     let last = BTreeSet::from([vec![7, 8]]);
-    assert_eq!(seen("cp.async x, g, 8; cp.async.wait_all; ld.weak.v2.u32 {a, b}, [x];"), last);
+    assert_eq!(
+        seen("cp.async x, g, 8; cp.async.wait_all; ld.weak.v2.u32 {a, b}, [x];"),
+        last
+    );
     // What comes before moves what is behind it; the copy begins in a branch.
     let code = "ld.weak.v2.u32 {c, d}, [x]; setp.eq.u32 p, c, 1; @p bra Past; cp.async x, g, 8; cp.async.wait_all; \
                 Past: ld.weak.v2.u32 {a, b}, [x];";
@@ -290,11 +414,22 @@ fn kernels_end_with_their_asynchronous_operations() {
              [[kernel]]\nname = 'B'\ncode = 'ld.weak.u64 r, [x];'\n\
              [[host]]\ncode = 'A<<<1, 1, 0, n>>>(); B<<<1, 1, 0, {stream}>>>();'\n"
         );
-        let seen = observe(&read(&text), &options(memory, Early::None), Schedule::Exhaustive).expect("it runs");
+        let seen = observe(
+            &read(&text),
+            &options(memory, Early::None),
+            Schedule::Exhaustive,
+        )
+        .expect("it runs");
         assert!(seen.complete, "{:?}", seen.reason);
-        seen.outcomes.iter().map(|o| o.state.clone()).collect::<BTreeSet<_>>()
+        seen.outcomes
+            .iter()
+            .map(|o| o.state.clone())
+            .collect::<BTreeSet<_>>()
     };
-    let (old, new) = (BTreeSet::from([vec![0], vec![1]]), BTreeSet::from([vec![1]]));
+    let (old, new) = (
+        BTreeSet::from([vec![0], vec![1]]),
+        BTreeSet::from([vec![1]]),
+    );
     let copy = "cp.async.bulk.global.shared::cta.bulk_group [x], [s], 16;";
     for memory in [MachineMemory::Sc, MachineMemory::Weak] {
         assert_eq!(seen(memory, copy, "n"), new, "{memory:?}");
@@ -316,7 +451,11 @@ fn chance_waits_for_groups() {
 
 /// Rings and mixed programs in turn.
 fn either(seed: u64) -> Source {
-    if seed.is_multiple_of(2) { ring(seed) } else { program(seed, SHAPE) }
+    if seed.is_multiple_of(2) {
+        ring(seed)
+    } else {
+        program(seed, SHAPE)
+    }
 }
 
 /// Counts over programs on which both sides are complete.
@@ -335,13 +474,26 @@ fn coverage(early: Early, seeds: std::ops::Range<u64>, source: impl Fn(u64) -> S
     for seed in seeds {
         let source = source(seed);
         let test = source.read(&format!("seed-{seed}"));
-        let Ok(observation) = observe(&test, &options(MachineMemory::Weak, early), Schedule::Exhaustive) else {
+        let Ok(observation) = observe(
+            &test,
+            &options(MachineMemory::Weak, early),
+            Schedule::Exhaustive,
+        ) else {
             continue;
         };
-        let shown: BTreeSet<State> = operational::name(&test, &observation).into_iter().map(|n| n.0).collect();
-        let Some(allowed) = allowed(&test, &ptx) else { continue };
+        let shown: BTreeSet<State> = operational::name(&test, &observation)
+            .into_iter()
+            .map(|n| n.0)
+            .collect();
+        let Some(allowed) = allowed(&test, &ptx) else {
+            continue;
+        };
         let outside: Vec<&State> = shown.difference(&allowed).collect();
-        assert!(outside.is_empty(), "seed {seed}, {early}: {outside:#?}\n{}", source.text("Outside"));
+        assert!(
+            outside.is_empty(),
+            "seed {seed}, {early}: {outside:#?}\n{}",
+            source.text("Outside")
+        );
         if observation.complete {
             sum.programs += 1;
             sum.allowed += allowed.len();
@@ -360,11 +512,18 @@ fn coverage(early: Early, seeds: std::ops::Range<u64>, source: impl Fn(u64) -> S
 #[test]
 fn early_binds_stay_inside_ptx_and_cover_it() {
     let (count, first) = (programs(120), number("FENCEPOST_SEED", 1));
-    for (early, least) in [(Early::None, 85.0), (Early::Local, 88.0), (Early::Full(1), 99.0)] {
+    for (early, least) in [
+        (Early::None, 85.0),
+        (Early::Local, 88.0),
+        (Early::Full(1), 99.0),
+    ] {
         let sum = coverage(early, first..first + count, either);
         let percent = 100.0 * sum.shown as f64 / sum.allowed.max(1) as f64;
         println!("{early}: {sum:?}: {percent:.3} %");
-        assert!(count < 120 || percent >= least, "{early}: {percent} % of {sum:?}");
+        assert!(
+            count < 120 || percent >= least,
+            "{early}: {percent} % of {sum:?}"
+        );
     }
 }
 
@@ -387,18 +546,29 @@ fn early_binds_stay_inside_ptx_on_the_tests_of_the_repository() {
         let (mut shown_all, mut shown_some, mut skipped) = (0, 0, BTreeMap::<String, u64>::new());
         for file in sample(files(&path, &["toml", "litmus"])) {
             for test in read_path(&file).unwrap_or_default() {
-                let settings = Options { states: 20_000, ..options(MachineMemory::Weak, Early::Full(1)) };
+                let settings = Options {
+                    states: 20_000,
+                    ..options(MachineMemory::Weak, Early::Full(1))
+                };
                 match compare(&test, &ptx, &settings) {
                     Compared::Equal => shown_all += 1,
                     Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
                     Compared::Different { only_machine, .. } => {
-                        assert!(only_machine.is_empty(), "{} {}: {only_machine:#?}", file.display(), test.name);
+                        assert!(
+                            only_machine.is_empty(),
+                            "{} {}: {only_machine:#?}",
+                            file.display(),
+                            test.name
+                        );
                         shown_some += 1;
                     }
                 }
             }
         }
-        println!("full:1: {}: {shown_all} equal, {shown_some} with less, skipped: {skipped:#?}", path.display());
+        println!(
+            "full:1: {}: {shown_all} equal, {shown_some} with less, skipped: {skipped:#?}",
+            path.display()
+        );
         assert!(shown_all > 10 * shown_some);
     }
 }
@@ -422,20 +592,132 @@ fn mutants() -> Vec<Mutant> {
     let all = Rules::ALL;
     let (none, full) = (Early::None, Early::Full(1));
     vec![
-        ("hidden", Rules { hidden: false, ..all }, none, 5),
-        ("never_before", Rules { never_before: false, ..all }, none, 2095),
-        ("after_known", Rules { after_known: false, ..all }, none, 2),
-        ("strong_order", Rules { strong_order: false, ..all }, none, 2),
-        ("atomicity", Rules { atomicity: false, ..all }, none, 2),
-        ("observation", Rules { observation: false, ..all }, none, 2),
-        ("tokens", Rules { tokens: false, ..all }, full, 20),
-        ("waiting", Rules { waiting: false, ..all }, full, 6),
-        ("synchronization", Rules { synchronization: false, ..all }, none, 6),
-        ("release_fence", Rules { release_fence: false, ..all }, none, 56),
-        ("release_write", Rules { release_write: false, ..all }, none, 56),
-        ("chains", Rules { chains: false, ..all }, none, 138),
-        ("fence_sc", Rules { fence_sc: false, ..all }, none, 40),
-        ("barriers", Rules { barriers: false, ..all }, none, 844),
+        (
+            "hidden",
+            Rules {
+                hidden: false,
+                ..all
+            },
+            none,
+            5,
+        ),
+        (
+            "never_before",
+            Rules {
+                never_before: false,
+                ..all
+            },
+            none,
+            2095,
+        ),
+        (
+            "after_known",
+            Rules {
+                after_known: false,
+                ..all
+            },
+            none,
+            2,
+        ),
+        (
+            "strong_order",
+            Rules {
+                strong_order: false,
+                ..all
+            },
+            none,
+            2,
+        ),
+        (
+            "atomicity",
+            Rules {
+                atomicity: false,
+                ..all
+            },
+            none,
+            2,
+        ),
+        (
+            "observation",
+            Rules {
+                observation: false,
+                ..all
+            },
+            none,
+            2,
+        ),
+        (
+            "tokens",
+            Rules {
+                tokens: false,
+                ..all
+            },
+            full,
+            20,
+        ),
+        (
+            "waiting",
+            Rules {
+                waiting: false,
+                ..all
+            },
+            full,
+            6,
+        ),
+        (
+            "synchronization",
+            Rules {
+                synchronization: false,
+                ..all
+            },
+            none,
+            6,
+        ),
+        (
+            "release_fence",
+            Rules {
+                release_fence: false,
+                ..all
+            },
+            none,
+            56,
+        ),
+        (
+            "release_write",
+            Rules {
+                release_write: false,
+                ..all
+            },
+            none,
+            56,
+        ),
+        (
+            "chains",
+            Rules {
+                chains: false,
+                ..all
+            },
+            none,
+            138,
+        ),
+        (
+            "fence_sc",
+            Rules {
+                fence_sc: false,
+                ..all
+            },
+            none,
+            40,
+        ),
+        (
+            "barriers",
+            Rules {
+                barriers: false,
+                ..all
+            },
+            none,
+            844,
+        ),
     ]
 }
 
@@ -449,7 +731,10 @@ fn scopes_and_proxies_are_needed() {
                 "cta = 0\ncode = 'st.weak x, 1; fence.release.cta; st.relaxed.gpu f, 1'",
                 "cta = 1\ncode = 'ld.relaxed.gpu r0, f; fence.acquire.gpu; ld.weak r1, x'",
             ],
-            Rules { scopes: false, ..Rules::ALL },
+            Rules {
+                scopes: false,
+                ..Rules::ALL
+            },
         ),
         (
             // A reduction does not acquire.
@@ -458,15 +743,23 @@ fn scopes_and_proxies_are_needed() {
                 "cta = 0\ncode = 'st.weak x, 1; st.release.gpu f, 1'",
                 "cta = 1\ncode = 'red.relaxed.gpu.add f, 1; fence.acquire.gpu; ld.weak r1, x'",
             ],
-            Rules { reductions: false, ..Rules::ALL },
+            Rules {
+                reductions: false,
+                ..Rules::ALL
+            },
         ),
     ];
     for (head, threads, rules) in cases {
-        let threads: String = threads.iter().map(|t| format!("[[thread]]\n{t}\n")).collect();
+        let threads: String = threads
+            .iter()
+            .map(|t| format!("[[thread]]\n{t}\n"))
+            .collect();
         let test = read(&format!("name = 'T'\n{head}\n{threads}"));
         let settings = options(MachineMemory::Weak, Early::None);
         let whole = shown(&test, &settings).expect("runs").0;
-        let without = shown(&test, &Options { rules, ..settings }).expect("runs").0;
+        let without = shown(&test, &Options { rules, ..settings })
+            .expect("runs")
+            .0;
         let allowed = allowed(&test, &model("ptx")).expect("small");
         assert!(whole.is_subset(&allowed));
         // Too much synchronization loses outcomes.
@@ -476,18 +769,46 @@ fn scopes_and_proxies_are_needed() {
     let all = Rules::ALL;
     for (file, rules) in [
         // Program order of an address through two proxies.
-        ("05-sc-per-location/CoWW-RR.gen-sur+sur-gen.toml", Rules { per_location: false, ..all }),
+        (
+            "05-sc-per-location/CoWW-RR.gen-sur+sur-gen.toml",
+            Rules {
+                per_location: false,
+                ..all
+            },
+        ),
         // What is read of a write of two cells, and the order of two of them.
-        ("24-mixed-sizes/LL.u64.toml", Rules { wholes: false, ..all }),
-        ("24-mixed-sizes/CoWW.u64.toml", Rules { wholes: false, ..all }),
+        (
+            "24-mixed-sizes/LL.u64.toml",
+            Rules {
+                wholes: false,
+                ..all
+            },
+        ),
+        (
+            "24-mixed-sizes/CoWW.u64.toml",
+            Rules {
+                wholes: false,
+                ..all
+            },
+        ),
     ] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/ptx").join(file);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("litmus/ptx")
+            .join(file);
         let test = read_path(&path).expect("well-formed").remove(0);
         let settings = options(MachineMemory::Weak, Early::None);
-        let without = shown(&test, &Options { rules, ..settings }).expect("runs").0;
+        let without = shown(&test, &Options { rules, ..settings })
+            .expect("runs")
+            .0;
         let allowed = allowed(&test, &model("ptx")).expect("small");
-        assert!(shown(&test, &settings).expect("runs").0.is_subset(&allowed), "{file}");
-        assert!(without.difference(&allowed).count() > 0, "{file}: {without:?}");
+        assert!(
+            shown(&test, &settings).expect("runs").0.is_subset(&allowed),
+            "{file}"
+        );
+        assert!(
+            without.difference(&allowed).count() > 0,
+            "{file}: {without:?}"
+        );
     }
 }
 
@@ -496,16 +817,23 @@ fn outside(seed: u64, rules: Rules, early: Early, ptx: &Model) -> Vec<State> {
     let test = either(seed).read(&format!("seed-{seed}"));
     // On a busy machine, too, the seeds show what they are known for.
     let patience = Duration::from_secs(20);
-    let whole = Options { timeout: Some(patience), ..options(MachineMemory::Weak, early) };
-    let (Ok((all, true)), Ok((mutated, _))) = (shown(&test, &whole), shown(&test, &Options { rules, ..whole }))
-    else {
+    let whole = Options {
+        timeout: Some(patience),
+        ..options(MachineMemory::Weak, early)
+    };
+    let (Ok((all, true)), Ok((mutated, _))) = (
+        shown(&test, &whole),
+        shown(&test, &Options { rules, ..whole }),
+    ) else {
         return Vec::new();
     };
     let new: Vec<State> = mutated.difference(&all).cloned().collect();
     if new.is_empty() {
         return new;
     }
-    let Some(allowed) = allowed_within(&test, ptx, patience) else { return Vec::new() };
+    let Some(allowed) = allowed_within(&test, ptx, patience) else {
+        return Vec::new();
+    };
     new.into_iter().filter(|s| !allowed.contains(s)).collect()
 }
 
@@ -519,7 +847,9 @@ fn every_rule_is_needed() {
         .filter_map(|(name, rules, early, seed)| {
             let found = (seed..seed + most).find(|&s| !outside(s, rules, early, &ptx).is_empty());
             println!("{name}: {found:?}");
-            found.is_none().then(|| format!("without `{name}` nothing forbidden shows"))
+            found
+                .is_none()
+                .then(|| format!("without `{name}` nothing forbidden shows"))
         })
         .collect();
     assert!(missed.is_empty(), "{missed:#?}");
@@ -527,7 +857,10 @@ fn every_rule_is_needed() {
 
 fn read(text: &str) -> LitmusTest {
     let errors = |errors: Vec<fencepost::diag::Diagnostic>| {
-        errors.iter().map(|d| fencepost::diag::render(d, fencepost::diag::Style::Plain)).collect::<String>()
+        errors
+            .iter()
+            .map(|d| fencepost::diag::render(d, fencepost::diag::Style::Plain))
+            .collect::<String>()
     };
     fencepost::litmus::parse("test.toml", text.as_bytes())
         .map_err(errors)
@@ -537,11 +870,20 @@ fn read(text: &str) -> LitmusTest {
 
 /// Whether the machine shows the condition.
 fn shows(condition: &str, memory: &str, threads: &[&str], early: Early) -> bool {
-    let threads: String = threads.iter().map(|t| format!("[[thread]]\n{t}\n")).collect();
-    let text =
-        format!("name = 'T'\ncondition = 'true'\nfilter = '{condition}'\nmemory = {{ {memory} }}\n{threads}");
+    let threads: String = threads
+        .iter()
+        .map(|t| format!("[[thread]]\n{t}\n"))
+        .collect();
+    let text = format!(
+        "name = 'T'\ncondition = 'true'\nfilter = '{condition}'\nmemory = {{ {memory} }}\n{threads}"
+    );
     let test = read(&text);
-    let observation = observe(&test, &options(MachineMemory::Weak, early), Schedule::Exhaustive).expect("runs");
+    let observation = observe(
+        &test,
+        &options(MachineMemory::Weak, early),
+        Schedule::Exhaustive,
+    )
+    .expect("runs");
     assert!(observation.complete, "{:?}", observation.reason);
     !operational::name(&test, &observation).is_empty()
 }
@@ -552,28 +894,65 @@ fn classical_weak_behaviour_is_shown() {
         "cta = 0\ncode = 'st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y'",
         "cta = 1\ncode = 'st.relaxed.gpu y, 1; ld.relaxed.gpu r0, x'",
     ];
-    assert!(shows("P0:r0 == 0 && P1:r0 == 0", "x = 0, y = 0", &sb, Early::None));
+    assert!(shows(
+        "P0:r0 == 0 && P1:r0 == 0",
+        "x = 0, y = 0",
+        &sb,
+        Early::None
+    ));
     let fenced = sb.map(|t| t.replace("; ld", "; fence.sc.gpu; ld"));
-    assert!(!shows("P0:r0 == 0 && P1:r0 == 0", "x = 0, y = 0", &[&fenced[0], &fenced[1]], Early::Full(2)));
+    assert!(!shows(
+        "P0:r0 == 0 && P1:r0 == 0",
+        "x = 0, y = 0",
+        &[&fenced[0], &fenced[1]],
+        Early::Full(2)
+    ));
     let mp = |order: &str, scope: &str| {
-        let (st, ld) = if order == "relaxed" { ("relaxed", "relaxed") } else { ("release", "acquire") };
+        let (st, ld) = if order == "relaxed" {
+            ("relaxed", "relaxed")
+        } else {
+            ("release", "acquire")
+        };
         let threads = [
             format!("cta = 0\ncode = 'st.weak x, 1; st.{st}.{scope} f, 1'"),
             format!("cta = 1\ncode = 'ld.{ld}.{scope} r0, f; ld.weak r1, x'"),
         ];
-        shows("P1:r0 == 1 && P1:r1 == 0", "x = 0, f = 0", &[&threads[0], &threads[1]], Early::Full(2))
+        shows(
+            "P1:r0 == 1 && P1:r1 == 0",
+            "x = 0, f = 0",
+            &[&threads[0], &threads[1]],
+            Early::Full(2),
+        )
     };
     assert!(mp("relaxed", "gpu"));
-    assert!(mp("release", "cta"), "scopes that do not include each other");
+    assert!(
+        mp("release", "cta"),
+        "scopes that do not include each other"
+    );
     assert!(!mp("release", "gpu"));
     let lb = [
         "cta = 0\ncode = 'ld.relaxed.gpu r0, x; st.relaxed.gpu y, 1'",
         "cta = 1\ncode = 'ld.relaxed.gpu r0, y; st.relaxed.gpu x, 1'",
     ];
-    assert!(!shows("P0:r0 == 1 && P1:r0 == 1", "x = 0, y = 0", &lb, Early::None));
-    assert!(shows("P0:r0 == 1 && P1:r0 == 1", "x = 0, y = 0", &lb, Early::Local));
+    assert!(!shows(
+        "P0:r0 == 1 && P1:r0 == 1",
+        "x = 0, y = 0",
+        &lb,
+        Early::None
+    ));
+    assert!(shows(
+        "P0:r0 == 1 && P1:r0 == 1",
+        "x = 0, y = 0",
+        &lb,
+        Early::Local
+    ));
     let thin = lb.map(|t| t.replace(", 1'", ", r0'"));
-    assert!(!shows("P0:r0 == 1 && P1:r0 == 1", "x = 0, y = 0", &[&thin[0], &thin[1]], Early::Full(4)));
+    assert!(!shows(
+        "P0:r0 == 1 && P1:r0 == 1",
+        "x = 0, y = 0",
+        &[&thin[0], &thin[1]],
+        Early::Full(4)
+    ));
     let iriw = [
         "cta = 0\ncode = 'st.relaxed.gpu x, 1'",
         "cta = 1\ncode = 'st.relaxed.gpu y, 1'",
@@ -584,7 +963,12 @@ fn classical_weak_behaviour_is_shown() {
     assert!(shows(split, "x = 0, y = 0", &iriw, Early::None));
     let surface = |fence: &str| {
         let thread = format!("cta = 0\ncode = 'st.weak x, 1; {fence} suld.weak r0, s'");
-        shows("P0:r0 == 0", "x = 0, s = { alias = 'x', proxy = 'surface' }", &[&thread], Early::None)
+        shows(
+            "P0:r0 == 0",
+            "x = 0, s = { alias = 'x', proxy = 'surface' }",
+            &[&thread],
+            Early::None,
+        )
     };
     assert!(surface("") && !surface("fence.proxy.surface;"));
 }
@@ -596,14 +980,24 @@ fn random_runs_repeat_and_are_inside_ptx() {
         let test = either(seed).read("generated");
         for early in [Early::None, Early::Full(2)] {
             // The clock would end some runs early, and not the same ones each time.
-            let settings = Options { timeout: None, ..options(MachineMemory::Weak, early) };
-            let sample = |seed| observe(&test, &settings, Schedule::Random { runs: 200, seed }).expect("runs");
+            let settings = Options {
+                timeout: None,
+                ..options(MachineMemory::Weak, early)
+            };
+            let sample = |seed| {
+                observe(&test, &settings, Schedule::Random { runs: 200, seed }).expect("runs")
+            };
             let (a, b) = (sample(1), sample(1));
             let list = |o: &fencepost::simt::schedule::Observation| {
-                o.outcomes.iter().map(|s| (s.state.clone(), s.count, s.schedule.clone())).collect::<Vec<_>>()
+                o.outcomes
+                    .iter()
+                    .map(|s| (s.state.clone(), s.count, s.schedule.clone()))
+                    .collect::<Vec<_>>()
             };
             assert_eq!(list(&a), list(&b), "seed {seed}");
-            let Some(allowed) = allowed(&test, &ptx) else { continue };
+            let Some(allowed) = allowed(&test, &ptx) else {
+                continue;
+            };
             for (state, _) in operational::name(&test, &a) {
                 assert!(allowed.contains(&state), "seed {seed}, {early}: {state:?}");
             }
@@ -627,8 +1021,13 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
             (MachineMemory::Weak, Early::Full(1), &ptx),
         ] {
             let settings = options(memory, early);
-            let limits = Limits { bound: Some(6), timeout: settings.timeout };
-            let Ok(all) = observe(&test, &settings, Schedule::Exhaustive) else { continue };
+            let limits = Limits {
+                bound: Some(6),
+                timeout: settings.timeout,
+            };
+            let Ok(all) = observe(&test, &settings, Schedule::Exhaustive) else {
+                continue;
+            };
             for seen in &all.outcomes {
                 let again = replay(&test, &settings, &seen.schedule).expect("fits");
                 assert_eq!(again.outcomes[0].state, seen.state, "seed {seed}");
@@ -636,7 +1035,11 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
             }
             let mut held = operational::hold(&test, model, Engine::Enumerate, limits, &[], &all);
             operational::replay(&mut held, &test, model, limits, &settings);
-            assert_eq!(held.defect, None, "seed {seed}, {early}: {}", test.file.text);
+            assert_eq!(
+                held.defect, None,
+                "seed {seed}, {early}: {}",
+                test.file.text
+            );
             replayed += held.replayed;
         }
     }
@@ -653,9 +1056,15 @@ fn runs_of_waits_that_have_nothing_to_wait_for_replay() {
              [[thread]]\ncta = 1\ncode = \"{wait}; ld.acquire.gpu r0, f; {wait}; ld.weak r1, x\"\n"
         );
         let test = read(&text);
-        for (memory, model) in [(MachineMemory::Sc, model("sc")), (MachineMemory::Weak, model("ptx"))] {
+        for (memory, model) in [
+            (MachineMemory::Sc, model("sc")),
+            (MachineMemory::Weak, model("ptx")),
+        ] {
             let settings = options(memory, Early::None);
-            let limits = Limits { bound: Some(6), timeout: settings.timeout };
+            let limits = Limits {
+                bound: Some(6),
+                timeout: settings.timeout,
+            };
             let all = observe(&test, &settings, Schedule::Exhaustive).expect("it runs");
             let mut held = operational::hold(&test, &model, Engine::Enumerate, limits, &[], &all);
             operational::replay(&mut held, &test, &model, limits, &settings);
@@ -675,11 +1084,15 @@ fn fences_of_threads_that_are_not_in_each_others_scope_are_not_ordered() {
         + &fences(1, "ld.relaxed.gpu r1, f", "ld.weak r2, x");
     let test = read(&text);
     let settings = options(MachineMemory::Weak, Early::None);
-    let limits = Limits { bound: Some(6), timeout: settings.timeout };
+    let limits = Limits {
+        bound: Some(6),
+        timeout: settings.timeout,
+    };
     // Every run, not only one to each outcome: in some the fence of the writer is committed first.
     for seed in 0..200 {
         let one = observe(&test, &settings, Schedule::Random { runs: 1, seed }).expect("it runs");
-        let mut held = operational::hold(&test, &model("ptx"), Engine::Enumerate, limits, &[], &one);
+        let mut held =
+            operational::hold(&test, &model("ptx"), Engine::Enumerate, limits, &[], &one);
         operational::replay(&mut held, &test, &model("ptx"), limits, &settings);
         assert_eq!(held.defect, None, "seed {seed}");
     }
@@ -693,7 +1106,8 @@ fn runs_that_end_at_a_limit_replay() {
     );
     let test = read(&text);
     let settings = options(MachineMemory::Weak, Early::Full(1));
-    let all = observe(&test, &settings, Schedule::Exhaustive).expect("what was observed is reported");
+    let all =
+        observe(&test, &settings, Schedule::Exhaustive).expect("what was observed is reported");
     assert!(!all.complete && !all.stops.is_empty());
     for stop in &all.stops {
         let again = replay(&test, &settings, &stop.schedule).expect("it fits");
@@ -715,10 +1129,19 @@ fn a_schedule_of_another_test_is_rejected() {
 #[test]
 fn hangs_are_told() {
     let ended = |threads: &[&str]| {
-        let threads: String = threads.iter().map(|t| format!("[[thread]]\ncta = 0\n{t}\n")).collect();
-        let test = read(&format!("name = 'T'\ncondition = 'x == 0'\nmemory = {{ x = 0 }}\n{threads}"));
-        let observation =
-            observe(&test, &options(MachineMemory::Weak, Early::None), Schedule::Exhaustive).expect("runs");
+        let threads: String = threads
+            .iter()
+            .map(|t| format!("[[thread]]\ncta = 0\n{t}\n"))
+            .collect();
+        let test = read(&format!(
+            "name = 'T'\ncondition = 'x == 0'\nmemory = {{ x = 0 }}\n{threads}"
+        ));
+        let observation = observe(
+            &test,
+            &options(MachineMemory::Weak, Early::None),
+            Schedule::Exhaustive,
+        )
+        .expect("runs");
         assert!(observation.complete, "{:?}", observation.reason);
         observation.ended
     };
@@ -733,10 +1156,17 @@ fn hangs_are_told() {
 
 #[test]
 fn runs_that_time_does_not_suffice_for_are_not_called_judged() {
-    let test = read("name = 'T'\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = 'st.weak x, 1'\n");
+    let test = read(
+        "name = 'T'\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = 'st.weak x, 1'\n",
+    );
     let judged = |timeout| {
-        let options = Options { races: true, timeout, ..options(MachineMemory::Weak, Early::None) };
-        let observation = observe(&test, &options, Schedule::Random { runs: 1, seed: 0 }).expect("runs");
+        let options = Options {
+            races: true,
+            timeout,
+            ..options(MachineMemory::Weak, Early::None)
+        };
+        let observation =
+            observe(&test, &options, Schedule::Random { runs: 1, seed: 0 }).expect("runs");
         (observation.judged, observation.not_judged.is_some())
     };
     assert_eq!(judged(None), (1, false));

@@ -12,7 +12,12 @@ fn lock() -> LitmusTest {
 }
 
 fn options(scheduling: Scheduling, memory: MachineMemory) -> Options {
-    Options { scheduling, memory, steps: 40, ..Options::default() }
+    Options {
+        scheduling,
+        memory,
+        steps: 40,
+        ..Options::default()
+    }
 }
 
 #[test]
@@ -22,7 +27,11 @@ fn in_lockstep_the_lock_is_never_released() {
     let stop = &seen.stops[0];
     assert_eq!(stop.how, How::Limit);
     let run = replay(&test, &options, &stop.schedule).expect("fits");
-    insta::assert_snapshot!(format!("{}\n{}", stop.why.join("\n"), trace(&test, &run.events)));
+    insta::assert_snapshot!(format!(
+        "{}\n{}",
+        stop.why.join("\n"),
+        trace(&test, &run.events)
+    ));
 }
 
 #[test]
@@ -30,14 +39,20 @@ fn every_schedule_in_lockstep_is_a_livelock() {
     let (test, options) = (lock(), options(Scheduling::Lockstep, MachineMemory::Sc));
     let seen = observe(&test, &options, Schedule::Exhaustive).expect("runs");
     assert!(seen.outcomes.is_empty() && seen.complete);
-    let text: Vec<String> =
-        seen.stops.iter().map(|s| format!("{}:\n  {}", s.how.name(), s.why.join("\n  "))).collect();
+    let text: Vec<String> = seen
+        .stops
+        .iter()
+        .map(|s| format!("{}:\n  {}", s.how.name(), s.why.join("\n  ")))
+        .collect();
     insta::assert_snapshot!(text.join("\n"));
 }
 
 #[test]
 fn with_a_program_counter_each_both_get_the_lock() {
-    let (test, options) = (lock(), options(Scheduling::Independent, MachineMemory::Weak));
+    let (test, options) = (
+        lock(),
+        options(Scheduling::Independent, MachineMemory::Weak),
+    );
     let seen = observe(&test, &options, Schedule::Random { runs: 1, seed: 2 }).expect("runs");
     let run = replay(&test, &options, &seen.outcomes[0].schedule).expect("fits");
     insta::assert_snapshot!(trace(&test, &run.events));

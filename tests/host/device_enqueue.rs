@@ -10,12 +10,18 @@ use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 
 fn file(path: &str, name: &str) -> LitmusTest {
-    let tests = read_path(format!("litmus/host/{path}.toml").as_ref()).unwrap_or_else(|e| panic!("{e:?}"));
-    tests.into_iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no {name} in {path}"))
+    let tests =
+        read_path(format!("litmus/host/{path}.toml").as_ref()).unwrap_or_else(|e| panic!("{e:?}"));
+    tests
+        .into_iter()
+        .find(|t| t.name == name)
+        .unwrap_or_else(|| panic!("no {name} in {path}"))
 }
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// The test without an ordering rule.
@@ -28,23 +34,66 @@ fn without(mut test: LitmusTest, rule: Rule) -> LitmusTest {
 #[test]
 fn every_rule_of_the_device_is_needed() {
     let cases = [
-        ("opencl", "opencl/Child+enqueuer", "Child+enqueuer+no-wait+svm-fine", Rule::Issue),
-        ("opencl", "opencl/Child+same-group", "Child+same-group+wait-kernel+buffer", Rule::WaitKernel),
-        ("opencl", "opencl/Child+same-group", "Child+same-group+wait-work-group+buffer", Rule::WaitWorkGroup),
-        ("opencl", "opencl/Children+event", "Children+event", Rule::WaitList),
-        ("opencl", "opencl/Child+completes-parent", "Child+completes-parent", Rule::Family),
+        (
+            "opencl",
+            "opencl/Child+enqueuer",
+            "Child+enqueuer+no-wait+svm-fine",
+            Rule::Issue,
+        ),
+        (
+            "opencl",
+            "opencl/Child+same-group",
+            "Child+same-group+wait-kernel+buffer",
+            Rule::WaitKernel,
+        ),
+        (
+            "opencl",
+            "opencl/Child+same-group",
+            "Child+same-group+wait-work-group+buffer",
+            Rule::WaitWorkGroup,
+        ),
+        (
+            "opencl",
+            "opencl/Children+event",
+            "Children+event",
+            Rule::WaitList,
+        ),
+        (
+            "opencl",
+            "opencl/Child+completes-parent",
+            "Child+completes-parent",
+            Rule::Family,
+        ),
         ("cuda", "cuda/Launch+before", "Launch+before", Rule::Launch),
-        ("cuda", "cuda/Launch+one-stream", "Launch+one-stream", Rule::Stream),
+        (
+            "cuda",
+            "cuda/Launch+one-stream",
+            "Launch+one-stream",
+            Rule::Stream,
+        ),
         ("cuda", "cuda/Launch+tail", "Launch+tail", Rule::TailLaunch),
-        ("cuda", "cuda/Launch+tails", "Launch+tails", Rule::TailLaunch),
-        ("cuda", "cuda/Launch+next-kernel", "Launch+next-kernel", Rule::Family),
+        (
+            "cuda",
+            "cuda/Launch+tails",
+            "Launch+tails",
+            Rule::TailLaunch,
+        ),
+        (
+            "cuda",
+            "cuda/Launch+next-kernel",
+            "Launch+next-kernel",
+            Rule::Family,
+        ),
     ];
     for (name, path, test, rule) in cases {
         let (model, test) = (model(name), file(path, test));
         let less = without(test.clone(), rule);
         for &engine in Engine::ALONE {
             let race = |test: &LitmusTest| {
-                Session::new(test, &model, engine, Limits::default(), &[]).race().expect("a race flag").verdict
+                Session::new(test, &model, engine, Limits::default(), &[])
+                    .race()
+                    .expect("a race flag")
+                    .verdict
             };
             assert_eq!(race(&test), Verdict::RaceFree, "{path}");
             assert_eq!(race(&less), Verdict::Racy, "{path} without {}", rule.id());
@@ -54,21 +103,28 @@ fn every_rule_of_the_device_is_needed() {
 
 #[test]
 fn two_kernels_of_the_host_on_one_buffer_are_left_to_implementations() {
-    let text = std::fs::read_to_string("litmus/host/opencl/Kernels+atomics.toml").expect("the file");
+    let text =
+        std::fs::read_to_string("litmus/host/opencl/Kernels+atomics.toml").expect("the file");
     let text = text.replace("kind = \"svm-coarse\"", "kind = \"buffer\"");
     let test = &parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}"))[0];
     let model = model("opencl");
     for &engine in Engine::ALONE {
         let mut session = Session::new(test, &model, engine, Limits::default(), &[]);
         let verdict = session.reachability(None, false).verdict;
-        assert!(matches!(verdict.reason(), Some(Reason::ImplementationDefined { .. })), "{verdict:?}");
+        assert!(
+            matches!(verdict.reason(), Some(Reason::ImplementationDefined { .. })),
+            "{verdict:?}"
+        );
     }
 }
 
 /// What is said of a program whose kernel `parent` has that code.
 fn said(dialect: &str, code: &str) -> String {
     let (queues, call) = match dialect {
-        "opencl" => ("queues = { q = \"in-order\" }\n", "clEnqueueNDRangeKernel(q, parent, NULL, 2, 2);"),
+        "opencl" => (
+            "queues = { q = \"in-order\" }\n",
+            "clEnqueueNDRangeKernel(q, parent, NULL, 2, 2);",
+        ),
         _ => ("", "parent<<<1, 2>>>();"),
     };
     let text = format!(
@@ -133,7 +189,10 @@ fn what_kernels_cannot_enqueue_is_named() {
     for (dialect, code, words) in cases {
         let said = said(dialect, &code);
         for word in words {
-            assert!(said.contains(word), "`{code}`: `{word}` is missing in:\n{said}");
+            assert!(
+                said.contains(word),
+                "`{code}`: `{word}` is missing in:\n{said}"
+            );
         }
     }
 }

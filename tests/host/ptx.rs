@@ -27,56 +27,111 @@ use testkit::in_ptx::program;
 use testkit::suite::{number, programs};
 
 fn limits() -> Limits {
-    Limits { bound: Some(4), timeout: Some(Duration::from_secs(1)) }
+    Limits {
+        bound: Some(4),
+        timeout: Some(Duration::from_secs(1)),
+    }
 }
 
 fn ptx() -> Model {
-    load_shipped("ptx", &signature()).expect("shipped").expect("valid")
+    load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// The model, of a machine that takes every step in its order.
 fn in_order() -> Model {
     let text = &Library::model("ptx").expect("shipped").text;
-    let text = format!("{text}\nacyclic po | rf | sc | syncbar | exitbar | launch | call-order as In-Order\n");
-    load(SourceFile::new("in-order.cat", text), "in-order", &Shipped, &signature(), None).expect("valid")
+    let text = format!(
+        "{text}\nacyclic po | rf | sc | syncbar | exitbar | launch | call-order as In-Order\n"
+    );
+    load(
+        SourceFile::new("in-order.cat", text),
+        "in-order",
+        &Shipped,
+        &signature(),
+        None,
+    )
+    .expect("valid")
 }
 
 /// What a model allows; `None` if it did not get to an end.
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     let outcomes = Session::new(test, model, Engine::Auto, limits(), &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    outcomes.complete.then(|| outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())
+    outcomes.complete.then(|| {
+        outcomes
+            .outcomes
+            .into_iter()
+            .filter(|o| o.allowed)
+            .map(|o| o.state)
+            .collect()
+    })
 }
 
 fn race(test: &LitmusTest, model: &Model) -> Verdict {
-    Session::new(test, model, Engine::Auto, limits(), &[]).race().expect("it speaks of races").verdict
+    Session::new(test, model, Engine::Auto, limits(), &[])
+        .race()
+        .expect("it speaks of races")
+        .verdict
 }
 
 fn end(test: &LitmusTest, model: &Model) -> Verdict {
     let setting = Setting::new(test, model);
-    Liveness::new(&setting, Engine::Auto, limits(), &[]).ask(ProgressModel::Fair).verdict
+    Liveness::new(&setting, Engine::Auto, limits(), &[])
+        .ask(ProgressModel::Fair)
+        .verdict
 }
 
 /// What runs show, if these are all there are.
 fn shown(test: &LitmusTest, rules: Rules) -> Option<BTreeSet<State>> {
-    let options =
-        Options { memory: MachineMemory::Weak, early: Early::None, rules, states: 50_000, ..Options::default() };
-    let seen = observe(test, &options, Schedule::Exhaustive).unwrap_or_else(|e| panic!("{e}\n{}", test.file.text));
-    seen.complete.then(|| operational::name(test, &seen).into_iter().map(|n| n.0).collect())
+    let options = Options {
+        memory: MachineMemory::Weak,
+        early: Early::None,
+        rules,
+        states: 50_000,
+        ..Options::default()
+    };
+    let seen = observe(test, &options, Schedule::Exhaustive)
+        .unwrap_or_else(|e| panic!("{e}\n{}", test.file.text));
+    seen.complete.then(|| {
+        operational::name(test, &seen)
+            .into_iter()
+            .map(|n| n.0)
+            .collect()
+    })
 }
 
 #[test]
 fn kernels_in_ptx_are_what_those_in_cuda_are_mapped_to() {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
-    let (model, mapping) = (ptx(), Mapping::current(Dialect::Cuda).expect("there is one"));
+    let (model, mapping) = (
+        ptx(),
+        Mapping::current(Dialect::Cuda).expect("there is one"),
+    );
     let (mut compared, mut outcomes, mut racy) = (0, 0, 0);
     for seed in first..first + count {
         let pair = program(&mut Pcg64Mcg::seed_from_u64(seed), false);
-        let (own, mapped) = (pair.in_ptx(), mapping.lowered(&pair.in_cuda()).expect("all of it maps"));
-        let (Some(a), Some(b)) = (allowed(&own, &model), allowed(&mapped, &model)) else { continue };
+        let (own, mapped) = (
+            pair.in_ptx(),
+            mapping.lowered(&pair.in_cuda()).expect("all of it maps"),
+        );
+        let (Some(a), Some(b)) = (allowed(&own, &model), allowed(&mapped, &model)) else {
+            continue;
+        };
         assert_eq!(a, b, "seed {seed}\n{}", own.file.text);
-        assert_eq!(race(&own, &model), race(&mapped, &model), "seed {seed}\n{}", own.file.text);
-        assert_eq!(end(&own, &model), end(&mapped, &model), "seed {seed}\n{}", own.file.text);
+        assert_eq!(
+            race(&own, &model),
+            race(&mapped, &model),
+            "seed {seed}\n{}",
+            own.file.text
+        );
+        assert_eq!(
+            end(&own, &model),
+            end(&mapped, &model),
+            "seed {seed}\n{}",
+            own.file.text
+        );
         compared += 1;
         outcomes += a.len();
         racy += u64::from(race(&own, &model) == Verdict::Racy);
@@ -91,19 +146,34 @@ fn runs(proxies: bool) {
     let (mut equal, mut outcomes, mut weak) = (0, 0, 0);
     for seed in first..first + count {
         let test = program(&mut Pcg64Mcg::seed_from_u64(seed), proxies).in_ptx();
-        let (Some(seen), Some(all)) = (shown(&test, Rules::ALL), allowed(&test, &in_order)) else { continue };
+        let (Some(seen), Some(all)) = (shown(&test, Rules::ALL), allowed(&test, &in_order)) else {
+            continue;
+        };
         assert_eq!(seen, all, "seed {seed}\n{}", test.file.text);
-        let Some(most) = allowed(&test, &model) else { continue };
+        let Some(most) = allowed(&test, &model) else {
+            continue;
+        };
         assert!(seen.is_subset(&most), "seed {seed}\n{}", test.file.text);
         equal += 1;
         outcomes += seen.len();
-        let rules = Rules { kernels: false, ..Rules::ALL };
+        let rules = Rules {
+            kernels: false,
+            ..Rules::ALL
+        };
         weak += u64::from(shown(&test, rules).is_some_and(|without| !without.is_subset(&most)));
     }
-    println!("{equal} of {count} programs compared: {outcomes} outcomes; {weak} need that kernels cross proxies");
+    println!(
+        "{equal} of {count} programs compared: {outcomes} outcomes; {weak} need that kernels cross proxies"
+    );
     assert!(count < 60 || equal * 10 > count * 8);
-    assert!(weak == 0 || proxies, "kernels cross proxies where there are some");
-    assert!(count < 60 || weak > 0 || !proxies, "kernels cross proxies where there are some");
+    assert!(
+        weak == 0 || proxies,
+        "kernels cross proxies where there are some"
+    );
+    assert!(
+        count < 60 || weak > 0 || !proxies,
+        "kernels cross proxies where there are some"
+    );
 }
 
 #[test]
@@ -119,7 +189,9 @@ fn runs_cross_proxies_where_the_model_does() {
 /// A program around the code of a kernel and of the host.
 fn text(dialect: &str, kernel: &str, host: &str) -> String {
     let memory = match dialect {
-        "ptx" => "{ x = 0, v = { space = \"shared\" }, t = { alias = \"x\", proxy = \"texture\" } }",
+        "ptx" => {
+            "{ x = 0, v = { space = \"shared\" }, t = { alias = \"x\", proxy = \"texture\" } }"
+        }
         _ => "{ x = 0 }",
     };
     format!(
@@ -130,17 +202,29 @@ fn text(dialect: &str, kernel: &str, host: &str) -> String {
 
 /// The first message about a program: what it is called, the line, what it says, what to do.
 fn first(text: &str) -> String {
-    let Err(all) = parse("t.toml", text.as_bytes()) else { return "nothing is wrong".into() };
+    let Err(all) = parse("t.toml", text.as_bytes()) else {
+        return "nothing is wrong".into();
+    };
     let d = &all[0];
-    let line = d.source.as_ref().map_or(0, |source| source.line_column(d.span.start as usize).0);
-    format!("{} {line}: {} [{}] {}", d.id, d.message, d.label, d.help.as_deref().unwrap_or("-"))
+    let line = d
+        .source
+        .as_ref()
+        .map_or(0, |source| source.line_column(d.span.start as usize).0);
+    format!(
+        "{} {line}: {} [{}] {}",
+        d.id,
+        d.message,
+        d.label,
+        d.help.as_deref().unwrap_or("-")
+    )
 }
 
 #[test]
 fn what_cannot_stand_there_is_told_with_its_line() {
     const KERNEL: &str = "st.global.u32 [x], 1;";
     const HOST: &str = "K<<<1, 1, 0, s>>>();";
-    let c = "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
+    let c =
+        "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
     let calls = "kernels are in PTX here, and only `[[host]]` threads call the runtime";
     let own = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
     let theirs = "this reads as PTX: with `dialect = \"ptx\"`, kernels are in PTX, and the host stays CUDA C++";
@@ -152,8 +236,12 @@ fn what_cannot_stand_there_is_told_with_its_line() {
     let changed = |from: &str, to: &str| first(&text("ptx", KERNEL, HOST).replace(from, to));
     let proxy = "wrong-proxy 15: `t` is the memory of `x` through another proxy \
                  [the host and copies have the generic proxy alone] name the memory itself: `x`";
-    let through = text("ptx", "st.global.u32 [%rd1], 1;", &format!("{HOST}\nx = 1;"))
-        .replace("regs = {}", "regs = { rd1 = \"&x\" }");
+    let through = text(
+        "ptx",
+        "st.global.u32 [%rd1], 1;",
+        &format!("{HOST}\nx = 1;"),
+    )
+    .replace("regs = {}", "regs = { rd1 = \"&x\" }");
     let cases = [
         (
             ptx(KERNEL, "J<<<1, 1>>>();"),
@@ -208,11 +296,25 @@ fn what_cannot_stand_there_is_told_with_its_line() {
 #[test]
 fn a_cooperative_launch_fails_where_there_is_no_room() {
     let run = |key: &str, room| {
-        let text = text("ptx", "st.global.u32 [x], 1;", "K<<<2, 1, 0, s>>>();").replace("regs = {}", key);
-        let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{}", e[0])).remove(0);
-        let launch = Launch { resident: room, ..Launch::default() };
-        let options = Options { memory: MachineMemory::Weak, launch, ..Options::default() };
-        observe(&test, &options, Schedule::Exhaustive).expect("it runs").ended.by(How::Launch) > 0
+        let text =
+            text("ptx", "st.global.u32 [x], 1;", "K<<<2, 1, 0, s>>>();").replace("regs = {}", key);
+        let test = parse("t.toml", text.as_bytes())
+            .unwrap_or_else(|e| panic!("{}", e[0]))
+            .remove(0);
+        let launch = Launch {
+            resident: room,
+            ..Launch::default()
+        };
+        let options = Options {
+            memory: MachineMemory::Weak,
+            launch,
+            ..Options::default()
+        };
+        observe(&test, &options, Schedule::Exhaustive)
+            .expect("it runs")
+            .ended
+            .by(How::Launch)
+            > 0
     };
     assert!(run("cooperative = true", Some(1)));
     assert!(!run("cooperative = true", Some(2)) && !run("cooperative = false", Some(1)));

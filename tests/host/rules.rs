@@ -58,9 +58,21 @@ const IN_PTX: &[(Rule, &str, &str)] = &[
     (Rule::NullAfter, "two-kernels", "C11c-null-stream-last"),
     (Rule::NullBefore, "two-kernels", "C11-null-stream-first"),
     (Rule::StreamWaitEvent, "two-kernels", "C05-event"),
-    (Rule::StreamSynchronize, "host-reads", "C08-stream-synchronize"),
-    (Rule::DeviceSynchronize, "host-reads", "C10-device-synchronize"),
-    (Rule::EventSynchronize, "host-reads", "C13-event-synchronize"),
+    (
+        Rule::StreamSynchronize,
+        "host-reads",
+        "C08-stream-synchronize",
+    ),
+    (
+        Rule::DeviceSynchronize,
+        "host-reads",
+        "C10-device-synchronize",
+    ),
+    (
+        Rule::EventSynchronize,
+        "host-reads",
+        "C13-event-synchronize",
+    ),
     (Rule::EventQuery, "host-reads", "Query+event"),
     (Rule::StreamQuery, "host-reads", "Query+stream"),
     (Rule::SynchronousCopy, "host-reads", "C18-copy-to-the-host"),
@@ -69,12 +81,20 @@ const IN_PTX: &[(Rule, &str, &str)] = &[
 ];
 
 /// The same of rules that kernels in PTX alone rest on.
-const OF_PTX: &[(Rule, &str, &str)] =
-    &[(Rule::GridWait, "../../ptx-async/11-kernels/Dependent", "Dependent+wait")];
+const OF_PTX: &[(Rule, &str, &str)] = &[(
+    Rule::GridWait,
+    "../../ptx-async/11-kernels/Dependent",
+    "Dependent+wait",
+)];
 
 /// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail launches is in
 /// `tests/host/device_enqueue.rs`.
-const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family, Rule::TailLaunch];
+const OF_CHILDREN: &[Rule] = &[
+    Rule::WaitKernel,
+    Rule::WaitWorkGroup,
+    Rule::Family,
+    Rule::TailLaunch,
+];
 
 fn tests(name: &str) -> Vec<LitmusTest> {
     let path = Path::new("litmus/host").join(format!("{name}.toml"));
@@ -86,14 +106,21 @@ fn file(name: &str) -> LitmusTest {
 }
 
 fn in_ptx(name: &str, instance: &str) -> LitmusTest {
-    let found = tests(&format!("ptx/{name}")).into_iter().find(|t| t.name == instance);
+    let found = tests(&format!("ptx/{name}"))
+        .into_iter()
+        .find(|t| t.name == instance);
     found.unwrap_or_else(|| panic!("{name} has no {instance}"))
 }
 
 fn verdicts(test: &LitmusTest) -> (Verdict, Verdict) {
-    let model = load_shipped(test.program.dialect.default_model(), &signature()).unwrap().unwrap();
+    let model = load_shipped(test.program.dialect.default_model(), &signature())
+        .unwrap()
+        .unwrap();
     let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
-    (session.reachability(None, false).verdict, session.race().unwrap().verdict)
+    (
+        session.reachability(None, false).verdict,
+        session.race().unwrap().verdict,
+    )
 }
 
 fn without(test: &LitmusTest, rule: Rule) -> LitmusTest {
@@ -117,75 +144,138 @@ fn every_rule_has_a_test_that_rests_on_it() {
         rests_on(&in_ptx(name, instance), *rule);
     }
     let of_cuda = RESTS_ON.iter().filter(|r| r.1.starts_with("cuda/"));
-    assert!(of_cuda.map(|r| r.0).eq(IN_PTX.iter().map(|r| r.0)), "every rule of CUDA has a test in PTX");
+    assert!(
+        of_cuda.map(|r| r.0).eq(IN_PTX.iter().map(|r| r.0)),
+        "every rule of CUDA has a test in PTX"
+    );
 }
 
 fn rests_on(test: &LitmusTest, rule: Rule) {
-    assert_eq!(verdicts(test), (Verdict::Forbidden, Verdict::RaceFree), "{}", test.name);
+    assert_eq!(
+        verdicts(test),
+        (Verdict::Forbidden, Verdict::RaceFree),
+        "{}",
+        test.name
+    );
     let changed = without(test, rule);
-    assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{} without {}", test.name, rule.id());
+    assert_eq!(
+        verdicts(&changed),
+        (Verdict::Allowed, Verdict::Racy),
+        "{} without {}",
+        test.name,
+        rule.id()
+    );
 }
 
 /// The test with its second command enqueued by the last instruction of the first one's only thread.
 fn as_child(mut test: LitmusTest, flag: ChildStart) -> LitmusTest {
     let host = test.program.host.as_mut().unwrap();
-    host.lanes.push(Lane { name: "d".into(), kind: LaneKind::OnDevice, device: 0 });
+    host.lanes.push(Lane {
+        name: "d".into(),
+        kind: LaneKind::OnDevice,
+        device: 0,
+    });
     let (parent, child) = (CommandId(0), CommandId(1));
     let thread = host.commands[0].threads[0];
     for call in &mut host.calls {
-        if call.op == (HostOp::Enqueue { command: child, blocking: false }) {
+        if call.op
+            == (HostOp::Enqueue {
+                command: child,
+                blocking: false,
+            })
+        {
             call.op = HostOp::Flush(LaneId(0));
         }
     }
     host.commands[1].lane = Some(LaneId(host.lanes.len() as u16 - 1));
-    host.commands[1].origin = Origin::Device { parent, thread, flag };
+    host.commands[1].origin = Origin::Device {
+        parent,
+        thread,
+        flag,
+    };
     let code = &mut test.program.threads[usize::from(thread.0)].code;
     let last: Instr = code.last().unwrap().clone();
-    code.push(Instr { op: Op::Enqueue(child), ..last });
+    code.push(Instr {
+        op: Op::Enqueue(child),
+        ..last
+    });
     test
 }
 
 #[test]
 fn children_start_as_their_flag_says_and_belong_to_their_parent() {
-    let two = "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1);\nclEnqueueNDRangeKernel(q, K2, NULL, 1, 1);";
+    let two =
+        "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1);\nclEnqueueNDRangeKernel(q, K2, NULL, 1, 1);";
     let plain = || opencl(two);
     // The child of a plain buffer's writer is ordered after it only if it waits.
-    assert_eq!(verdicts(&as_child(plain(), ChildStart::NoWait)), (Verdict::Allowed, Verdict::Racy));
-    for (flag, rule) in
-        [(ChildStart::WaitKernel, Rule::WaitKernel), (ChildStart::WaitWorkGroup, Rule::WaitWorkGroup)]
-    {
+    assert_eq!(
+        verdicts(&as_child(plain(), ChildStart::NoWait)),
+        (Verdict::Allowed, Verdict::Racy)
+    );
+    for (flag, rule) in [
+        (ChildStart::WaitKernel, Rule::WaitKernel),
+        (ChildStart::WaitWorkGroup, Rule::WaitWorkGroup),
+    ] {
         let test = as_child(plain(), flag);
-        assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree), "{}", rule.id());
-        assert_eq!(verdicts(&without(&test, rule)), (Verdict::Allowed, Verdict::Racy), "{}", rule.id());
+        assert_eq!(
+            verdicts(&test),
+            (Verdict::Forbidden, Verdict::RaceFree),
+            "{}",
+            rule.id()
+        );
+        assert_eq!(
+            verdicts(&without(&test, rule)),
+            (Verdict::Allowed, Verdict::Racy),
+            "{}",
+            rule.id()
+        );
     }
     // What waits for the parent waits for its children.
     let text = "clEnqueueNDRangeKernel(q, K0, NULL, 1, 1, NULL, &e);\nclEnqueueNDRangeKernel(q, K1, NULL, 1, 1);\n\
                 clEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {e});";
     let test = as_child(opencl(text), ChildStart::NoWait);
     assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree));
-    assert_eq!(verdicts(&without(&test, Rule::Family)), (Verdict::Allowed, Verdict::Racy));
+    assert_eq!(
+        verdicts(&without(&test, Rule::Family)),
+        (Verdict::Allowed, Verdict::Racy)
+    );
 }
 
 #[test]
 fn dependent_launches_are_in_a_stream_of_kernels() {
-    let dependent = |host: &str| cuda_text(host).replace("name = \"K\"", "name = \"K\"\nprogrammatic = true");
-    let edits =
-        [("\"cuda\"", "\"ptx\""), ("\"x = 1;\"", "\"st.weak [x], 1;\""), ("\"cudaDeviceSynchronize();\"", "\"\"")];
-    let ptx = |host: &str| edits.iter().fold(dependent(host), |text, (from, to)| text.replace(from, to));
+    let dependent =
+        |host: &str| cuda_text(host).replace("name = \"K\"", "name = \"K\"\nprogrammatic = true");
+    let edits = [
+        ("\"cuda\"", "\"ptx\""),
+        ("\"x = 1;\"", "\"st.weak [x], 1;\""),
+        ("\"cudaDeviceSynchronize();\"", "\"\""),
+    ];
+    let ptx = |host: &str| {
+        edits
+            .iter()
+            .fold(dependent(host), |text, (from, to)| text.replace(from, to))
+    };
     let wrong = |host: &str| errors(ptx(host));
     let launches = "K<<<1, 1, 0, s>>>();\nK<<<1, 1, 0, s>>>();\ncudaStreamSynchronize(s);";
     assert_eq!(wrong(launches), ["nothing is wrong"]);
     assert_eq!(errors(dependent(launches)), ["nothing is wrong"]);
-    let message = "unsupported 1: a dependent launch in a default stream is not supported [K<<<1, 1>>>();]";
+    let message =
+        "unsupported 1: a dependent launch in a default stream is not supported [K<<<1, 1>>>();]";
     assert_eq!(wrong("K<<<1, 1>>>();"), [message]);
     let message = "unsupported 2: `cudaEventRecord` in a stream with dependent launches is not supported \
                    [cudaEventRecord(e, s);]";
-    assert_eq!(wrong("K<<<1, 1, 0, s>>>();\ncudaEventRecord(e, s);\nK<<<1, 1, 0, s>>>();"), [message]);
+    assert_eq!(
+        wrong("K<<<1, 1, 0, s>>>();\ncudaEventRecord(e, s);\nK<<<1, 1, 0, s>>>();"),
+        [message]
+    );
     // Whether they end depends on when they start, of which only a part is said.
-    let test = parse("t.toml", ptx(launches).as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0);
+    let test = parse("t.toml", ptx(launches).as_bytes())
+        .unwrap_or_else(|d| panic!("{}", d[0]))
+        .remove(0);
     let model = load_shipped("ptx", &signature()).unwrap().unwrap();
     let setting = Setting::new(&test, &model);
-    let answer = Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(ProgressModel::Fair);
+    let answer =
+        Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(ProgressModel::Fair);
     assert_eq!(answer.verdict.word(), "undecided");
 }
 
@@ -201,8 +291,12 @@ fn opencl_text(host: &str) -> String {
 }
 
 fn opencl(host: &str) -> LitmusTest {
-    let text = opencl_text(host).replace("clFinish(q);\"", "\"").replace(", context = \"other\"", "");
-    parse("t.toml", text.as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0)
+    let text = opencl_text(host)
+        .replace("clFinish(q);\"", "\"")
+        .replace(", context = \"other\"", "");
+    parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|d| panic!("{}", d[0]))
+        .remove(0)
 }
 
 fn cuda_text(host: &str) -> String {
@@ -217,14 +311,25 @@ fn cuda_text(host: &str) -> String {
 /// The messages about a host thread's code, each with the line of that code that it is about.
 fn errors(text: String) -> Vec<String> {
     let first = text.lines().position(|l| l == "code = '''").unwrap() + 1;
-    let Err(all) = parse("t.toml", text.as_bytes()) else { return vec!["nothing is wrong".into()] };
+    let Err(all) = parse("t.toml", text.as_bytes()) else {
+        return vec!["nothing is wrong".into()];
+    };
     let line = |d: &Diagnostic| {
         let source = d.source.as_ref().unwrap();
         let at = source.line_column(d.span.start as usize).0;
         let text = &source.text[d.span.range()];
-        format!("{} {}: {} [{}]", d.id, at as i64 - first as i64, d.message, text.split('\n').next().unwrap())
+        format!(
+            "{} {}: {} [{}]",
+            d.id,
+            at as i64 - first as i64,
+            d.message,
+            text.split('\n').next().unwrap()
+        )
     };
-    all.iter().filter(|d| d.severity == Severity::Error).map(line).collect()
+    all.iter()
+        .filter(|d| d.severity == Severity::Error)
+        .map(line)
+        .collect()
 }
 
 #[test]
@@ -242,21 +347,37 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
     let of_program = |host: &str| edited(host, "{ x = 0,", "{ x = { kind = \"program-scope\" },");
     let cases: Vec<(Vec<String>, &str)> = vec![
         (
-            cl(&format!("{launch}\nclEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {{e}});")),
+            cl(&format!(
+                "{launch}\nclEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {{e}});"
+            )),
             "other-context 2: `e` is an event of another context [e]",
         ),
         (
-            cl(&format!("{launch}\ncl_event u = clCreateUserEvent(other);\nclWaitForEvents({{e, u}});")),
+            cl(&format!(
+                "{launch}\ncl_event u = clCreateUserEvent(other);\nclWaitForEvents({{e, u}});"
+            )),
             "other-context 3: `u` is an event of another context [u]",
         ),
-        (cl(&format!("clWaitForEvents({{e}});\n{launch}")), "null-event 1: `e` is no event yet [e]"),
-        (cl(&format!("{launch}\nclWaitForEvents({{ee}});")), "unknown-event 2: there is no event `ee` [ee]"),
-        (cl("clWaitForEvents(NULL);"), "wrong-operands 1: this waits for nothing [clWaitForEvents(NULL);]"),
+        (
+            cl(&format!("clWaitForEvents({{e}});\n{launch}")),
+            "null-event 1: `e` is no event yet [e]",
+        ),
+        (
+            cl(&format!("{launch}\nclWaitForEvents({{ee}});")),
+            "unknown-event 2: there is no event `ee` [ee]",
+        ),
+        (
+            cl("clWaitForEvents(NULL);"),
+            "wrong-operands 1: this waits for nothing [clWaitForEvents(NULL);]",
+        ),
         (
             cl("clEnqueueNDRangeKernel(q, K1, 18446744073709551615u, 4, 4);"),
             "bad-range 1: in dimension 0, offset and size exceed the largest `size_t` [18446744073709551615u]",
         ),
-        (cl("clEnqueueNDRangeKernel(q, K1, NULL, 4, 0);"), "bad-range 1: groups of size 0 in dimension 0 [0]"),
+        (
+            cl("clEnqueueNDRangeKernel(q, K1, NULL, 4, 0);"),
+            "bad-range 1: groups of size 0 in dimension 0 [0]",
+        ),
         (
             cl("clEnqueueNDRangeKernel(q, K1, NULL, 4);"),
             "bad-range 1: the size of the work-groups is not given [4]",
@@ -266,15 +387,23 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             "bad-range 1: 1 dimensions here, 2 in the global size [4]",
         ),
         (
-            cl(&format!("{launch}\nclReleaseCommandQueue(q);\nclFinish(q);")),
+            cl(&format!(
+                "{launch}\nclReleaseCommandQueue(q);\nclFinish(q);"
+            )),
             "released 3: the queue `q` no longer exists [q]",
         ),
         (
             cl(&format!("{launch}\nclSetUserEventStatus(e, CL_COMPLETE);")),
             "wrong-operand 2: this is no user event [e]",
         ),
-        (cl("clFinsh(q);"), "unknown-function 1: there is no call `clFinsh` here [clFinsh]"),
-        (cl("clFinish(r);"), "unknown-name 1: there is no queue `r` [r]"),
+        (
+            cl("clFinsh(q);"),
+            "unknown-function 1: there is no call `clFinsh` here [clFinsh]",
+        ),
+        (
+            cl("clFinish(r);"),
+            "unknown-name 1: there is no queue `r` [r]",
+        ),
         (
             cl("if (*x == 1) { clFinish(q); }"),
             "unsupported 1: `clFinish` in a branch or a loop is not supported [clFinish(q);]",
@@ -286,7 +415,9 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             "bad-range 2: in dimension 1, 3 work-items are not whole work-groups of 2 [{2, 2}]",
         ),
         (
-            cl("clEnqueueNDRangeKernel(q, K1, NULL, 3, 2);\nclEnqueueNDRangeKernel(q, K2, NULL, 1, 1);"),
+            cl(
+                "clEnqueueNDRangeKernel(q, K1, NULL, 3, 2);\nclEnqueueNDRangeKernel(q, K2, NULL, 1, 1);",
+            ),
             "nothing is wrong",
         ),
         (
@@ -303,20 +434,47 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             of_program("*y = 1;\nint r = 1 + *x;"),
             "program-scope 2: the host cannot name `x`, a variable of the program [int r = 1 + *x;]",
         ),
-        (cu("K<<<0, 1, 0, s>>>();"), "empty-range 1: a launch of no threads [0]"),
-        (cu("cudaStreamDestroy(s);\nK<<<1, 1, 0, s>>>();"), "released 2: the stream `s` no longer exists [s]"),
-        (cu("cudaEventRecord(g, s);"), "unknown-name 1: there is no event `g` [g]"),
-        (cu("cudaMalloc(&x, 4);"), "unknown-function 1: there is no call `cudaMalloc` here [cudaMalloc]"),
-        (cu("J<<<1, 1>>>();"), "unknown-name 1: there is no kernel `J` [J]"),
+        (
+            cu("K<<<0, 1, 0, s>>>();"),
+            "empty-range 1: a launch of no threads [0]",
+        ),
+        (
+            cu("cudaStreamDestroy(s);\nK<<<1, 1, 0, s>>>();"),
+            "released 2: the stream `s` no longer exists [s]",
+        ),
+        (
+            cu("cudaEventRecord(g, s);"),
+            "unknown-name 1: there is no event `g` [g]",
+        ),
+        (
+            cu("cudaMalloc(&x, 4);"),
+            "unknown-function 1: there is no call `cudaMalloc` here [cudaMalloc]",
+        ),
+        (
+            cu("J<<<1, 1>>>();"),
+            "unknown-name 1: there is no kernel `J` [J]",
+        ),
         (
             cu("cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);"),
             "unsupported 1: copies from pageable memory are not supported \
              [cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);]",
         ),
-        (cu("int r = cudaEventQuery(f);"), "unknown-name 1: there is no event `f` [f]"),
-        (cu("int r = cudaEventQuery();"), "wrong-operands 1: `cudaEventQuery` lacks operands [cudaEventQuery()]"),
-        (cu("if (cudaStreamQuery(t) == 0) { }"), "unknown-name 1: there is no stream `t` [t]"),
-        (cu("cudaStreamQuery(s + 1);"), "wrong-operand 1: `s + 1` cannot stand here [s + 1]"),
+        (
+            cu("int r = cudaEventQuery(f);"),
+            "unknown-name 1: there is no event `f` [f]",
+        ),
+        (
+            cu("int r = cudaEventQuery();"),
+            "wrong-operands 1: `cudaEventQuery` lacks operands [cudaEventQuery()]",
+        ),
+        (
+            cu("if (cudaStreamQuery(t) == 0) { }"),
+            "unknown-name 1: there is no stream `t` [t]",
+        ),
+        (
+            cu("cudaStreamQuery(s + 1);"),
+            "wrong-operand 1: `s + 1` cannot stand here [s + 1]",
+        ),
         (
             cu("cudaStreamDestroy(s);\nint r = cudaStreamQuery(s);"),
             "released 2: the stream `s` no longer exists [s]",
@@ -325,21 +483,33 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             cl("int r = cudaStreamQuery(q);"),
             "unknown-function 1: there is no call `cudaStreamQuery` here [cudaStreamQuery]",
         ),
-        (cl("clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, {e}, &e);"), "null-event 1: `e` is no event yet [e]"),
         (
-            cl(&format!("{launch}\nclReleaseEvent(e);\nclWaitForEvents({{e}});")),
+            cl("clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, {e}, &e);"),
+            "null-event 1: `e` is no event yet [e]",
+        ),
+        (
+            cl(&format!(
+                "{launch}\nclReleaseEvent(e);\nclWaitForEvents({{e}});"
+            )),
             "released 3: the event `e` no longer exists [e]",
         ),
         (
-            cl(&format!("{launch}\nclRetainEvent(e);\nclReleaseEvent(e);\nclWaitForEvents({{e}});\n{read}")),
+            cl(&format!(
+                "{launch}\nclRetainEvent(e);\nclReleaseEvent(e);\nclWaitForEvents({{e}});\n{read}"
+            )),
             "nothing is wrong",
         ),
         (
-            cl("cl_event u = clCreateUserEvent(context);\nclSetUserEventStatus(u, CL_COMPLETE);\n\
-                clSetUserEventStatus(u, CL_COMPLETE);"),
+            cl(
+                "cl_event u = clCreateUserEvent(context);\nclSetUserEventStatus(u, CL_COMPLETE);\n\
+                clSetUserEventStatus(u, CL_COMPLETE);",
+            ),
             "set-twice 3: the user event `u` is set twice [u]",
         ),
-        (cl("clEnqueueUnmapMemObject(q, x);"), "not-mapped 1: this is not mapped [x]"),
+        (
+            cl("clEnqueueUnmapMemObject(q, x);"),
+            "not-mapped 1: this is not mapped [x]",
+        ),
         (
             cl(
                 "clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_WRITE);\nclEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_WRITE);",
@@ -356,7 +526,10 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             cl("clEnqueueSVMMap(q, CL_TRUE, CL_MAP_READ, x);"),
             "wrong-operand 1: `clEnqueueSVMMap` of a buffer object [x]",
         ),
-        (cl("clEnqueueCopyBuffer(q, x, x);"), "overlapping-copy 1: memory is copied onto itself [x]"),
+        (
+            cl("clEnqueueCopyBuffer(q, x, x);"),
+            "overlapping-copy 1: memory is copied onto itself [x]",
+        ),
         (
             cl(&format!("{launch}\nclSetEventCallback(e, CL_QUEUED, f);")),
             "wrong-operand 2: `CL_QUEUED` cannot stand here [CL_QUEUED]",
@@ -365,7 +538,10 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             cl("barrier(CLK_GLOBAL_MEM_FENCE);"),
             "host-barrier 1: a barrier of the device in code of the host [barrier(CLK_GLOBAL_MEM_FENCE);]",
         ),
-        (cu("__syncthreads();"), "host-barrier 1: a barrier of the device in code of the host [__syncthreads();]"),
+        (
+            cu("__syncthreads();"),
+            "host-barrier 1: a barrier of the device in code of the host [__syncthreads();]",
+        ),
         (
             cu("cudaStreamDestroy(0);"),
             "wrong-operand 1: a default stream cannot be destroyed [cudaStreamDestroy(0);]",
@@ -374,16 +550,34 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             cu("cudaEventRecord(e, s);\ncudaEventDestroy(e);\ncudaEventSynchronize(e);"),
             "released 3: the event `e` no longer exists [e]",
         ),
-        (cu("K<<<1, 1, 0, u>>>();"), "wrong-operand 1: `u` is a stream of device 1 [K<<<1, 1, 0, u>>>();]"),
-        (cu("cudaSetDevice(1);\nK<<<1, 1, 0, u>>>();"), "nothing is wrong"),
-        (cu("K<<<1, {64, 32}, 0, s>>>();"), "bad-range 1: a block of 2048 threads [{64, 32}]"),
-        (cu("K<<<1, dim3(1, 1, 65), 0, s>>>();"), "bad-range 1: a block of 65 threads in z [dim3(1, 1, 65)]"),
+        (
+            cu("K<<<1, 1, 0, u>>>();"),
+            "wrong-operand 1: `u` is a stream of device 1 [K<<<1, 1, 0, u>>>();]",
+        ),
+        (
+            cu("cudaSetDevice(1);\nK<<<1, 1, 0, u>>>();"),
+            "nothing is wrong",
+        ),
+        (
+            cu("K<<<1, {64, 32}, 0, s>>>();"),
+            "bad-range 1: a block of 2048 threads [{64, 32}]",
+        ),
+        (
+            cu("K<<<1, dim3(1, 1, 65), 0, s>>>();"),
+            "bad-range 1: a block of 65 threads in z [dim3(1, 1, 65)]",
+        ),
         (
             cu("cudaMemcpy(x, d, sizeof(int), cudaMemcpyHostToDevice);"),
             "wrong-operand 1: this memory is of a GPU, for `cudaMemcpyHostToDevice` it is the host's [d]",
         ),
-        (cu("cudaMemcpy(x, d, sizeof(int), cudaMemcpyDeviceToDevice);"), "nothing is wrong"),
-        (cu("K<<<5000, 1, 0, s>>>();"), "too-many-threads 1: a test has at most 4096 threads [5000]"),
+        (
+            cu("cudaMemcpy(x, d, sizeof(int), cudaMemcpyDeviceToDevice);"),
+            "nothing is wrong",
+        ),
+        (
+            cu("K<<<5000, 1, 0, s>>>();"),
+            "too-many-threads 1: a test has at most 4096 threads [5000]",
+        ),
     ];
     for (found, expected) in cases {
         assert_eq!(found, [expected]);
@@ -395,13 +589,22 @@ fn a_callback_that_blocks_is_undefined() {
     let read = opencl_text(
         "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);\nclSetEventCallback(e, CL_COMPLETE, f);",
     );
-    let found = errors(read.replace("\"clFinish(q);\"", "\"clEnqueueReadBuffer(q, x, CL_TRUE, y);\""));
-    assert!(found[0].starts_with("blocking-callback") && found[0].contains("ReadBuffer"), "{found:?}");
+    let found = errors(read.replace(
+        "\"clFinish(q);\"",
+        "\"clEnqueueReadBuffer(q, x, CL_TRUE, y);\"",
+    ));
+    assert!(
+        found[0].starts_with("blocking-callback") && found[0].contains("ReadBuffer"),
+        "{found:?}"
+    );
     let cl = opencl_text(
         "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);\nclSetEventCallback(e, CL_COMPLETE, f);",
     );
     let found = errors(cl);
-    assert!(found[0].starts_with("blocking-callback") && found[0].contains("`clFinish` waits"), "{found:?}");
+    assert!(
+        found[0].starts_with("blocking-callback") && found[0].contains("`clFinish` waits"),
+        "{found:?}"
+    );
     let found = errors(cuda_text("K<<<1, 1, 0, s>>>();\ncudaLaunchHostFunc(s, f);"));
     assert!(found[0].starts_with("blocking-callback"), "{found:?}");
 }
@@ -412,20 +615,43 @@ fn waits_that_never_end_are_told_link_by_link() {
     let launches = Launches::of(&test.program).unwrap();
     assert!(launches.ways.is_empty());
     let (_, stuck) = launches.stuck.unwrap();
-    let Stuck::Cycle(links) = &stuck else { panic!("{stuck:?}") };
+    let Stuck::Cycle(links) = &stuck else {
+        panic!("{stuck:?}")
+    };
     assert!(matches!(links[0].waits, Node::Return(_)), "{links:?}");
-    assert!(links.iter().zip(links.iter().cycle().skip(1)).all(|(a, b)| a.awaited == b.waits), "{links:?}");
+    assert!(
+        links
+            .iter()
+            .zip(links.iter().cycle().skip(1))
+            .all(|(a, b)| a.awaited == b.waits),
+        "{links:?}"
+    );
     let model = load_shipped("opencl", &signature()).unwrap().unwrap();
     let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
-    let Verdict::Undecided(reason) = session.reachability(None, false).verdict else { panic!("no deadlock") };
-    assert!(reason.to_string().starts_with("deadlock: waits in a circle"), "{reason}");
+    let Verdict::Undecided(reason) = session.reachability(None, false).verdict else {
+        panic!("no deadlock")
+    };
+    assert!(
+        reason
+            .to_string()
+            .starts_with("deadlock: waits in a circle"),
+        "{reason}"
+    );
     let setting = Setting::new(&test, &model);
     for progress in ProgressModel::ALL {
-        let answer = Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(progress);
+        let answer =
+            Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(progress);
         assert_eq!(answer.verdict, Verdict::Hangs);
         let ends = answer.witness.unwrap().ends;
-        assert_eq!((ends[0].ending, ends[0].line.number), (Ending::Blocked, 18), "{ends:?}");
-        assert!(ends[0].why.contains("`clWaitForEvents({e});`") && ends[0].why.contains("line 19"), "{ends:?}");
+        assert_eq!(
+            (ends[0].ending, ends[0].line.number),
+            (Ending::Blocked, 18),
+            "{ends:?}"
+        );
+        assert!(
+            ends[0].why.contains("`clWaitForEvents({e});`") && ends[0].why.contains("line 19"),
+            "{ends:?}"
+        );
         assert_eq!(ends[1].ending, Ending::Stopped, "{ends:?}");
     }
 }
@@ -441,42 +667,75 @@ fn two_host_threads_that_wait_for_each_other_are_stuck() {
         "{text}[[host]]\ncode = '''\nclWaitForEvents({{v}});\nclSetUserEventStatus(u, CL_COMPLETE);\n'''\n"
     )
     .replace("condition = 'K2:r == 0'\n", "");
-    let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0);
+    let test = parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|d| panic!("{}", d[0]))
+        .remove(0);
     let launches = Launches::of(&test.program).unwrap();
     let told = launches.stuck.unwrap().1.describe(&test.program).join("\n");
-    assert!(launches.ways.is_empty() && told.contains("of H0") && told.contains("of H1"), "{told}");
+    assert!(
+        launches.ways.is_empty() && told.contains("of H0") && told.contains("of H1"),
+        "{told}"
+    );
 }
 
 #[test]
 fn a_race_between_commands_names_both_accesses() {
     for (name, accesses) in [
-        ("cuda/producer-consumer-no-event", ["data[threadIdx.x] = 5;", "sum = data[0] + data[1];"]),
-        ("opencl/producer-consumer-no-event", ["data[get_global_id(0)] = 5;", "*sum = data[0] + data[1];"]),
+        (
+            "cuda/producer-consumer-no-event",
+            ["data[threadIdx.x] = 5;", "sum = data[0] + data[1];"],
+        ),
+        (
+            "opencl/producer-consumer-no-event",
+            ["data[get_global_id(0)] = 5;", "*sum = data[0] + data[1];"],
+        ),
     ] {
         let test = file(name);
-        let model = load_shipped(test.program.dialect.default_model(), &signature()).unwrap().unwrap();
+        let model = load_shipped(test.program.dialect.default_model(), &signature())
+            .unwrap()
+            .unwrap();
         let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
         let fault = session.race().unwrap().fault.unwrap();
-        let mut told: Vec<(String, String)> =
-            fault.events.iter().map(|e| (e.event.thread_name.clone(), e.event.text.clone())).collect();
+        let mut told: Vec<(String, String)> = fault
+            .events
+            .iter()
+            .map(|e| (e.event.thread_name.clone(), e.event.text.clone()))
+            .collect();
         told.sort();
-        assert!(told.iter().any(|(t, c)| t.starts_with("produce.") && c == accesses[0]), "{told:?}");
-        assert!(told.iter().any(|(t, c)| t == "consume" && c == accesses[1]), "{told:?}");
+        assert!(
+            told.iter()
+                .any(|(t, c)| t.starts_with("produce.") && c == accesses[0]),
+            "{told:?}"
+        );
+        assert!(
+            told.iter().any(|(t, c)| t == "consume" && c == accesses[1]),
+            "{told:?}"
+        );
     }
 }
 
 /// Two host threads, each of which names an event that the other one makes.
-const CROSSED: &str =
-    "[[host]]\ncode = '''\nclEnqueueNDRangeKernel(q, K0, NULL, 1, 1, 1, &a, &b);\nclFlush(q);\n'''\n";
+const CROSSED: &str = "[[host]]\ncode = '''\nclEnqueueNDRangeKernel(q, K0, NULL, 1, 1, 1, &a, &b);\nclFlush(q);\n'''\n";
 
 #[test]
 fn events_that_two_threads_make_for_each_other_are_told_without_what_has_no_part_in_it() {
     let text = opencl_text("clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, 1, &b, &a);\nclFlush(q);")
         .replace("\"clFinish(q);\"", "\"\"")
         .replace("condition = 'K2:r == 0'\n", "");
-    let test = parse("t.toml", (text + CROSSED).as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0);
-    let told = Launches::of(&test.program).unwrap().stuck.unwrap().1.describe(&test.program).join("\n");
-    assert!(told.contains("of H0") && told.contains("of H1") && !told.contains("clFlush"), "{told}");
+    let test = parse("t.toml", (text + CROSSED).as_bytes())
+        .unwrap_or_else(|d| panic!("{}", d[0]))
+        .remove(0);
+    let told = Launches::of(&test.program)
+        .unwrap()
+        .stuck
+        .unwrap()
+        .1
+        .describe(&test.program)
+        .join("\n");
+    assert!(
+        told.contains("of H0") && told.contains("of H1") && !told.contains("clFlush"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -499,11 +758,24 @@ fn what_a_range_of_no_items_and_an_empty_event_come_to_is_warned_of() {
 fn an_event_orders_what_two_queues_do_not() {
     let test = file("opencl/producer-consumer-no-event");
     let model = load_shipped("opencl", &signature()).unwrap().unwrap();
-    let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]).explaining();
-    let Definedness::Undefined(fault) = session.definedness(None).unwrap().unwrap() else { panic!("it races") };
-    assert!(fault.why.iter().any(|w| w.contains("no call orders these accesses of `produce` and `consume`")));
+    let mut session =
+        Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]).explaining();
+    let Definedness::Undefined(fault) = session.definedness(None).unwrap().unwrap() else {
+        panic!("it races")
+    };
+    assert!(
+        fault
+            .why
+            .iter()
+            .any(|w| w.contains("no call orders these accesses of `produce` and `consume`"))
+    );
     // Plain objects of OpenCL have no atomic functions; a wait list restores the order.
-    let Some(Remedy::Changes(changes)) = &fault.remedy else { panic!("{:?}", fault.remedy) };
+    let Some(Remedy::Changes(changes)) = &fault.remedy else {
+        panic!("{:?}", fault.remedy)
+    };
     let said: Vec<&str> = changes.iter().map(|change| change.text.as_str()).collect();
-    assert!(said.len() == 2 && said[0].contains("&ordered") && said[1].contains("{ordered}"), "{said:?}");
+    assert!(
+        said.len() == 2 && said[0].contains("&ordered") && said[1].contains("{ordered}"),
+        "{said:?}"
+    );
 }

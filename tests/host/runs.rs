@@ -81,34 +81,50 @@ fn misuses_mappings(test: &LitmusTest, launches: &Launches) -> bool {
     let kind = |t: ThreadId| host.command_of(t).map(|c| host.command(c).kind);
     let of = |c: CommandId, place: &str| -> Vec<usize> {
         let mine = |a: &Touch| host.command_of(a.0) == Some(c) && a.2 == place;
-        (0..accesses.len()).filter(|&i| mine(&accesses[i])).collect()
+        (0..accesses.len())
+            .filter(|&i| mine(&accesses[i]))
+            .collect()
     };
     let wrong = |graph: &LaunchGraph| {
         let before = graph.ordered(&operations, false);
-        accesses.iter().enumerate().any(|(i, (thread, _, place, writes))| {
-            let is_host = test.program.thread(*thread).place.host;
-            let begun: Vec<(usize, Option<CommandId>)> =
-                mappings.iter().flat_map(|m| of(m.0, place).into_iter().map(|b| (b, m.1))).collect();
-            let ends = |end: Option<CommandId>| end.map_or(Vec::new(), |end| of(end, place));
-            if is_host {
-                let fits = |&(b, end): &(usize, Option<CommandId>)| {
-                    accesses[b].3 == *writes && before[b][i] && ends(end).iter().all(|&u| before[i][u])
-                };
-                return !begun.is_empty() && !begun.iter().any(fits);
-            }
-            let is_command = !matches!(kind(*thread), Some(CommandKind::Map | CommandKind::Unmap));
-            is_command
-                && begun.iter().any(|&(b, end)| {
-                    let conflict = *writes || accesses[b].3;
-                    conflict && !before[i][b] && !ends(end).iter().any(|&u| before[u][i])
-                })
-        })
+        accesses
+            .iter()
+            .enumerate()
+            .any(|(i, (thread, _, place, writes))| {
+                let is_host = test.program.thread(*thread).place.host;
+                let begun: Vec<(usize, Option<CommandId>)> = mappings
+                    .iter()
+                    .flat_map(|m| of(m.0, place).into_iter().map(|b| (b, m.1)))
+                    .collect();
+                let ends = |end: Option<CommandId>| end.map_or(Vec::new(), |end| of(end, place));
+                if is_host {
+                    let fits = |&(b, end): &(usize, Option<CommandId>)| {
+                        accesses[b].3 == *writes
+                            && before[b][i]
+                            && ends(end).iter().all(|&u| before[i][u])
+                    };
+                    return !begun.is_empty() && !begun.iter().any(fits);
+                }
+                let is_command =
+                    !matches!(kind(*thread), Some(CommandKind::Map | CommandKind::Unmap));
+                is_command
+                    && begun.iter().any(|&(b, end)| {
+                        let conflict = *writes || accesses[b].3;
+                        conflict && !before[i][b] && !ends(end).iter().any(|&u| before[u][i])
+                    })
+            })
     };
     launches.ways.iter().any(wrong)
 }
 
 fn options(memory: MachineMemory) -> Options {
-    Options { memory, early: Early::None, states: 100_000, steps: 2_000, ..Options::default() }
+    Options {
+        memory,
+        early: Early::None,
+        states: 100_000,
+        steps: 2_000,
+        ..Options::default()
+    }
 }
 
 fn run(test: &LitmusTest, options: &Options) -> Observation {
@@ -126,8 +142,15 @@ fn hangs(seen: &Observation) -> bool {
 
 /// Ways to schedule the threads of a test: which one may step, and for how many blocks there is room.
 fn schedulings(base: &Options) -> Vec<Options> {
-    let resident = |n| Launch { resident: n, ..base.launch };
-    let with = |scheduling, n| Options { scheduling, launch: resident(n), ..*base };
+    let resident = |n| Launch {
+        resident: n,
+        ..base.launch
+    };
+    let with = |scheduling, n| Options {
+        scheduling,
+        launch: resident(n),
+        ..*base
+    };
     let all = |s: Scheduling| [with(s, None), with(s, Some(1)), with(s, Some(2))];
     Scheduling::ALL.into_iter().flat_map(all).collect()
 }
@@ -137,12 +160,24 @@ fn schedulings(base: &Options) -> Vec<Options> {
 ///
 /// # Errors
 /// What they show besides.
-fn schedules(test: &LitmusTest, base: &Options, all: &Observation, whole: bool) -> Result<u64, String> {
-    const UNDEFINED: [HazardKind; 3] = [HazardKind::Race, HazardKind::WhileMapped, HazardKind::Unmapped];
+fn schedules(
+    test: &LitmusTest,
+    base: &Options,
+    all: &Observation,
+    whole: bool,
+) -> Result<u64, String> {
+    const UNDEFINED: [HazardKind; 3] = [
+        HazardKind::Race,
+        HazardKind::WhileMapped,
+        HazardKind::Unmapped,
+    ];
     let mut runs = 0;
     for options in schedulings(base) {
         for schedule in [Schedule::Random { runs: 10, seed: 1 }, Schedule::Exhaustive] {
-            let options = Options { states: 300, ..options };
+            let options = Options {
+                states: 300,
+                ..options
+            };
             let seen = match observe(test, &options, schedule) {
                 Ok(seen) => seen,
                 // Warps run one code.
@@ -150,19 +185,33 @@ fn schedules(test: &LitmusTest, base: &Options, all: &Observation, whole: bool) 
                 Err(why) => return Err(why),
             };
             let under = || {
-                let Options { scheduling, launch, .. } = options;
-                format!("{} scheduling, room for {:?}, {schedule:?}", scheduling.name(), launch.resident)
+                let Options {
+                    scheduling, launch, ..
+                } = options;
+                format!(
+                    "{} scheduling, room for {:?}, {schedule:?}",
+                    scheduling.name(),
+                    launch.resident
+                )
             };
             let known = |state: &[i64]| all.outcomes.iter().any(|o| o.state == state);
             if let Some(new) = seen.outcomes.iter().find(|o| !known(&o.state)) {
                 return Err(format!("{}: only there: {:?}", under(), new.state));
             }
-            if let Some(kind) = UNDEFINED.into_iter().find(|&k| has(&seen, &[k]) && !has(all, &[k])) {
+            if let Some(kind) = UNDEFINED
+                .into_iter()
+                .find(|&k| has(&seen, &[k]) && !has(all, &[k]))
+            {
                 return Err(format!("{}: only there: {}", under(), kind.name()));
             }
             let exhaustive = matches!(schedule, Schedule::Exhaustive) && seen.complete;
             if whole && (hangs(&seen) && !hangs(all) || exhaustive && hangs(&seen) != hangs(all)) {
-                return Err(format!("{}: {:?}, and all runs: {:?}", under(), seen.ended, all.ended));
+                return Err(format!(
+                    "{}: {:?}, and all runs: {:?}",
+                    under(),
+                    seen.ended,
+                    all.ended
+                ));
             }
             runs += seen.ended.finished + seen.ended.by(How::Deadlock);
         }
@@ -172,7 +221,11 @@ fn schedules(test: &LitmusTest, base: &Options, all: &Observation, whole: bool) 
 
 fn compare(cuda: bool) {
     let (count, first) = (programs(40), number("FENCEPOST_SEED", 1));
-    let memory = if cuda { MachineMemory::Cuda } else { MachineMemory::OpenCl };
+    let memory = if cuda {
+        MachineMemory::Cuda
+    } else {
+        MachineMemory::OpenCl
+    };
     let (mut stuck, mut racy, mut fine, mut skipped, mut misuses, mut runs) = (0, 0, 0, 0, 0, 0);
     for seed in first..first + count {
         let test = program(&mut Pcg64Mcg::seed_from_u64(seed), cuda);
@@ -186,27 +239,61 @@ fn compare(cuda: bool) {
             skipped += 1;
             continue;
         }
-        assert_eq!(hangs(&seen), launches.stuck.is_some(), "{:?}\n{}", seen.ended, what());
+        assert_eq!(
+            hangs(&seen),
+            launches.stuck.is_some(),
+            "{:?}\n{}",
+            seen.ended,
+            what()
+        );
         let sc = run(&test, &options(MachineMemory::Sc));
         assert_eq!(hangs(&sc), launches.stuck.is_some(), "{}", what());
-        let unsubmitted = launches.stuck.is_some() || launches.ways.iter().any(|way| !way.unsubmitted.is_empty());
-        let lazy = run(&test, &Options { lazy: true, ..options(memory) });
-        assert_eq!(hangs(&lazy), unsubmitted, "by flushes alone: {:?}\n{}", lazy.ended, what());
+        let unsubmitted =
+            launches.stuck.is_some() || launches.ways.iter().any(|way| !way.unsubmitted.is_empty());
+        let lazy = run(
+            &test,
+            &Options {
+                lazy: true,
+                ..options(memory)
+            },
+        );
+        assert_eq!(
+            hangs(&lazy),
+            unsubmitted,
+            "by flushes alone: {:?}\n{}",
+            lazy.ended,
+            what()
+        );
         let explored = [(&seen, options(memory)), (&sc, options(MachineMemory::Sc))];
         for (all, options) in explored.into_iter().filter(|(all, _)| all.complete) {
-            runs += schedules(&test, &options, all, true).unwrap_or_else(|why| panic!("{why}\n{}", what()));
+            runs += schedules(&test, &options, all, true)
+                .unwrap_or_else(|why| panic!("{why}\n{}", what()));
         }
         if launches.stuck.is_some() {
             stuck += 1;
             for stop in &seen.stops {
                 // A marker or barrier has no threads that could say so.
-                let told = stop.why.iter().any(|w| w.contains("never completes: it waits for"));
-                assert!(told || stop.ends.iter().any(|e| !e.waits.is_empty()), "{:?}\n{}", stop.why, what());
+                let told = stop
+                    .why
+                    .iter()
+                    .any(|w| w.contains("never completes: it waits for"));
+                assert!(
+                    told || stop.ends.iter().any(|e| !e.waits.is_empty()),
+                    "{:?}\n{}",
+                    stop.why,
+                    what()
+                );
             }
             continue;
         }
         let expected = races(&test, &launches);
-        assert_eq!(has(&seen, &[HazardKind::Race]), expected, "{:?}\n{}", seen.hazards, what());
+        assert_eq!(
+            has(&seen, &[HazardKind::Race]),
+            expected,
+            "{:?}\n{}",
+            seen.hazards,
+            what()
+        );
         let misused = misuses_mappings(&test, &launches);
         let shown = has(&seen, &[HazardKind::WhileMapped, HazardKind::Unmapped]);
         assert_eq!(shown, misused, "{:?}\n{}", seen.hazards, what());
@@ -217,7 +304,10 @@ fn compare(cuda: bool) {
         "{count} programs: {racy} racy, {fine} race-free, {stuck} stuck, {skipped} skipped; {misuses} use memory \
          against its mapping; {runs} runs and ends under other schedules"
     );
-    assert!(count < 40 || racy > 0 && fine > 0 && (cuda || stuck > 0 && misuses > 0) && skipped * 5 < count);
+    assert!(
+        count < 40
+            || racy > 0 && fine > 0 && (cuda || stuck > 0 && misuses > 0) && skipped * 5 < count
+    );
 }
 
 #[test]
@@ -233,15 +323,26 @@ fn queues() {
 /// How random programs end: the engine says that they hang if and only if some run does, or undecided.
 fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool) {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
-    let model = load_shipped("sc", &signature()).expect("shipped").expect("valid");
-    let limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(10)) };
+    let model = load_shipped("sc", &signature())
+        .expect("shipped")
+        .expect("valid");
+    let limits = Limits {
+        bound: Some(4),
+        timeout: Some(Duration::from_secs(10)),
+    };
     let (mut hang, mut end, mut skipped) = (0, 0, 0);
     let mut undecided: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first..first + count {
         let test = make(&mut Pcg64Mcg::seed_from_u64(seed));
         let mut runs = vec![run(&test, &options(MachineMemory::Sc))];
         if lazy {
-            runs.push(run(&test, &Options { lazy: true, ..options(MachineMemory::Sc) }));
+            runs.push(run(
+                &test,
+                &Options {
+                    lazy: true,
+                    ..options(MachineMemory::Sc)
+                },
+            ));
         }
         if !runs.iter().all(|seen| seen.complete) {
             skipped += 1;
@@ -254,7 +355,13 @@ fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool)
         assert_eq!(answer.defect, None, "{}", what());
         match answer.verdict {
             Verdict::Hangs => {
-                assert!(hanging.is_some(), "no run hangs: {:?}\n{:#?}\n{}", runs[0].ended, answer.witness, what());
+                assert!(
+                    hanging.is_some(),
+                    "no run hangs: {:?}\n{:#?}\n{}",
+                    runs[0].ended,
+                    answer.witness,
+                    what()
+                );
                 hang += 1;
             }
             Verdict::Terminates => {
@@ -262,10 +369,16 @@ fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool)
                 assert!(hanging.is_none(), "a run hangs: {why:?}\n{}", what());
                 end += 1;
             }
-            other => *undecided.entry(other.reason().map_or(String::new(), Reason::to_string)).or_default() += 1,
+            other => {
+                *undecided
+                    .entry(other.reason().map_or(String::new(), Reason::to_string))
+                    .or_default() += 1
+            }
         }
     }
-    println!("{count} programs, {what}: {hang} hang, {end} end, {skipped} skipped; undecided: {undecided:#?}");
+    println!(
+        "{count} programs, {what}: {hang} hang, {end} end, {skipped} skipped; undecided: {undecided:#?}"
+    );
     assert!(count < 60 || hang > 0 && end > 0 && (hang + end) * 2 > count);
 }
 
@@ -285,7 +398,10 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
         match asked {
             Some(of) => {
                 number.push(Err(QueryId(host.queries.len() as u16)));
-                host.queries.push(Query { thread: call.thread, of });
+                host.queries.push(Query {
+                    thread: call.thread,
+                    of,
+                });
             }
             None => {
                 number.push(Ok(CallId(host.calls.len() as u16)));
@@ -305,13 +421,26 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
             let at = thread.code.len();
             match instr.op {
                 Op::Call(call) => match number[usize::from(call.0)] {
-                    Ok(call) => thread.code.push(Instr { op: Op::Call(call), ..instr }),
+                    Ok(call) => thread.code.push(Instr {
+                        op: Op::Call(call),
+                        ..instr
+                    }),
                     Err(of) => {
                         let dst = RegId(thread.regs.len() as u16);
                         let init = Init::Int(0);
-                        thread.regs.push(Register { name: format!("$asked{}", of.0), ty: Ty::S32, init });
-                        let again = Op::Branch { cond: Expr::Reg(dst), target: at };
-                        thread.code.push(Instr { op: Op::Status { dst, of }, ..instr.clone() });
+                        thread.regs.push(Register {
+                            name: format!("$asked{}", of.0),
+                            ty: Ty::S32,
+                            init,
+                        });
+                        let again = Op::Branch {
+                            cond: Expr::Reg(dst),
+                            target: at,
+                        };
+                        thread.code.push(Instr {
+                            op: Op::Status { dst, of },
+                            ..instr.clone()
+                        });
                         thread.code.push(Instr { op: again, ..instr });
                     }
                 },
@@ -327,9 +456,14 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
 #[test]
 fn a_loop_of_queries_waits() {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
-    let model = load_shipped("cuda", &signature()).expect("shipped").expect("valid");
+    let model = load_shipped("cuda", &signature())
+        .expect("shipped")
+        .expect("valid");
     let race = |test: &LitmusTest| {
-        let limits = Limits { timeout: Some(Duration::from_secs(20)), ..Limits::default() };
+        let limits = Limits {
+            timeout: Some(Duration::from_secs(20)),
+            ..Limits::default()
+        };
         let mut session = Session::new(test, &model, Engine::Auto, limits, &[]);
         session.race().expect("a race flag").verdict
     };
@@ -347,8 +481,9 @@ fn a_loop_of_queries_waits() {
         assert_eq!(hangs(&waits), hangs(&polls), "{}", what());
         let shown = has(&waits, &[HazardKind::Race]);
         assert_eq!(shown, has(&polls, &[HazardKind::Race]), "{}", what());
-        let states =
-            |seen: &Observation| -> BTreeSet<Vec<i64>> { seen.outcomes.iter().map(|o| o.state.clone()).collect() };
+        let states = |seen: &Observation| -> BTreeSet<Vec<i64>> {
+            seen.outcomes.iter().map(|o| o.state.clone()).collect()
+        };
         assert_eq!(states(&waits), states(&polls), "{}", what());
         let (one, other) = (race(&test), race(&asks));
         if other.reason() == Some(&Reason::Time) {
@@ -359,13 +494,18 @@ fn a_loop_of_queries_waits() {
         assert_eq!(one == Verdict::Racy, shown, "{}", what());
         *(if shown { &mut racy } else { &mut fine }) += 1;
     }
-    println!("{count} programs: {racy} racy, {fine} race-free, {late} not decided in time, {skipped} skipped");
+    println!(
+        "{count} programs: {racy} racy, {fine} race-free, {late} not decided in time, {skipped} skipped"
+    );
     assert!(count < 60 || racy > 0 && fine > 0 && late * 10 < racy + fine);
 }
 
 #[test]
 fn runs_show_every_answer_of_a_query() {
-    let seen = run(&file("cuda/Query+one-answer", |text| text), &options(MachineMemory::Cuda));
+    let seen = run(
+        &file("cuda/Query+one-answer", |text| text),
+        &options(MachineMemory::Cuda),
+    );
     assert!(seen.complete);
     let mut states: Vec<Vec<i64>> = seen.outcomes.iter().map(|o| o.state.clone()).collect();
     states.sort_unstable();
@@ -393,26 +533,45 @@ const REFUSED: [&str; 2] = ["Child.pointer+", "Gpu-memory+"];
 #[test]
 fn tests_of_host_programs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/host");
-    let limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(20)) };
+    let limits = Limits {
+        bound: Some(4),
+        timeout: Some(Duration::from_secs(20)),
+    };
     let (mut tests, mut stuck, mut racy, mut runs) = (0, 0, 0, 0);
     let (mut differences, mut undecided) = (Vec::new(), Vec::new());
     for path in sample(files(&root, &["toml"])) {
-        for test in
-            read_path(&path).unwrap_or_else(|e| panic!("{e:?}")).iter().filter(|t| t.program.host.is_some())
+        for test in read_path(&path)
+            .unwrap_or_else(|e| panic!("{e:?}"))
+            .iter()
+            .filter(|t| t.program.host.is_some())
         {
             let dialect = test.program.dialect;
-            let memory = MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak);
-            let model = load_shipped(memory.model(), &signature()).expect("shipped").expect("valid");
+            let memory =
+                MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak);
+            let model = load_shipped(memory.model(), &signature())
+                .expect("shipped")
+                .expect("valid");
             if REFUSED.iter().any(|refused| test.name.starts_with(refused)) {
-                assert!(observe(test, &options(memory), Schedule::Exhaustive).is_err(), "{}", test.name);
+                assert!(
+                    observe(test, &options(memory), Schedule::Exhaustive).is_err(),
+                    "{}",
+                    test.name
+                );
                 continue;
             }
             let eager = run(test, &options(memory));
-            let lazy = run(test, &Options { lazy: true, ..options(memory) });
+            let lazy = run(
+                test,
+                &Options {
+                    lazy: true,
+                    ..options(memory)
+                },
+            );
             tests += 1;
             let mut differ = |what: String| differences.push(format!("{}: {what}", test.name));
             let setting = Setting::new(test, &model);
-            let answer = Liveness::new(&setting, Engine::Auto, limits, &[]).ask(ProgressModel::Fair);
+            let answer =
+                Liveness::new(&setting, Engine::Auto, limits, &[]).ask(ProgressModel::Fair);
             // Whether a command starts whose queue is never flushed is up to the implementation.
             let hang = hangs(&eager) || hangs(&lazy);
             match &answer.verdict {
@@ -448,41 +607,71 @@ fn tests_of_host_programs() {
             if let Some(defect) = faults.defect {
                 differ(defect);
             }
-            let races = eager.hazards.iter().any(|h| h.hazard.kind == HazardKind::Race);
+            let races = eager
+                .hazards
+                .iter()
+                .any(|h| h.hazard.kind == HazardKind::Race);
             racy += u32::from(races);
             if eager.complete && faults.race == Some(Verdict::Racy) && !races {
                 differ("the model knows a race, and no run has it".into());
             }
         }
     }
-    println!("{tests} tests: {stuck} stuck, {racy} racy, {runs} runs and ends under other schedules");
+    println!(
+        "{tests} tests: {stuck} stuck, {racy} racy, {runs} runs and ends under other schedules"
+    );
     println!("liveness undecided: {undecided:#?}");
-    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+    assert!(
+        differences.is_empty(),
+        "{} differ:\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
     assert!(!is_long() || stuck > 0 && racy > 0 && runs > 500);
 }
 
 /// A test of host programs, by its file; `edit` changes its text.
 fn file(name: &str, edit: impl Fn(String) -> String) -> LitmusTest {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/host").join(name).with_extension("toml");
-    let text = edit(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())));
-    parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}")).remove(0)
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("litmus/host")
+        .join(name)
+        .with_extension("toml");
+    let text =
+        edit(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())));
+    parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}"))
+        .remove(0)
 }
 
 #[test]
 fn atomics_of_several_kernels_on_a_buffer_are_run_and_left_to_implementations() {
-    let test = file("opencl/Kernels+atomics", |text| text.replace("kind = \"svm-coarse\"", "kind = \"buffer\""));
-    let model = load_shipped("opencl", &signature()).expect("shipped").expect("valid");
+    let test = file("opencl/Kernels+atomics", |text| {
+        text.replace("kind = \"svm-coarse\"", "kind = \"buffer\"")
+    });
+    let model = load_shipped("opencl", &signature())
+        .expect("shipped")
+        .expect("valid");
     let seen = run(&test, &options(MachineMemory::OpenCl));
-    assert!(seen.ended.finished > 0 && has(&seen, &[HazardKind::Unspecified]), "{:?}", seen.hazards);
+    assert!(
+        seen.ended.finished > 0 && has(&seen, &[HazardKind::Unspecified]),
+        "{:?}",
+        seen.hazards
+    );
     assert!(seen.hazards.iter().all(|h| !h.hazard.kind.is_undefined()));
     // No outcome of it is told as one that the model allows, or forbids.
     let (engine, limits) = (Engine::Auto, Limits::default());
     let held = operational::hold(&test, &model, engine, limits, &[], &seen);
-    assert!(!held.observed.is_empty() && held.observed.iter().all(|o| o.allowed.is_none()), "{held:?}");
+    assert!(
+        !held.observed.is_empty() && held.observed.iter().all(|o| o.allowed.is_none()),
+        "{held:?}"
+    );
     let faults = operational::faults(&test, &model, engine, limits, &[], &seen);
     assert_eq!(faults.defect, None);
     // Where the queue orders them, nothing is left.
-    let ordered = run(&file("opencl/Kernels+atomics+ordered", |text| text), &options(MachineMemory::OpenCl));
+    let ordered = run(
+        &file("opencl/Kernels+atomics+ordered", |text| text),
+        &options(MachineMemory::OpenCl),
+    );
     assert!(ordered.hazards.is_empty(), "{:?}", ordered.hazards);
 }
 
@@ -490,13 +679,20 @@ fn atomics_of_several_kernels_on_a_buffer_are_run_and_left_to_implementations() 
 fn waits_are_told_by_the_number_of_the_launch() {
     let twice = |text: String| {
         let wait = "clWaitForEvents({e});";
-        text.replace(wait, &format!("clEnqueueNDRangeKernel(q, K2, NULL, 1, 1);\n{wait}"))
-            .replace("K2:r == 0", "x == 0")
+        text.replace(
+            wait,
+            &format!("clEnqueueNDRangeKernel(q, K2, NULL, 1, 1);\n{wait}"),
+        )
+        .replace("K2:r == 0", "x == 0")
     };
     let test = file("opencl/H20-user-event-set-too-late", twice);
     let seen = run(&test, &options(MachineMemory::OpenCl));
     let why: Vec<&String> = seen.stops.iter().flat_map(|s| &s.why).collect();
-    assert!(why.iter().any(|w| w.contains("waits for `K2.1` to complete")), "{why:?}");
+    assert!(
+        why.iter()
+            .any(|w| w.contains("waits for `K2.1` to complete")),
+        "{why:?}"
+    );
 }
 
 /// A launch into the memory of a GPU that has room for so many blocks hangs just where a block that is there waits for
@@ -505,22 +701,56 @@ fn waits_are_told_by_the_number_of_the_launch() {
 fn which_launch_gets_room_is_a_choice() {
     let test = file("cuda/resident-consumer-first", |text| text);
     for (room, hang) in [(None, false), (Some(1), true), (Some(2), false)] {
-        let launch = Launch { resident: room, ..Launch::default() };
+        let launch = Launch {
+            resident: room,
+            ..Launch::default()
+        };
         for memory in [MachineMemory::Cuda, MachineMemory::Sc] {
-            let seen = run(&test, &Options { launch, ..options(memory) });
+            let seen = run(
+                &test,
+                &Options {
+                    launch,
+                    ..options(memory)
+                },
+            );
             assert_eq!(hangs(&seen), hang, "room for {room:?}: {:?}", seen.ended);
-            assert!(seen.ended.finished > 0, "room for {room:?}: {:?}", seen.ended);
+            assert!(
+                seen.ended.finished > 0,
+                "room for {room:?}: {:?}",
+                seen.ended
+            );
         }
     }
     // In one stream, the consumer never gives way; behind the producer, it never waits.
     let one = |text: String| text.replace("0, u>>>", "0, s>>>");
-    let launch = Launch { resident: Some(1), ..Launch::default() };
-    let seen = run(&file("cuda/resident-consumer-first", one), &Options { launch, ..options(MachineMemory::Sc) });
+    let launch = Launch {
+        resident: Some(1),
+        ..Launch::default()
+    };
+    let seen = run(
+        &file("cuda/resident-consumer-first", one),
+        &Options {
+            launch,
+            ..options(MachineMemory::Sc)
+        },
+    );
     assert!(hangs(&seen) && seen.ended.finished == 0, "{:?}", seen.ended);
     let swap = |text: String| {
-        let text = text.replace("consume<<<1, 1, 0, s>>>();\nproduce<<<1, 1, 0, u>>>();", "@");
-        text.replace('@', "produce<<<1, 1, 0, s>>>();\nconsume<<<1, 1, 0, s>>>();")
+        let text = text.replace(
+            "consume<<<1, 1, 0, s>>>();\nproduce<<<1, 1, 0, u>>>();",
+            "@",
+        );
+        text.replace(
+            '@',
+            "produce<<<1, 1, 0, s>>>();\nconsume<<<1, 1, 0, s>>>();",
+        )
     };
-    let seen = run(&file("cuda/resident-consumer-first", swap), &Options { launch, ..options(MachineMemory::Sc) });
+    let seen = run(
+        &file("cuda/resident-consumer-first", swap),
+        &Options {
+            launch,
+            ..options(MachineMemory::Sc)
+        },
+    );
     assert!(!hangs(&seen) && seen.ended.finished > 0, "{:?}", seen.ended);
 }

@@ -3,14 +3,19 @@
 //! Messages are snapshots: they are part of the interface, and changes to them are to be read in review.
 
 use fencepost::diag::{Style, render};
-use fencepost::litmus::{LitmusTest, Prop, Quantifier, Reachability, bless, parse, schema, to_toml};
+use fencepost::litmus::{
+    LitmusTest, Prop, Quantifier, Reachability, bless, parse, schema, to_toml,
+};
 use fencepost::program::{BarrierNaming, Init, LocationKind, Op, Program};
 
 /// The messages for a file, as a user sees them.
 fn messages(name: &str, bytes: &[u8]) -> String {
     match parse(name, bytes) {
         Ok(tests) => format!("no errors, {} tests", tests.len()),
-        Err(diagnostics) => diagnostics.iter().map(|d| render(d, Style::Plain)).collect(),
+        Err(diagnostics) => diagnostics
+            .iter()
+            .map(|d| render(d, Style::Plain))
+            .collect(),
     }
 }
 
@@ -34,7 +39,10 @@ fn essence(test: &LitmusTest) -> String {
         instr.line = 0.into();
         instr.text.clear();
     }
-    format!("{program:#?}\n{:?}\n{:?}\n{:?}", test.condition, test.quantifier, test.filter)
+    format!(
+        "{program:#?}\n{:?}\n{:?}\n{:?}",
+        test.condition, test.quantifier, test.filter
+    )
 }
 
 const MP: &str = r#"
@@ -76,18 +84,27 @@ sc = { race = "race-free", liveness = { fair = "terminates" } }
 #[test]
 fn a_whole_test() {
     let test = one("mp.toml", MP);
-    assert_eq!((test.name.as_str(), test.quantifier), ("MP+rel+acq.gpu", Quantifier::Exists));
+    assert_eq!(
+        (test.name.as_str(), test.quantifier),
+        ("MP+rel+acq.gpu", Quantifier::Exists)
+    );
     assert_eq!(test.tags, ["mp"]);
     assert_eq!(test.options[0].words(), ("dep", "syntactic"));
     assert_eq!(test.observe.len(), 1);
     assert!(matches!(&test.condition, Some(Prop::And(parts)) if parts.len() == 2));
-    assert!(!test.program.threads[0].place.same(&test.program.threads[1].place, fencepost::program::Scope::Cta));
+    assert!(!test.program.threads[0].place.same(
+        &test.program.threads[1].place,
+        fencepost::program::Scope::Cta
+    ));
     let ptx = &test.expect["ptx"];
     assert_eq!(ptx.reachability, Some(Reachability::Forbidden));
     assert_eq!(ptx.axiom.as_deref(), Some("Causality"));
     assert!(!test.expect["sc"].liveness["fair"]);
     let load = &test.program.threads[1].code[0];
-    assert_eq!(&MP[load.span.range()], "ld.acquire.gpu.global.u32 %r0, [flag]");
+    assert_eq!(
+        &MP[load.span.range()],
+        "ld.acquire.gpu.global.u32 %r0, [flag]"
+    );
     assert_eq!(
         MP.lines().nth(load.line.number as usize - 1).map(str::trim),
         Some("$L: ld.acquire.gpu.global.u32 %r0, [flag];")
@@ -132,10 +149,18 @@ fn memory_of_the_c_family_is_written_as_it_was_declared() {
     let test = one("types.toml", text);
     let written = to_toml(&test).expect("it can be said");
     let again = one("again.toml", &written);
-    let memory = |test: &LitmusTest| format!("{:?} {:?}", test.program.locations, test.program.threads[0].regs);
+    let memory = |test: &LitmusTest| {
+        format!(
+            "{:?} {:?}",
+            test.program.locations, test.program.threads[0].regs
+        )
+    };
     assert_eq!(memory(&test), memory(&again), "{written}");
     assert_eq!(test.condition, again.condition);
-    assert!(written.contains("type = \"bool\"") && written.contains("n[1].at[0] == 0"), "{written}");
+    assert!(
+        written.contains("type = \"bool\"") && written.contains("n[1].at[0] == 0"),
+        "{written}"
+    );
 }
 
 /// Structures of PTX, with what is in them, and bytes as what their accesses made of them.
@@ -159,10 +184,18 @@ fn memory_of_several_sizes_is_written_with_its_fields() {
     let test = one("fields.toml", text);
     let written = to_toml(&test).expect("it can be said");
     let again = one("again.toml", &written);
-    let memory = |test: &LitmusTest| format!("{:?} {:?}", test.program.locations, test.program.threads[0].regs);
+    let memory = |test: &LitmusTest| {
+        format!(
+            "{:?} {:?}",
+            test.program.locations, test.program.threads[0].regs
+        )
+    };
     assert_eq!(memory(&test), memory(&again), "{written}");
     assert_eq!(test.condition, again.condition);
-    assert!(written.contains("m[1].a[1] == 7") && written.contains("bar = \"mbarrier\""), "{written}");
+    assert!(
+        written.contains("m[1].a[1] == 7") && written.contains("bar = \"mbarrier\""),
+        "{written}"
+    );
 }
 
 const LITMUS: &str = r#"PTX quorum
@@ -180,13 +213,37 @@ bar.cta.sync 2, 1, 2  | ld.weak r0, y ;
 #[test]
 fn litmus_files_mean_what_the_suites_say() {
     let test = one("q.litmus", LITMUS);
-    assert_eq!((test.name.as_str(), test.quantifier), ("quorum", Quantifier::NotExists));
-    assert_eq!((test.doc.as_str(), test.source.as_str()), ("a note; exists // {", "https://example.org/origin"));
-    assert!(matches!(test.program.locations[2].kind, LocationKind::Alias { .. }));
-    let Op::Barrier(barrier) = &test.program.threads[1].code[0].op else { panic!("a barrier") };
-    assert!(matches!(barrier.naming, BarrierNaming::Instance { instance: 2, id: Some(_), quorum: Some(_) }));
-    assert_eq!(test.program.threads[1].regs[0].init, Init::Int(0), "registers that are not listed start at 0");
-    let (line, _) = test.file.line_column(test.program.threads[1].code[0].span.start as usize);
+    assert_eq!(
+        (test.name.as_str(), test.quantifier),
+        ("quorum", Quantifier::NotExists)
+    );
+    assert_eq!(
+        (test.doc.as_str(), test.source.as_str()),
+        ("a note; exists // {", "https://example.org/origin")
+    );
+    assert!(matches!(
+        test.program.locations[2].kind,
+        LocationKind::Alias { .. }
+    ));
+    let Op::Barrier(barrier) = &test.program.threads[1].code[0].op else {
+        panic!("a barrier")
+    };
+    assert!(matches!(
+        barrier.naming,
+        BarrierNaming::Instance {
+            instance: 2,
+            id: Some(_),
+            quorum: Some(_)
+        }
+    ));
+    assert_eq!(
+        test.program.threads[1].regs[0].init,
+        Init::Int(0),
+        "registers that are not listed start at 0"
+    );
+    let (line, _) = test
+        .file
+        .line_column(test.program.threads[1].code[0].span.start as usize);
     assert_eq!((line, test.program.threads[1].code[0].line.number), (8, 8));
 }
 
@@ -245,7 +302,13 @@ fence -
 #[test]
 fn a_template_is_the_product_of_its_axes() {
     let tests = all("t.toml", TEMPLATE);
-    let expected = |t: &LitmusTest| (t.name.clone(), t.expect["ptx"].reachability, t.expect["ptx"].race);
+    let expected = |t: &LitmusTest| {
+        (
+            t.name.clone(),
+            t.expect["ptx"].reachability,
+            t.expect["ptx"].race,
+        )
+    };
     use Reachability::{Allowed, Forbidden};
     assert_eq!(
         tests.iter().map(expected).collect::<Vec<_>>(),
@@ -260,7 +323,11 @@ fn a_template_is_the_product_of_its_axes() {
     assert_eq!(tests[0].expect["ptx"].axiom, None);
     assert_eq!(tests[3].program.threads[0].code.len(), 3);
     let fence = &tests[3].program.threads[0].code[1];
-    assert_eq!(&TEMPLATE[fence.span.range()], "fence.acq_rel.gpu", "the span is where the text was written");
+    assert_eq!(
+        &TEMPLATE[fence.span.range()],
+        "fence.acq_rel.gpu",
+        "the span is where the text was written"
+    );
 }
 
 #[test]
@@ -291,11 +358,17 @@ v = "2"
 "#;
     let tests = all("i.toml", text);
     assert_eq!(
-        tests.iter().map(|t| (t.name.as_str(), t.expect.len())).collect::<Vec<_>>(),
+        tests
+            .iter()
+            .map(|t| (t.name.as_str(), t.expect.len()))
+            .collect::<Vec<_>>(),
         [("first", 1), ("second", 0)]
     );
     let blessed = bless(text, "second", "ptx", "reachability", "forbidden").expect("a place");
-    assert_eq!(all("i.toml", &blessed)[1].expect["ptx"].reachability, Some(Reachability::Forbidden));
+    assert_eq!(
+        all("i.toml", &blessed)[1].expect["ptx"].reachability,
+        Some(Reachability::Forbidden)
+    );
 }
 
 #[test]
@@ -324,9 +397,21 @@ code = """
 """
 "#;
     let test = one("k.toml", text);
-    let places: Vec<_> =
-        test.program.threads.iter().map(|t| (t.name.as_str(), t.place.cta, t.place.warp)).collect();
-    assert_eq!(places, [("P0", 0, Some(0)), ("P1", 0, Some(0)), ("P2", 1, Some(0)), ("P3", 1, Some(0))]);
+    let places: Vec<_> = test
+        .program
+        .threads
+        .iter()
+        .map(|t| (t.name.as_str(), t.place.cta, t.place.warp))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            ("P0", 0, Some(0)),
+            ("P1", 0, Some(0)),
+            ("P2", 1, Some(0)),
+            ("P3", 1, Some(0))
+        ]
+    );
     assert!(
         matches!(&test.program.threads[3].code[2].op, Op::Assign { value, .. } if format!("{value:?}").ends_with("Const(1))"))
     );
@@ -392,15 +477,27 @@ fn options_and_their_values_are_known() {
         ("red = 1", "wrong-type"),
     ] {
         let said = messages("o.toml", of(line).as_bytes());
-        assert_eq!((said.matches("error").count(), said.contains(id)), (1, true), "{line}: {said}");
+        assert_eq!(
+            (said.matches("error").count(), said.contains(id)),
+            (1, true),
+            "{line}: {said}"
+        );
     }
-    assert_eq!(one("o.toml", &of("rmw = 'pair'")).options[0].words(), ("rmw", "pair"));
+    assert_eq!(
+        one("o.toml", &of("rmw = 'pair'")).options[0].words(),
+        ("rmw", "pair")
+    );
 }
 
 #[test]
 fn clusters_start_whole() {
     let thread = |place: &str| format!("[[thread]]\n{place}\ncode = ''\n");
-    let test = |places: [&str; 2]| format!("name = 't'\ncondition = 'true'\n{}", places.map(thread).concat());
+    let test = |places: [&str; 2]| {
+        format!(
+            "name = 't'\ncondition = 'true'\n{}",
+            places.map(thread).concat()
+        )
+    };
     let first = "cluster = 0\ncta = 0\nlaunched = true";
     for (second, errors) in [
         ("cluster = 0\ncta = 1\nlaunched = true", 0),
@@ -410,8 +507,10 @@ fn clusters_start_whole() {
     ] {
         for places in [[first, second], [second, first]] {
             let said = messages("o.toml", test(places).as_bytes());
-            let (ids, label) =
-                ("error[conflicting-keys]: `P1` and `P0` are of one cluster", "for all threads of a cluster");
+            let (ids, label) = (
+                "error[conflicting-keys]: `P1` and `P0` are of one cluster",
+                "for all threads of a cluster",
+            );
             assert_eq!(
                 (said.matches(ids).count(), said.matches(label).count()),
                 (errors, errors),
@@ -423,8 +522,9 @@ fn clusters_start_whole() {
 
 #[test]
 fn readings_are_options_that_choose_one() {
-    let expect =
-        |text: &str| format!("name = 't'\ncondition = 'true'\n[[thread]]\ncode = ''\n[expect.ptx]\n{text}\n");
+    let expect = |text: &str| {
+        format!("name = 't'\ncondition = 'true'\n[[thread]]\ncode = ''\n[expect.ptx]\n{text}\n")
+    };
     let grid = |text: &str| {
         let axis = "[[axis]]\nname = 'a'\nvalue = [{ name = 'x' }]";
         format!(
@@ -433,16 +533,36 @@ fn readings_are_options_that_choose_one() {
     };
     let asked = "reachability = 'allowed'";
     for (text, id, part) in [
-        (expect("readings.async-fence.path = 'allowed'"), "conflicting-keys", "expected `reachability` beside it"),
-        (expect(&format!("{asked}\nreadings.asyncfence.path = 'allowed'")), "unknown-option", "`async-fence`"),
+        (
+            expect("readings.async-fence.path = 'allowed'"),
+            "conflicting-keys",
+            "expected `reachability` beside it",
+        ),
+        (
+            expect(&format!("{asked}\nreadings.asyncfence.path = 'allowed'")),
+            "unknown-option",
+            "`async-fence`",
+        ),
         (
             expect(&format!("{asked}\nreadings.dep.value = 'allowed'")),
             "unknown-option",
             "`dep` chooses no reading",
         ),
-        (expect(&format!("{asked}\nreadings.async-fence.cat = 'allowed'")), "unknown-option", "`cta`"),
-        (expect(&format!("{asked}\nreadings.async-fence.cta = 'racy'")), "unknown-word", "allowed"),
-        (grid("readings = 'async-fenc'\ntable = 'path\\nx A'"), "unknown-option", "`async-fence`"),
+        (
+            expect(&format!("{asked}\nreadings.async-fence.cat = 'allowed'")),
+            "unknown-option",
+            "`cta`",
+        ),
+        (
+            expect(&format!("{asked}\nreadings.async-fence.cta = 'racy'")),
+            "unknown-word",
+            "allowed",
+        ),
+        (
+            grid("readings = 'async-fenc'\ntable = 'path\\nx A'"),
+            "unknown-option",
+            "`async-fence`",
+        ),
         (
             grid("readings = 'async-fence'\nproperty = 'race'\ntable = 'path\\nx racy'"),
             "conflicting-keys",
@@ -453,19 +573,34 @@ fn readings_are_options_that_choose_one() {
             "conflicting-keys",
             "no `columns`",
         ),
-        (grid("readings = 'async-fence'\ntable = \"pth\\nx A\""), "unknown-value", "`path`"),
+        (
+            grid("readings = 'async-fence'\ntable = \"pth\\nx A\""),
+            "unknown-value",
+            "`path`",
+        ),
     ] {
         let said = messages("o.toml", text.as_bytes());
         assert_eq!(
-            (said.matches("error[").count(), said.contains(id), said.contains(part)),
+            (
+                said.matches("error[").count(),
+                said.contains(id),
+                said.contains(part)
+            ),
             (1, true, true),
             "{text}: {said}"
         );
     }
-    let test = one("o.toml", &grid("readings = 'async-fence'\ntable = \"path thread\\nx F A\""));
+    let test = one(
+        "o.toml",
+        &grid("readings = 'async-fence'\ntable = \"path thread\\nx F A\""),
+    );
     let expected = &test.expect["ptx"];
     assert_eq!(expected.reachability.map(|r| r.word()), Some("forbidden"));
-    let said: Vec<_> = expected.readings.iter().map(|(s, r)| (s.words().1, r.word())).collect();
+    let said: Vec<_> = expected
+        .readings
+        .iter()
+        .map(|(s, r)| (s.words().1, r.word()))
+        .collect();
     assert_eq!(said, [("path", "forbidden"), ("thread", "allowed")]);
 }
 
@@ -511,7 +646,10 @@ fn the_schema_and_the_reader_agree_on_keys() {
     let schema = schema();
     for key in schema["properties"].as_object().expect("an object").keys() {
         let text = format!("name = 't'\n{key} = 1979-05-27\n");
-        assert!(!messages("k.toml", text.as_bytes()).contains("unknown-key"), "{key}");
+        assert!(
+            !messages("k.toml", text.as_bytes()).contains("unknown-key"),
+            "{key}"
+        );
     }
     assert!(messages("k.toml", b"name = 't'\nnames = 1\n").contains("unknown-key"));
 }
@@ -521,7 +659,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         ((self.0 >> 33) as usize) % n.max(1)
     }
 }
@@ -561,7 +702,8 @@ fn damaged_files_are_read_or_diagnosed() {
                 1 => drop(text.splice(at..at, scraps[random.below(scraps.len())].chars())),
                 _ => {
                     let from = random.below(text.len());
-                    let piece: Vec<char> = text[from..(from + random.below(40)).min(text.len())].to_vec();
+                    let piece: Vec<char> =
+                        text[from..(from + random.below(40)).min(text.len())].to_vec();
                     drop(text.splice(at..at, piece));
                 }
             }
@@ -570,8 +712,13 @@ fn damaged_files_are_read_or_diagnosed() {
         match parse(name, text.as_bytes()) {
             Ok(tests) => tests.iter().for_each(|t| drop(to_toml(t))),
             Err(diagnostics) => {
-                assert!(!diagnostics.is_empty(), "an error without a message:\n{text}");
-                diagnostics.iter().for_each(|d| assert!(!render(d, Style::Plain).is_empty()));
+                assert!(
+                    !diagnostics.is_empty(),
+                    "an error without a message:\n{text}"
+                );
+                diagnostics
+                    .iter()
+                    .for_each(|d| assert!(!render(d, Style::Plain).is_empty()));
             }
         }
         let _ = bless(&text, "MP+rel+acq.gpu", "ptx", "race", "racy");
@@ -581,14 +728,40 @@ fn damaged_files_are_read_or_diagnosed() {
 #[test]
 fn the_examples_in_the_guide_are_true() {
     let guide = include_str!("../../docs/src/test-format.md");
-    let blocks: Vec<&str> = guide.split("```toml\n").skip(1).filter_map(|b| b.split("```").next()).collect();
-    let tests: Vec<LitmusTest> =
-        blocks.iter().filter(|b| b.starts_with("name")).flat_map(|b| all("guide.toml", b)).collect();
+    let blocks: Vec<&str> = guide
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|b| b.split("```").next())
+        .collect();
+    let tests: Vec<LitmusTest> = blocks
+        .iter()
+        .filter(|b| b.starts_with("name"))
+        .flat_map(|b| all("guide.toml", b))
+        .collect();
     assert_eq!(tests.len(), 9);
-    assert!(tests.iter().all(|t| t.expect[t.program.dialect.default_model()].reachability.is_some()));
-    let runs = blocks.iter().find(|b| b.starts_with("[[run]]")).expect("the example of runs");
-    let test = one("runs.toml", &format!("name = 'r'\n[[thread]]\ncode = ''\n{runs}"));
+    assert!(tests.iter().all(|t| {
+        t.expect[t.program.dialect.default_model()]
+            .reachability
+            .is_some()
+    }));
+    let runs = blocks
+        .iter()
+        .find(|b| b.starts_with("[[run]]"))
+        .expect("the example of runs");
+    let test = one(
+        "runs.toml",
+        &format!("name = 'r'\n[[thread]]\ncode = ''\n{runs}"),
+    );
     assert_eq!(test.runs[0].ends, Some("livelock"));
-    let memory = blocks.iter().find(|b| b.starts_with("[memory]")).expect("the example of memory");
-    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 11);
+    let memory = blocks
+        .iter()
+        .find(|b| b.starts_with("[memory]"))
+        .expect("the example of memory");
+    assert_eq!(
+        one("memory.toml", &format!("name = 'm'\n{memory}"))
+            .program
+            .locations
+            .len(),
+        11
+    );
 }

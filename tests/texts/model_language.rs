@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use fencepost::diag::{Diagnostic, SourceFile, Style, render};
 use fencepost::model::ir::{Kind, Model, NodeId, NodeOp};
-use fencepost::model::{Library, Shipped, declares_free, load, load_file, load_shipped, parse, print};
+use fencepost::model::{
+    Library, Shipped, declares_free, load, load_file, load_shipped, parse, print,
+};
 use fencepost::skeleton::signature::signature;
 
 /// The model files of a folder, sorted.
@@ -25,15 +27,25 @@ fn inputs(folder: &str) -> Vec<PathBuf> {
 }
 
 fn stem(path: &Path) -> &str {
-    path.file_stem().and_then(|s| s.to_str()).expect("plain file names")
+    path.file_stem()
+        .and_then(|s| s.to_str())
+        .expect("plain file names")
 }
 
 fn prelude(path: &Path) -> &'static str {
-    if stem(path).starts_with("ptx") { "ptx" } else { "total" }
+    if stem(path).starts_with("ptx") {
+        "ptx"
+    } else {
+        "total"
+    }
 }
 
 fn rendered(diagnostics: &[Diagnostic]) -> String {
-    diagnostics.iter().map(|d| render(d, Style::Plain)).collect::<Vec<_>>().join("\n")
+    diagnostics
+        .iter()
+        .map(|d| render(d, Style::Plain))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn snapshot(folder: &str, name: &str, text: &str) {
@@ -76,12 +88,23 @@ fn operator(model: &Model, op: &NodeOp) -> String {
 /// The whole model as text.
 fn dump(model: &Model) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "name {:?} title {:?}\nheader {:?}", model.name, model.title, model.header);
+    let _ = writeln!(
+        out,
+        "name {:?} title {:?}\nheader {:?}",
+        model.name, model.title, model.header
+    );
     for (at, node) in model.nodes.iter().enumerate() {
         let kind = if node.kind == Kind::Set { "set" } else { "rel" };
         let mode = if node.is_static { "static" } else { "      " };
-        let name = node.name.as_deref().map_or(String::new(), |n| format!("  ({n})"));
-        let _ = writeln!(out, "#{at:<3} {kind} {mode} {}{name}", operator(model, &node.op));
+        let name = node
+            .name
+            .as_deref()
+            .map_or(String::new(), |n| format!("  ({n})"));
+        let _ = writeln!(
+            out,
+            "#{at:<3} {kind} {mode} {}{name}",
+            operator(model, &node.op)
+        );
     }
     for group in &model.groups {
         let _ = writeln!(
@@ -106,7 +129,11 @@ fn dump(model: &Model) -> String {
     for (word, list) in [("axiom", &model.axioms), ("flag", &model.flags)] {
         for a in list {
             let not = if a.negated { "~" } else { "" };
-            let _ = writeln!(out, "{word} {}: {not}{:?} #{} doc {:?}", a.name, a.test, a.node.0, a.doc);
+            let _ = writeln!(
+                out,
+                "{word} {}: {not}{:?} #{} doc {:?}",
+                a.name, a.test, a.node.0, a.doc
+            );
         }
     }
     for (name, node, _) in &model.lets {
@@ -129,36 +156,51 @@ fn check_invariants(model: &Model) {
     let mut depends: Vec<Option<u32>> = vec![None; model.nodes.len()];
     for (at, node) in model.nodes.iter().enumerate() {
         if let NodeOp::Var(group, member) = node.op {
-            assert_eq!(model.groups[group as usize].vars[member as usize].index(), at);
+            assert_eq!(
+                model.groups[group as usize].vars[member as usize].index(),
+                at
+            );
             depends[at] = Some(group);
         }
         for operand in node.op.operands() {
             assert!(operand.index() < at, "operands come first: {at}");
-            let inside =
-                depends[operand.index()].filter(|&g| model.groups[g as usize].range.contains(&(at as u32)));
+            let inside = depends[operand.index()]
+                .filter(|&g| model.groups[g as usize].range.contains(&(at as u32)));
             depends[at] = depends[at].or(inside);
             assert!(node.is_static <= model.node(operand).is_static);
         }
         let kinds: Vec<Kind> = node.op.operands().map(|o| model.node(o).kind).collect();
         let (operands, result) = match node.op {
             NodeOp::IdentityOn(_) | NodeOp::Product(..) => (Some(Kind::Set), Some(Kind::Rel)),
-            NodeOp::Seq(..) | NodeOp::Inverse(_) | NodeOp::Plus(_) => (Some(Kind::Rel), Some(Kind::Rel)),
+            NodeOp::Seq(..) | NodeOp::Inverse(_) | NodeOp::Plus(_) => {
+                (Some(Kind::Rel), Some(Kind::Rel))
+            }
             NodeOp::Domain(_) | NodeOp::Range(_) => (Some(Kind::Rel), Some(Kind::Set)),
             NodeOp::Union(..) | NodeOp::Inter(..) | NodeOp::Diff(..) => (Some(node.kind), None),
             NodeOp::Free(_) => (None, Some(Kind::Rel)),
             _ => (None, None),
         };
-        assert!(operands.is_none_or(|k| kinds.iter().all(|&o| o == k)) && result.is_none_or(|k| k == node.kind));
+        assert!(
+            operands.is_none_or(|k| kinds.iter().all(|&o| o == k))
+                && result.is_none_or(|k| k == node.kind)
+        );
     }
     for (number, group) in model.groups.iter().enumerate() {
         for at in group.range.clone() {
-            assert_eq!(depends[at as usize], Some(number as u32), "everything in the range depends on a variable");
+            assert_eq!(
+                depends[at as usize],
+                Some(number as u32),
+                "everything in the range depends on a variable"
+            );
         }
         assert!(group.bodies.iter().all(|b| group.range.contains(&b.0)));
         assert_eq!(group.range.start, group.vars[0].0);
     }
     for free in &model.free {
-        for bound in [Some(free.within), free.containing, free.covering].into_iter().flatten() {
+        for bound in [Some(free.within), free.containing, free.covering]
+            .into_iter()
+            .flatten()
+        {
             assert!(model.node(bound).is_static && model.node(bound).kind == Kind::Rel);
         }
     }
@@ -225,23 +267,42 @@ fn shipped_models_load_and_say_what_they_are() {
         assert!(declares_free(&model.files[0], &Shipped));
     }
     let names = Library::names();
-    assert!(["c11", "opencl", "ptx", "ptx-v6.0", "ptx-v7.5", "rc11", "sc"].iter().all(|n| names.contains(n)));
+    assert!(
+        ["c11", "opencl", "ptx", "ptx-v6.0", "ptx-v7.5", "rc11", "sc"]
+            .iter()
+            .all(|n| names.contains(n))
+    );
 }
 
 #[test]
 fn preludes_and_stand_ins_load() {
     for name in Library::preludes() {
-        for include in ["basic.cat", "cos.cat", "c11_cos.cat", "c11_los.cat", "filters.cat", "x86fences.cat"] {
+        for include in [
+            "basic.cat",
+            "cos.cat",
+            "c11_cos.cat",
+            "c11_los.cat",
+            "filters.cat",
+            "x86fences.cat",
+        ] {
             let main = SourceFile::new("m.cat", format!("include \"{include}\"\nacyclic po | fr"));
             assert!(!declares_free(&main, &Shipped));
             let model = load(main, "m", &Shipped, &signature(), Some(name));
-            check_invariants(&model.unwrap_or_else(|d| panic!("{name}, {include}:\n{}", rendered(&d))));
+            check_invariants(
+                &model.unwrap_or_else(|d| panic!("{name}, {include}:\n{}", rendered(&d))),
+            );
         }
     }
 }
 
 fn errors_of(text: String) -> Vec<&'static str> {
-    match load(SourceFile::new("m.cat", text), "m", &Shipped, &signature(), Some("total")) {
+    match load(
+        SourceFile::new("m.cat", text),
+        "m",
+        &Shipped,
+        &signature(),
+        Some("total"),
+    ) {
         Ok(_) => Vec::new(),
         Err(diagnostics) => diagnostics.iter().map(|d| d.id).collect(),
     }
@@ -250,30 +311,73 @@ fn errors_of(text: String) -> Vec<&'static str> {
 #[test]
 fn deep_or_long_text_is_an_answer_and_not_a_crash() {
     let many = 100_000;
-    for (open, close) in
-        [("(", ")"), ("[", "]"), ("~", ""), ("f(", ")"), ("let a = ", " in a"), ("try ", " with po")]
-    {
-        let text = format!("let x = {}po{}\nacyclic unknown", open.repeat(many), close.repeat(many));
+    for (open, close) in [
+        ("(", ")"),
+        ("[", "]"),
+        ("~", ""),
+        ("f(", ")"),
+        ("let a = ", " in a"),
+        ("try ", " with po"),
+    ] {
+        let text = format!(
+            "let x = {}po{}\nacyclic unknown",
+            open.repeat(many),
+            close.repeat(many)
+        );
         let ids = errors_of(text);
-        assert!(ids.contains(&"nesting-too-deep") && ids.contains(&"unknown-name"), "{open}: {ids:?}");
+        assert!(
+            ids.contains(&"nesting-too-deep") && ids.contains(&"unknown-name"),
+            "{open}: {ids:?}"
+        );
     }
-    for nested in ["procedure p() = ", "if \"v\" ", "procedure p() = $ ", "match "] {
+    for nested in [
+        "procedure p() = ",
+        "if \"v\" ",
+        "procedure p() = $ ",
+        "match ",
+    ] {
         assert!(!errors_of(nested.repeat(many)).is_empty());
     }
     for chained in [" | po", " ; po", " & po", " \\ po"] {
-        assert_eq!(errors_of(format!("let x = rf{}\nacyclic x", chained.repeat(20_000))), [""; 0]);
+        assert_eq!(
+            errors_of(format!("let x = rf{}\nacyclic x", chained.repeat(20_000))),
+            [""; 0]
+        );
     }
-    assert_eq!(errors_of(format!("let x = po{}", "?".repeat(many))), ["syntax-error"]);
+    assert_eq!(
+        errors_of(format!("let x = po{}", "?".repeat(many))),
+        ["syntax-error"]
+    );
     let at_limit = diag::MAX_NESTING;
-    assert_eq!(errors_of(format!("let x = {}po{}", "(".repeat(at_limit), ")".repeat(at_limit))), [""; 0]);
-    assert_eq!(errors_of(format!("let x = {}po{}", "~".repeat(at_limit), "?".repeat(8))), [""; 0]);
+    assert_eq!(
+        errors_of(format!(
+            "let x = {}po{}",
+            "(".repeat(at_limit),
+            ")".repeat(at_limit)
+        )),
+        [""; 0]
+    );
+    assert_eq!(
+        errors_of(format!(
+            "let x = {}po{}",
+            "~".repeat(at_limit),
+            "?".repeat(8)
+        )),
+        [""; 0]
+    );
 }
 
 #[test]
 fn calls_and_brackets_together_stay_within_the_stack() {
     let mut text = "let f0(x) = x\n".to_string();
     for n in 1..60 {
-        let _ = writeln!(text, "let f{n}(x) = {}f{m}(x){}", "[domain(".repeat(45), ")]".repeat(45), m = n - 1);
+        let _ = writeln!(
+            text,
+            "let f{n}(x) = {}f{m}(x){}",
+            "[domain(".repeat(45),
+            ")]".repeat(45),
+            m = n - 1
+        );
     }
     text.push_str("acyclic f59(co)\n");
     assert!(errors_of(text).contains(&"too-large"));
@@ -284,11 +388,15 @@ fn damaged_text_never_panics() {
     // A linear congruential generator: the test must repeat.
     let mut state = 12_345_u64;
     let mut below = |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         ((state >> 33) as usize) % n
     };
-    let pieces =
-        ["let", "rec", "(", ")", "*", "^-1", "~", "|", "in", "and", "é", "\"", "(*", "*)", "0", "with", "end"];
+    let pieces = [
+        "let", "rec", "(", ")", "*", "^-1", "~", "|", "in", "and", "é", "\"", "(*", "*)", "0",
+        "with", "end",
+    ];
     for path in inputs("ok").into_iter().chain(inputs("err")) {
         let original = std::fs::read_to_string(&path).expect("readable");
         for _ in 0..60 {
@@ -341,7 +449,14 @@ fn functions_that_explode_are_an_answer_and_not_a_hang() {
 fn a_model_without_free_relations_needs_a_prelude() {
     let main = SourceFile::new("m.cat", "acyclic po | rf");
     let ids = |prelude| match load(main.clone(), "m", &Shipped, &signature(), prelude) {
-        Ok(model) => vec![model.free.iter().map(|f| f.name.clone()).collect::<Vec<_>>().join(" ")],
+        Ok(model) => vec![
+            model
+                .free
+                .iter()
+                .map(|f| f.name.clone())
+                .collect::<Vec<_>>()
+                .join(" "),
+        ],
         Err(list) => list.iter().map(|d| d.id.to_string()).collect(),
     };
     assert_eq!(ids(None), ["no-prelude"]);

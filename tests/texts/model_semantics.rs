@@ -27,7 +27,9 @@ fn all() -> Set {
 }
 
 fn product(a: &Set, b: &Set) -> Rel {
-    a.iter().flat_map(|&x| b.iter().map(move |&y| (x, y))).collect()
+    a.iter()
+        .flat_map(|&x| b.iter().map(move |&y| (x, y)))
+        .collect()
 }
 
 fn identity(a: &Set) -> Rel {
@@ -35,7 +37,9 @@ fn identity(a: &Set) -> Rel {
 }
 
 fn seq(a: &Rel, b: &Rel) -> Rel {
-    a.iter().flat_map(|&(x, y)| b.iter().filter(move |p| p.0 == y).map(move |p| (x, p.1))).collect()
+    a.iter()
+        .flat_map(|&(x, y)| b.iter().filter(move |p| p.0 == y).map(move |p| (x, p.1)))
+        .collect()
 }
 
 fn plus(a: &Rel) -> Rel {
@@ -126,7 +130,11 @@ fn meaning(e: &Expr, env: &Env) -> Value {
 fn fixpoint(bindings: &[Binding], kinds: &[Kind], env: &Env) -> Env {
     let mut now = env.clone();
     for (binding, kind) in bindings.iter().zip(kinds) {
-        let empty = if *kind == Kind::Set { S(Set::new()) } else { R(Rel::new()) };
+        let empty = if *kind == Kind::Set {
+            S(Set::new())
+        } else {
+            R(Rel::new())
+        };
         now.insert(binding.name.name.clone(), empty);
     }
     loop {
@@ -151,7 +159,13 @@ fn run(model: &Model, leaves: &Env) -> Vec<Value> {
                 let mut vars: Vec<Value> = group
                     .vars
                     .iter()
-                    .map(|v| if model.node(*v).kind == Kind::Set { S(Set::new()) } else { R(Rel::new()) })
+                    .map(|v| {
+                        if model.node(*v).kind == Kind::Set {
+                            S(Set::new())
+                        } else {
+                            R(Rel::new())
+                        }
+                    })
                     .collect();
                 loop {
                     values.truncate(at);
@@ -159,7 +173,11 @@ fn run(model: &Model, leaves: &Env) -> Vec<Value> {
                     for inner in at + vars.len()..group.range.end as usize {
                         values.push(node(model, inner, &values, leaves));
                     }
-                    let next: Vec<Value> = group.bodies.iter().map(|b| values[b.index()].clone()).collect();
+                    let next: Vec<Value> = group
+                        .bodies
+                        .iter()
+                        .map(|b| values[b.index()].clone())
+                        .collect();
                     if next == vars {
                         break;
                     }
@@ -217,24 +235,46 @@ impl Random {
     fn leaves(&mut self) -> Env {
         let mut env = Env::new();
         for name in ["R", "W", "F", "IW"] {
-            env.insert(name.into(), S((0..EVENTS).filter(|_| self.below(2) == 0).collect()));
+            env.insert(
+                name.into(),
+                S((0..EVENTS).filter(|_| self.below(2) == 0).collect()),
+            );
         }
         for name in ["po", "loc", "rf", "co", "ext", "rmw", "syncbar"] {
             let pairs = product(&all(), &all());
-            env.insert(name.into(), R(pairs.into_iter().filter(|_| self.below(3) == 0).collect()));
+            env.insert(
+                name.into(),
+                R(pairs.into_iter().filter(|_| self.below(3) == 0).collect()),
+            );
         }
         env
     }
 
     fn set(&mut self, depth: u32, sets: &[String], rels: &[String]) -> String {
         if depth == 0 {
-            return if self.below(6) == 0 { "_".into() } else { self.pick(sets) };
+            return if self.below(6) == 0 {
+                "_".into()
+            } else {
+                self.pick(sets)
+            };
         }
         let d = depth - 1;
         match self.below(7) {
-            0 => format!("({} | {})", self.set(d, sets, rels), self.set(d, sets, rels)),
-            1 => format!("({} & {})", self.set(d, sets, rels), self.set(d, sets, rels)),
-            2 => format!("({} \\ {})", self.set(d, sets, rels), self.set(d, sets, rels)),
+            0 => format!(
+                "({} | {})",
+                self.set(d, sets, rels),
+                self.set(d, sets, rels)
+            ),
+            1 => format!(
+                "({} & {})",
+                self.set(d, sets, rels),
+                self.set(d, sets, rels)
+            ),
+            2 => format!(
+                "({} \\ {})",
+                self.set(d, sets, rels),
+                self.set(d, sets, rels)
+            ),
             3 => format!("~{}", self.set(d, sets, rels)),
             4 => format!("domain({})", self.rel(d, sets, rels)),
             5 => format!("range({})", self.rel(d, sets, rels)),
@@ -253,10 +293,26 @@ impl Random {
         }
         let d = depth - 1;
         match self.below(16) {
-            0 | 1 => format!("({} | {})", self.rel(d, sets, rels), self.rel(d, sets, rels)),
-            2 | 3 => format!("({} & {})", self.rel(d, sets, rels), self.rel(d, sets, rels)),
-            4 | 5 => format!("({} \\ {})", self.rel(d, sets, rels), self.rel(d, sets, rels)),
-            6 | 7 => format!("({} ; {})", self.rel(d, sets, rels), self.rel(d, sets, rels)),
+            0 | 1 => format!(
+                "({} | {})",
+                self.rel(d, sets, rels),
+                self.rel(d, sets, rels)
+            ),
+            2 | 3 => format!(
+                "({} & {})",
+                self.rel(d, sets, rels),
+                self.rel(d, sets, rels)
+            ),
+            4 | 5 => format!(
+                "({} \\ {})",
+                self.rel(d, sets, rels),
+                self.rel(d, sets, rels)
+            ),
+            6 | 7 => format!(
+                "({} ; {})",
+                self.rel(d, sets, rels),
+                self.rel(d, sets, rels)
+            ),
             8 => format!("[{}]", self.set(d, sets, rels)),
             9 => format!(
                 "([{}] ; {} ; [{}])",
@@ -264,37 +320,73 @@ impl Random {
                 self.rel(d, sets, rels),
                 self.set(d, sets, rels)
             ),
-            10 => format!("({} * {})", self.set(d, sets, rels), self.set(d, sets, rels)),
+            10 => format!(
+                "({} * {})",
+                self.set(d, sets, rels),
+                self.set(d, sets, rels)
+            ),
             11 => format!("({})^-1", self.rel(d, sets, rels)),
             12 => format!("({})+", self.rel(d, sets, rels)),
             13 => format!("({})*", self.rel(d, sets, rels)),
             14 => format!("({})?", self.rel(d, sets, rels)),
-            _ => format!("~({} | {})", self.rel(d, sets, rels), self.rel(d, sets, rels)),
+            _ => format!(
+                "~({} | {})",
+                self.rel(d, sets, rels),
+                self.rel(d, sets, rels)
+            ),
         }
     }
 
     /// A body that grows with `vars`.
     fn growing(&mut self, depth: u32, vars: &[String], sets: &[String], rels: &[String]) -> String {
         if depth == 0 {
-            return if self.below(2) == 0 { self.pick(vars) } else { self.rel(1, sets, rels) };
+            return if self.below(2) == 0 {
+                self.pick(vars)
+            } else {
+                self.rel(1, sets, rels)
+            };
         }
         let d = depth - 1;
         match self.below(9) {
             0..=2 => {
-                format!("({} | {})", self.growing(d, vars, sets, rels), self.growing(d, vars, sets, rels))
+                format!(
+                    "({} | {})",
+                    self.growing(d, vars, sets, rels),
+                    self.growing(d, vars, sets, rels)
+                )
             }
             3 | 4 => {
-                format!("({} ; {})", self.growing(d, vars, sets, rels), self.growing(d, vars, sets, rels))
+                format!(
+                    "({} ; {})",
+                    self.growing(d, vars, sets, rels),
+                    self.growing(d, vars, sets, rels)
+                )
             }
-            5 => format!("({} & {})", self.growing(d, vars, sets, rels), self.rel(1, sets, rels)),
-            6 => format!("({} \\ {})", self.growing(d, vars, sets, rels), self.rel(1, sets, rels)),
+            5 => format!(
+                "({} & {})",
+                self.growing(d, vars, sets, rels),
+                self.rel(1, sets, rels)
+            ),
+            6 => format!(
+                "({} \\ {})",
+                self.growing(d, vars, sets, rels),
+                self.rel(1, sets, rels)
+            ),
             7 => {
                 let v = self.pick(vars);
-                format!("({} | {v} ; {} ; {v})", self.rel(1, sets, rels), self.rel(1, sets, rels))
+                format!(
+                    "({} | {v} ; {} ; {v})",
+                    self.rel(1, sets, rels),
+                    self.rel(1, sets, rels)
+                )
             }
             _ => {
                 let v = self.pick(vars);
-                format!("({} | {} ; {v} | {v} ; {v})", self.rel(1, sets, rels), self.rel(1, sets, rels))
+                format!(
+                    "({} | {} ; {v} | {v} ; {v})",
+                    self.rel(1, sets, rels),
+                    self.rel(1, sets, rels)
+                )
             }
         }
     }
@@ -302,7 +394,9 @@ impl Random {
     fn model(&mut self) -> String {
         let mut sets: Vec<String> = ["R", "W", "F"].map(String::from).to_vec();
         let mut rels: Vec<String> = ["po", "loc", "rf", "co", "ext"].map(String::from).to_vec();
-        let mut text = String::from("free rf : function within po free co : order within po values rf final co\n");
+        let mut text = String::from(
+            "free rf : function within po free co : order within po values rf final co\n",
+        );
         for n in 0..6 {
             match self.below(4) {
                 0 => {
@@ -312,7 +406,11 @@ impl Random {
                 }
                 1 | 2 => {
                     // Sometimes a base or free name is shadowed.
-                    let name = if self.below(4) == 0 { self.pick(&rels) } else { format!("r{n}") };
+                    let name = if self.below(4) == 0 {
+                        self.pick(&rels)
+                    } else {
+                        format!("r{n}")
+                    };
                     let body = self.rel(4, &sets, &rels);
                     text.push_str(&format!("let {name} = {body}\n"));
                     if !rels.contains(&name) {
@@ -320,9 +418,12 @@ impl Random {
                     }
                 }
                 _ => {
-                    let vars: Vec<String> = (0..=self.below(3)).map(|i| format!("x{n}-{i}")).collect();
-                    let bodies: Vec<String> =
-                        vars.iter().map(|v| format!("{v} = {}", self.growing(2, &vars, &sets, &rels))).collect();
+                    let vars: Vec<String> =
+                        (0..=self.below(3)).map(|i| format!("x{n}-{i}")).collect();
+                    let bodies: Vec<String> = vars
+                        .iter()
+                        .map(|v| format!("{v} = {}", self.growing(2, &vars, &sets, &rels)))
+                        .collect();
                     text.push_str(&format!("let rec {}\n", bodies.join(" and ")));
                     rels.extend(vars);
                 }
@@ -339,14 +440,24 @@ fn expected(text: &str, leaves: &Env) -> Vec<(String, Value)> {
     let mut env = leaves.clone();
     let mut list = Vec::new();
     for statement in &tree.statements {
-        let StmtKind::Let { recursive, bindings } = &statement.kind else { continue };
+        let StmtKind::Let {
+            recursive,
+            bindings,
+        } = &statement.kind
+        else {
+            continue;
+        };
         if *recursive {
             env = fixpoint(bindings, &vec![Kind::Rel; bindings.len()], &env);
         } else {
             let value = meaning(&bindings[0].body, &env);
             env.insert(bindings[0].name.name.clone(), value);
         }
-        list.extend(bindings.iter().map(|b| (b.name.name.clone(), env[&b.name.name].clone())));
+        list.extend(
+            bindings
+                .iter()
+                .map(|b| (b.name.name.clone(), env[&b.name.name].clone())),
+        );
     }
     list
 }
@@ -358,7 +469,13 @@ fn the_table_means_what_the_text_says() {
     for _ in 0..2_000 {
         let text = random.model();
         let leaves = random.leaves();
-        let model = match load(SourceFile::new("m", text.clone()), "m", &Shipped, &signature(), None) {
+        let model = match load(
+            SourceFile::new("m", text.clone()),
+            "m",
+            &Shipped,
+            &signature(),
+            None,
+        ) {
             Ok(model) => model,
             Err(list) => panic!("{text}\n{}", list[0]),
         };

@@ -12,9 +12,14 @@ const PAGE: &str = include_str!("../../docs/src/c-family.md");
 /// Which of these tests are there. A name in a file is the beginning of the names of its tests, if it has several.
 fn there(wanted: &BTreeSet<&str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus"), &["toml"]) {
+    for path in files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus"),
+        &["toml"],
+    ) {
         let text = fs::read_to_string(&path).expect("readable");
-        let names = text.lines().filter_map(|line| line.strip_prefix("name = \"")?.split(['"', '$']).next());
+        let names = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("name = \"")?.split(['"', '$']).next());
         let may_be = |beginning: &str| wanted.iter().any(|name| name.starts_with(beginning));
         if names.into_iter().any(may_be)
             && let Ok(tests) = parse(&path.to_string_lossy(), text.as_bytes())
@@ -32,10 +37,14 @@ fn marked(cell: &str, mark: char) -> Vec<&str> {
 
 /// What is wrong with these statements of CUDA C++.
 fn said(code: &str) -> Vec<String> {
-    let head = "name = \"pasted\"\ndialect = \"cuda\"\ncondition = \"x == 0\"\nmemory = { x = 0 }\n";
+    let head =
+        "name = \"pasted\"\ndialect = \"cuda\"\ncondition = \"x == 0\"\nmemory = { x = 0 }\n";
     let text = format!("{head}[[thread]]\nblock = 0\ncode = \'\'\'{code}\'\'\'\n");
     let messages = |diagnostics: Vec<fencepost::diag::Diagnostic>| {
-        diagnostics.into_iter().map(|d| format!("{} {}", d.message, d.label)).collect()
+        diagnostics
+            .into_iter()
+            .map(|d| format!("{} {}", d.message, d.label))
+            .collect()
     };
     parse("pasted.toml", text.as_bytes()).map_or_else(messages, |_| Vec::new())
 }
@@ -43,19 +52,36 @@ fn said(code: &str) -> Vec<String> {
 #[test]
 fn what_is_pasted_has_a_test_or_is_refused_as_the_book_says() {
     let mut held_by: Vec<(&str, &str)> = Vec::new();
-    let table =
-        PAGE.split("## What is pasted").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the table");
+    let table = PAGE
+        .split("## What is pasted")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the table");
     let mut rows = 0;
-    for row in table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| pasted")) {
-        let cells: Vec<&str> = row.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect();
-        let [what, reading, held] = cells[..] else { panic!("{row}") };
+    for row in table
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| pasted"))
+    {
+        let cells: Vec<&str> = row
+            .split(" | ")
+            .map(|cell| cell.trim_matches(['|', ' ']))
+            .collect();
+        let [what, reading, held] = cells[..] else {
+            panic!("{row}")
+        };
         rows += 1;
         if reading == "refused" {
             let (code, why) = (marked(what, '`'), marked(held, '*'));
             let said = said(code[0]);
-            assert!(said.iter().any(|message| message.contains(why[0])), "{row}: {said:?}");
+            assert!(
+                said.iter().any(|message| message.contains(why[0])),
+                "{row}: {said:?}"
+            );
         } else {
-            assert!(["modelled", "mapped", "ignored"].contains(&reading), "{row}");
+            assert!(
+                ["modelled", "mapped", "ignored"].contains(&reading),
+                "{row}"
+            );
             let tests = marked(held, '`');
             assert!(!tests.is_empty(), "{row}");
             held_by.extend(tests.into_iter().map(|test| (row, test)));
@@ -63,5 +89,7 @@ fn what_is_pasted_has_a_test_or_is_refused_as_the_book_says() {
     }
     assert!(rows > 30, "{rows}");
     let there = there(&held_by.iter().map(|(_, test)| *test).collect());
-    held_by.iter().for_each(|(row, test)| assert!(there.contains(*test), "{row}: there is no test `{test}`"));
+    held_by
+        .iter()
+        .for_each(|(row, test)| assert!(there.contains(*test), "{row}: there is no test `{test}`"));
 }

@@ -26,7 +26,10 @@ use testkit::suite::{files, in_parallel, is_long, sample};
 
 /// No clock: a busy machine draws the same pictures.
 fn limits() -> Limits {
-    Limits { bound: Some(2), timeout: None }
+    Limits {
+        bound: Some(2),
+        timeout: None,
+    }
 }
 
 fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
@@ -41,21 +44,44 @@ fn asked(test: &LitmusTest, model: &Model) -> Line {
 /// As [`asked`], where not every question is worth its time.
 fn asked_within(test: &LitmusTest, model: &Model, limits: Limits) -> Line {
     let negate = test.quantifier == Quantifier::ForAll;
-    let mut session = Session::new(test, model, Engine::Enumerate, limits, &[]).detailed().with_explanations();
+    let mut session = Session::new(test, model, Engine::Enumerate, limits, &[])
+        .detailed()
+        .with_explanations();
     let answer = session.reachability(test.condition.as_ref(), negate);
-    line("test.toml", test, &model.name, Property::Reachability, answer)
+    line(
+        "test.toml",
+        test,
+        &model.name,
+        Property::Reachability,
+        answer,
+    )
 }
 
 fn parsed(text: &str) -> LitmusTest {
-    fencepost::litmus::parse("test.toml", text.as_bytes()).expect("a good test").remove(0)
+    fencepost::litmus::parse("test.toml", text.as_bytes())
+        .expect("a good test")
+        .remove(0)
 }
 
 fn shipped(name: &str) -> Model {
-    model::load_shipped(name, &signature()).expect("shipped").expect("valid")
+    model::load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 fn scenes(line: &Line, rest: bool) -> Vec<Scene> {
-    subject::subjects(line).iter().map(|s| Scene::new(s, &Choice { relations: None, rest })).collect()
+    subject::subjects(line)
+        .iter()
+        .map(|s| {
+            Scene::new(
+                s,
+                &Choice {
+                    relations: None,
+                    rest,
+                },
+            )
+        })
+        .collect()
 }
 
 const MP: &str = r#"
@@ -79,7 +105,10 @@ fn a_forbidden_outcome_is_drawn_with_its_cycle() {
     // Bold edges close: each event is left as often as it is come to.
     for event in 0..scenes[0].events.len() {
         let (out, into) = bold.iter().fold((0, 0), |(out, into), e| {
-            (out + usize::from(e.from == event), into + usize::from(e.to == event))
+            (
+                out + usize::from(e.from == event),
+                into + usize::from(e.to == event),
+            )
         });
         assert_eq!(out, into, "event {event}");
     }
@@ -100,12 +129,25 @@ fn the_link_that_an_allowed_outcome_lacks_is_drawn_into_its_execution() {
     assert_eq!(scenes.len(), 1);
     let bold = |missing: bool| {
         let scene = &scenes[0];
-        let names = scene.edges.iter().filter(|e| e.bold).map(|e| scene.relations[e.relation].name.as_str());
-        names.filter(|name| name.starts_with("missing: ") == missing).collect::<Vec<_>>()
+        let names = scene
+            .edges
+            .iter()
+            .filter(|e| e.bold)
+            .map(|e| scene.relations[e.relation].name.as_str());
+        names
+            .filter(|name| name.starts_with("missing: ") == missing)
+            .collect::<Vec<_>>()
     };
     assert_eq!(bold(true), ["missing: synchronizes"]);
     assert_eq!(bold(false), ["po", "po", "fr"]);
-    assert!(scenes[0].says.iter().any(|s| s.contains("does not include P1")), "{:?}", scenes[0].says);
+    assert!(
+        scenes[0]
+            .says
+            .iter()
+            .any(|s| s.contains("does not include P1")),
+        "{:?}",
+        scenes[0].says
+    );
     check_layout("narrow", &scenes[0]);
     assert!(svg::file(&scenes[0]).contains("class=\"edge k-missing cycle\""));
 }
@@ -128,9 +170,15 @@ code = "st.relaxed.gpu y, 1; ld.relaxed.gpu r1, x"
     let scenes = scenes(&line, false);
     assert_eq!(scenes.len(), 2);
     assert!(!scenes[0].edges.iter().any(|e| e.bold));
-    assert!(scenes[1].says[0].contains("program changed"), "{:?}", scenes[1].says);
+    assert!(
+        scenes[1].says[0].contains("program changed"),
+        "{:?}",
+        scenes[1].says
+    );
     let missing = |e: &&fencepost::report::picture::scene::Edge| {
-        scenes[1].relations[e.relation].name.starts_with("missing: ")
+        scenes[1].relations[e.relation]
+            .name
+            .starts_with("missing: ")
     };
     assert!(scenes[1].edges.iter().filter(missing).count() > 0);
 }
@@ -163,10 +211,17 @@ code = "ld.global.u64 r0, [g]"
     let line = asked(&test, &shipped("ptx"));
     assert_eq!(line.answer.verdict, Verdict::Forbidden);
     let scene = &scenes(&line, false)[0];
-    let seats: Vec<_> = scene.seats.iter().map(|s| (s.thread.as_str(), s.groups.join(" / "))).collect();
+    let seats: Vec<_> = scene
+        .seats
+        .iter()
+        .map(|s| (s.thread.as_str(), s.groups.join(" / ")))
+        .collect();
     let cta = "GPU 0 / CTA 0".to_owned();
     let agent = |n: u32| ("from line 10", format!("{cta} / P0's agent {n}"));
-    assert_eq!(seats, [("P0", cta.clone()), agent(1), agent(2), ("P1", cta.clone())]);
+    assert_eq!(
+        seats,
+        [("P0", cta.clone()), agent(1), agent(2), ("P1", cta.clone())]
+    );
     for seat in [1, 2] {
         let own = scene.events.iter().filter(|e| e.thread == Some(seat));
         let done: Vec<_> = own.map(|e| e.action.split_once(": ").unwrap().1).collect();
@@ -176,7 +231,13 @@ code = "ld.global.u64 r0, [g]"
     let (dot, svg) = (dot::file(scene), svg::file(scene));
     for named in ["P0's agent 1", "P0's agent 2"] {
         assert!(dot.contains(&format!("label=\"{named}\"")), "{dot}");
-        assert!(svg.contains(&format!("class=\"dim\">{}</text>", named.replace('\'', "&#39;"))), "{svg}");
+        assert!(
+            svg.contains(&format!(
+                "class=\"dim\">{}</text>",
+                named.replace('\'', "&#39;")
+            )),
+            "{svg}"
+        );
     }
 }
 
@@ -186,7 +247,10 @@ fn a_file_shows_every_axiom_of_the_set() {
     let (code, text, _) = fencepost(&["show", file, "--model", "ptx", "--engine", "enumerate"]);
     assert_eq!(code, 0);
     check_svg("both", &text);
-    assert!(text.contains("breaks Coherence") || text.contains("Coherence ("), "{text}");
+    assert!(
+        text.contains("breaks Coherence") || text.contains("Coherence ("),
+        "{text}"
+    );
     assert!(text.contains("Causality ("), "{text}");
     assert_eq!(text.matches("<g transform=\"translate(0 ").count(), 1);
 }
@@ -207,10 +271,17 @@ code = "int r0 = x;"
 "#,
     );
     let model = shipped("cuda");
-    let answer = session(&test, &model).race().expect("the model knows races");
+    let answer = session(&test, &model)
+        .race()
+        .expect("the model knows races");
     let line = line("test.toml", &test, "cuda", Property::Race, answer);
     let scene = &scenes(&line, false)[0];
-    let marked: Vec<_> = scene.events.iter().filter(|e| e.mark.is_some()).map(|e| e.code.as_str()).collect();
+    let marked: Vec<_> = scene
+        .events
+        .iter()
+        .filter(|e| e.mark.is_some())
+        .map(|e| e.code.as_str())
+        .collect();
     assert_eq!(marked, ["7: x = 1;", "10: int r0 = x;"]);
     insta::assert_snapshot!("race_dot", dot::file(scene));
 }
@@ -231,9 +302,18 @@ code = "bar.sync 1, 2; bar.sync 0, 2"
     let setting = Setting::new(&test, &ptx);
     let answer = Liveness::new(&setting, Engine::Enumerate, limits(), &[]).ask(ProgressModel::Fair);
     assert_eq!(answer.verdict, Verdict::Hangs);
-    let line = line("test.toml", &test, "ptx", Property::Liveness("fair".into()), answer);
+    let line = line(
+        "test.toml",
+        &test,
+        "ptx",
+        Property::Liveness("fair".into()),
+        answer,
+    );
     let scene = &scenes(&line, false)[0];
-    let bold = scene.edges.iter().filter(|e| e.bold && scene.relations[e.relation].name == "waits for");
+    let bold = scene
+        .edges
+        .iter()
+        .filter(|e| e.bold && scene.relations[e.relation].name == "waits for");
     assert_eq!(bold.count(), 2, "each waits for the other");
     insta::assert_snapshot!("hang_dot", dot::file(scene));
 }
@@ -259,7 +339,14 @@ bar.sync 0;
     let line = line("test.toml", &test, "ptx", Property::Reachability, answer);
     let scene = &scenes(&line, false)[0];
     assert_eq!(scene.seats.len(), 32);
-    assert!(scene.says.iter().any(|s| s.contains("8 more threads with 24 events")), "{:?}", scene.says);
+    assert!(
+        scene
+            .says
+            .iter()
+            .any(|s| s.contains("8 more threads with 24 events")),
+        "{:?}",
+        scene.says
+    );
     check_layout("Forty", scene);
 }
 
@@ -294,7 +381,10 @@ fn names_with_markup_are_text_everywhere() {
         };
         let page = page::file(&page);
         assert_eq!(page.matches("<script>").count(), 1, "only its own");
-        assert_eq!(page.matches("</title>").count(), page.matches("<title").count());
+        assert_eq!(
+            page.matches("</title>").count(),
+            page.matches("<title").count()
+        );
     }
 }
 
@@ -321,12 +411,25 @@ fn every_test_has_a_good_picture() {
     let each = if is_long() { 2 } else { 1 };
     let drawn = in_parallel(&files, |_, file| {
         let name = file.display().to_string();
-        let read = fencepost::litmus::read(&name, &std::fs::read(file).unwrap()).expect("the corpus is valid");
+        let read = fencepost::litmus::read(&name, &std::fs::read(file).unwrap())
+            .expect("the corpus is valid");
         let (mut pictures, mut cycles) = (0, 0);
         for test in read.tests.iter().take(each) {
-            let Some(model) = model_for(test, &models) else { continue };
-            let line = asked_within(test, &model, Limits { timeout: Some(Duration::from_secs(1)), ..limits() });
-            for scene in [false, true].into_iter().flat_map(|rest| scenes(&line, rest)) {
+            let Some(model) = model_for(test, &models) else {
+                continue;
+            };
+            let line = asked_within(
+                test,
+                &model,
+                Limits {
+                    timeout: Some(Duration::from_secs(1)),
+                    ..limits()
+                },
+            );
+            for scene in [false, true]
+                .into_iter()
+                .flat_map(|rest| scenes(&line, rest))
+            {
                 let name = format!("{name}: {} under {}", test.name, model.name);
                 check_layout(&name, &scene);
                 let text = svg::file(&scene);
@@ -339,18 +442,31 @@ fn every_test_has_a_good_picture() {
         }
         (pictures, cycles)
     });
-    let (pictures, cycles) = drawn.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    assert!(pictures > 100 && cycles > 20 * each, "{pictures} pictures, {cycles} of them with a cycle");
+    let (pictures, cycles) = drawn
+        .iter()
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert!(
+        pictures > 100 && cycles > 20 * each,
+        "{pictures} pictures, {cycles} of them with a cycle"
+    );
 }
 
 /// The first model that the test speaks of, and that needs no mapping.
 fn model_for(test: &LitmusTest, models: &Mutex<HashMap<String, Arc<Model>>>) -> Option<Arc<Model>> {
     let default = test.program.dialect.default_model().to_owned();
     let ptx = test.program.dialect == Dialect::Ptx;
-    let name = test.expect.keys().find(|name| ptx || !name.starts_with("ptx")).cloned().unwrap_or(default);
+    let name = test
+        .expect
+        .keys()
+        .find(|name| ptx || !name.starts_with("ptx"))
+        .cloned()
+        .unwrap_or(default);
     let mut models = models.lock().unwrap();
     if !models.contains_key(&name) {
-        models.insert(name.clone(), Arc::new(model::load_shipped(&name, &signature())?.expect("valid")));
+        models.insert(
+            name.clone(),
+            Arc::new(model::load_shipped(&name, &signature())?.expect("valid")),
+        );
     }
     models.get(&name).cloned()
 }
@@ -360,23 +476,49 @@ fn check_layout(name: &str, scene: &Scene) {
     let solid = layout.solid();
     let (width, height) = layout.size;
     for (i, a) in solid.iter().enumerate() {
-        let inside = a.x >= 0.0 && a.y >= 0.0 && a.right() <= width + 1.0 && a.bottom() <= height + 1.0;
+        let inside =
+            a.x >= 0.0 && a.y >= 0.0 && a.right() <= width + 1.0 && a.bottom() <= height + 1.0;
         assert!(inside, "{name}: {a:?} is not inside {width} × {height}");
         for b in &solid[..i] {
             // Columns are measured to the tenth of a pixel.
-            let a = Rect { x: a.x + 0.1, y: a.y + 0.1, w: a.w - 0.2, h: a.h - 0.2 };
+            let a = Rect {
+                x: a.x + 0.1,
+                y: a.y + 0.1,
+                w: a.w - 0.2,
+                h: a.h - 0.2,
+            };
             assert!(!a.overlaps(b), "{name}: {a:?} and {b:?} overlap");
         }
     }
     for (edge, drawn) in scene.edges.iter().zip(&layout.edges) {
         let relation = &scene.relations[edge.relation];
-        assert!(drawn.label.is_some() || !relation.shown, "{name}: an edge of {} has no name", relation.name);
-        assert!(drawn.path.points(5.0).iter().all(|p| p.x.is_finite() && p.y.is_finite()), "{name}");
+        assert!(
+            drawn.label.is_some() || !relation.shown,
+            "{name}: an edge of {} has no name",
+            relation.name
+        );
+        assert!(
+            drawn
+                .path
+                .points(5.0)
+                .iter()
+                .all(|p| p.x.is_finite() && p.y.is_finite()),
+            "{name}"
+        );
         // An edge ends at the boxes that it joins.
         for (event, end) in [(edge.from, drawn.path.start), (edge.to, drawn.path.end())] {
             let r = layout.events[event].rect;
-            let near = Rect { x: r.x - 1.0, y: r.y - 1.0, w: r.w + 2.0, h: r.h + 2.0 };
-            assert!(near.holds(end), "{name}: an edge of {} misses its event", relation.name);
+            let near = Rect {
+                x: r.x - 1.0,
+                y: r.y - 1.0,
+                w: r.w + 2.0,
+                h: r.h + 2.0,
+            };
+            assert!(
+                near.holds(end),
+                "{name}: an edge of {} misses its event",
+                relation.name
+            );
         }
     }
 }
@@ -385,13 +527,23 @@ fn check_svg(name: &str, text: &str) {
     let document = roxmltree::Document::parse(text).unwrap_or_else(|e| panic!("{name}: {e}"));
     let root = document.root_element();
     assert_eq!(root.attribute("role"), Some("img"), "{name}");
-    let named: Vec<_> = root.attribute("aria-labelledby").unwrap_or("").split(' ').collect();
+    let named: Vec<_> = root
+        .attribute("aria-labelledby")
+        .unwrap_or("")
+        .split(' ')
+        .collect();
     for (id, tag) in named.iter().zip(["title", "desc"]) {
         let found = root.children().find(|c| c.attribute("id") == Some(id));
         let found = found.unwrap_or_else(|| panic!("{name}: no element {id}"));
-        assert!(found.has_tag_name(("http://www.w3.org/2000/svg", tag)) && found.text().is_some(), "{name}");
+        assert!(
+            found.has_tag_name(("http://www.w3.org/2000/svg", tag)) && found.text().is_some(),
+            "{name}"
+        );
     }
-    assert!(!root.descendants().any(|n| n.has_tag_name("script")), "{name}");
+    assert!(
+        !root.descendants().any(|n| n.has_tag_name("script")),
+        "{name}"
+    );
 }
 
 /// A reader of the part of Graphviz's language that is written: `digraph ID { statements }`, strings in quotes.
@@ -411,12 +563,14 @@ fn check_dot(name: &str, text: &str) {
                     escaped = c == '\\' && !escaped;
                     ends
                 });
-                end.unwrap_or_else(|| panic!("{name}: a string has no end: {rest}")).0 + 2
+                end.unwrap_or_else(|| panic!("{name}: a string has no end: {rest}"))
+                    .0
+                    + 2
             }
             '-' if rest.starts_with("->") => 2,
-            c if c.is_alphanumeric() || c == '_' || c == '.' => {
-                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())
-            }
+            c if c.is_alphanumeric() || c == '_' || c == '.' => rest
+                .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
+                .unwrap_or(rest.len()),
             '{' | '}' | '[' | ']' | '=' | ',' | ';' => 1,
             other => panic!("{name}: `{other}` has no place here: {rest}"),
         };
@@ -427,16 +581,25 @@ fn check_dot(name: &str, text: &str) {
     let (mut depth, mut nodes, mut ends) = (0_i32, Vec::new(), Vec::new());
     for (i, token) in tokens.iter().enumerate() {
         depth += i32::from(*token == "{") - i32::from(*token == "}");
-        assert!(depth > 0 || i < 3 || i + 1 == tokens.len(), "{name}: it goes on after its end");
+        assert!(
+            depth > 0 || i < 3 || i + 1 == tokens.len(),
+            "{name}: it goes on after its end"
+        );
         match *token {
             "->" => ends.extend([tokens[i - 1], tokens[i + 1]]),
             "[" if !ends.contains(&tokens[i - 1]) => nodes.push(tokens[i - 1]),
-            "=" => assert!(!"{}[]=,;".contains(tokens[i + 1]), "{name}: a key has no value"),
+            "=" => assert!(
+                !"{}[]=,;".contains(tokens[i + 1]),
+                "{name}: a key has no value"
+            ),
             _ => {}
         }
     }
     assert_eq!(depth, 0, "{name}");
-    assert!(ends.iter().all(|e| nodes.contains(e)), "{name}: an edge joins no nodes");
+    assert!(
+        ends.iter().all(|e| nodes.contains(e)),
+        "{name}: an edge joins no nodes"
+    );
 }
 
 fn fencepost(arguments: &[&str]) -> (i32, String, String) {
@@ -446,7 +609,11 @@ fn fencepost(arguments: &[&str]) -> (i32, String, String) {
         .output()
         .expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (run.status.code().expect("an exit code"), text(run.stdout), text(run.stderr))
+    (
+        run.status.code().expect("an exit code"),
+        text(run.stdout),
+        text(run.stderr),
+    )
 }
 
 /// A file of the corpus with a forbidden outcome, and one with several tests.
@@ -469,23 +636,34 @@ fn show_writes_what_the_name_says() {
     // A file is replaced, not written over: who has the old one open keeps the whole of it.
     std::fs::write(at("old.svg"), "old").unwrap();
     std::fs::hard_link(at("old.svg"), at("kept.svg")).unwrap();
-    assert_eq!(fencepost(&["show", ONE, "-o", &at("old.svg"), "--engine", "enumerate"]).0, 0);
+    assert_eq!(
+        fencepost(&["show", ONE, "-o", &at("old.svg"), "--engine", "enumerate"]).0,
+        0
+    );
     assert_eq!(std::fs::read_to_string(at("kept.svg")).unwrap(), "old");
     assert_eq!(std::fs::read_to_string(at("old.svg")).unwrap(), svg);
     let page = std::fs::read_to_string(at("a.html")).unwrap();
     for outside in ["http-equiv=\"refresh\"", "src=", "href=", "@import", "url("] {
-        assert!(!page.contains(outside), "the page would fetch something: {outside}");
+        assert!(
+            !page.contains(outside),
+            "the page would fetch something: {outside}"
+        );
     }
     // The question and four outcomes, under four models.
     assert_eq!(page.matches("<section class=\"view\"").count(), 20);
     for bad in [at("a.png"), "no/such/folder/a.svg".to_owned()] {
-        assert_eq!(fencepost(&["show", ONE, "-o", &bad, "--engine", "enumerate"]).0, 2, "{bad}");
+        assert_eq!(
+            fencepost(&["show", ONE, "-o", &bad, "--engine", "enumerate"]).0,
+            2,
+            "{bad}"
+        );
     }
 }
 
 #[test]
 fn show_draws_the_relations_that_are_asked_for() {
-    let ask = |names: &str| fencepost(&["show", ONE, "--relations", names, "--engine", "enumerate"]);
+    let ask =
+        |names: &str| fencepost(&["show", ONE, "--relations", names, "--engine", "enumerate"]);
     let (code, svg, _) = ask("rf,base-causality");
     assert_eq!(code, 0);
     assert!(svg.contains("data-rel=\"base-causality\"") && !svg.contains("data-rel=\"co\""));
@@ -519,8 +697,16 @@ fn a_report_has_a_row_for_each_answer_and_pictures_where_they_are_wanted() {
     let report = |name: &str, pictures: &str| {
         let file = folder.path().join(name);
         let to = format!("html={}", file.display());
-        let arguments = ["check", "litmus/ptx/06-causality", "--engine", "enumerate", "--pictures", pictures];
-        let (code, out, err) = fencepost(&[&arguments[..], &["--format", "jsonl", "--report", &to]].concat());
+        let arguments = [
+            "check",
+            "litmus/ptx/06-causality",
+            "--engine",
+            "enumerate",
+            "--pictures",
+            pictures,
+        ];
+        let (code, out, err) =
+            fencepost(&[&arguments[..], &["--format", "jsonl", "--report", &to]].concat());
         assert_eq!(code, 0, "{err}");
         (std::fs::read_to_string(file).unwrap(), out)
     };
@@ -531,6 +717,13 @@ fn a_report_has_a_row_for_each_answer_and_pictures_where_they_are_wanted() {
     assert_eq!(all.matches("<tbody ").count(), lines.lines().count());
     assert_eq!(unmet.matches("<tbody ").count(), plain.lines().count());
     assert!(all.matches("<figure").count() >= lines.lines().count() / 2);
-    assert_eq!(unmet.matches("<figure").count(), 0, "everything is as expected");
-    assert!(!lines.contains("\"witness\""), "evidence is for the page alone");
+    assert_eq!(
+        unmet.matches("<figure").count(),
+        0,
+        "everything is as expected"
+    );
+    assert!(
+        !lines.contains("\"witness\""),
+        "evidence is for the page alone"
+    );
 }

@@ -59,13 +59,24 @@ impl fmt::Display for Item {
 
 /// The functions of a text in PTX that have a body, by name.
 pub fn functions(text: &str) -> HashMap<String, Vec<Item>> {
-    let text: String =
-        text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
+    let text: String = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n");
     let mut found = HashMap::new();
     let mut rest = text.as_str();
-    while let Some(at) = [".func", ".entry"].iter().filter_map(|word| rest.find(word)).min() {
-        rest = rest[at..].split_once(char::is_whitespace).map_or("", |(_, rest)| rest);
-        let Some(end) = rest.find(['{', ';']) else { break };
+    while let Some(at) = [".func", ".entry"]
+        .iter()
+        .filter_map(|word| rest.find(word))
+        .min()
+    {
+        rest = rest[at..]
+            .split_once(char::is_whitespace)
+            .map_or("", |(_, rest)| rest);
+        let Some(end) = rest.find(['{', ';']) else {
+            break;
+        };
         let (head, body) = rest.split_at(end);
         if body.starts_with(';') {
             continue;
@@ -95,7 +106,11 @@ fn matching(text: &str) -> Option<usize> {
 /// The name in the head of a function: behind what it returns, before its parameters.
 fn name(head: &str) -> Option<&str> {
     let head = head.trim_start();
-    let head = if head.starts_with('(') { head.split_once(')')?.1 } else { head };
+    let head = if head.starts_with('(') {
+        head.split_once(')')?.1
+    } else {
+        head
+    };
     let name = head.split('(').next()?.trim();
     name.split_whitespace().next()
 }
@@ -120,22 +135,36 @@ fn items(body: &str) -> Vec<Item> {
     let mut of_the_stack: HashSet<&str> = HashSet::new();
     for statement in body.split([';', '{', '}']) {
         let mut statement = statement.trim();
-        while let Some((label, rest)) = statement.split_once(':').filter(|(l, _)| l.chars().all(is_name)) {
+        while let Some((label, rest)) = statement
+            .split_once(':')
+            .filter(|(l, _)| l.chars().all(is_name))
+        {
             labels.insert(label, statements.len());
             statement = rest.trim();
         }
-        let guard = statement.strip_prefix('@').and_then(|rest| rest.split_once(char::is_whitespace));
+        let guard = statement
+            .strip_prefix('@')
+            .and_then(|rest| rest.split_once(char::is_whitespace));
         let (opcode, operands) = {
             let unguarded = guard.map_or(statement, |(_, rest)| rest.trim());
-            unguarded.split_once(char::is_whitespace).unwrap_or((unguarded, ""))
+            unguarded
+                .split_once(char::is_whitespace)
+                .unwrap_or((unguarded, ""))
         };
         if opcode == "isspacep.local" {
             of_the_stack.extend(operands.split(',').next().map(str::trim));
         }
         // Whether it is executed, where an address is none of the stack.
         let is_never = guard.is_some_and(|(guard, _)| of_the_stack.contains(guard));
-        let is_always = guard.is_none_or(|(g, _)| g.strip_prefix('!').is_some_and(|g| of_the_stack.contains(g)));
-        statements.push(if is_never { Statement::Other } else { read_statement(opcode, operands, !is_always) });
+        let is_always = guard.is_none_or(|(g, _)| {
+            g.strip_prefix('!')
+                .is_some_and(|g| of_the_stack.contains(g))
+        });
+        statements.push(if is_never {
+            Statement::Other
+        } else {
+            read_statement(opcode, operands, !is_always)
+        });
     }
 
     // Places between statements: the function is entered at the first one, and left at the last one.
@@ -153,8 +182,11 @@ fn items(body: &str) -> Vec<Item> {
             flow.add_edge(places[at], places[to], ());
         }
     }
-    let looped: HashSet<_> =
-        kosaraju_scc(&flow).into_iter().filter(|component| component.len() > 1).flatten().collect();
+    let looped: HashSet<_> = kosaraju_scc(&flow)
+        .into_iter()
+        .filter(|component| component.len() > 1)
+        .flatten()
+        .collect();
     let dominators = simple_fast(&flow, places[0]);
     let always: Option<HashSet<_>> = dominators.dominators(places[exit]).map(Iterator::collect);
     let mut order = Vec::new();
@@ -166,7 +198,9 @@ fn items(body: &str) -> Vec<Item> {
         Some(Statement::Kept(what)) => Some(Item {
             what: what.clone(),
             is_looped: looped.contains(&place),
-            is_optional: always.as_ref().is_some_and(|always| !always.contains(&place)),
+            is_optional: always
+                .as_ref()
+                .is_some_and(|always| !always.contains(&place)),
         }),
         _ => None,
     };
@@ -176,21 +210,30 @@ fn items(body: &str) -> Vec<Item> {
 fn read_statement<'a>(opcode: &str, operands: &'a str, is_conditional: bool) -> Statement<'a> {
     let mut words = opcode.split('.');
     match words.next().unwrap_or_default() {
-        "bra" => Statement::Branch { to: operands.trim(), is_conditional },
+        "bra" => Statement::Branch {
+            to: operands.trim(),
+            is_conditional,
+        },
         "ret" | "exit" | "trap" if !is_conditional => Statement::End,
         "call" => {
             let callee = operands.split([',', '(', ')']).map(str::trim).find(|w| {
-                !w.is_empty() && w.chars().all(is_name) && !w.starts_with("retval") && !w.starts_with("param")
+                !w.is_empty()
+                    && w.chars().all(is_name)
+                    && !w.starts_with("retval")
+                    && !w.starts_with("param")
             });
             Statement::Kept(What::Call(callee.unwrap_or("an address").to_owned()))
         }
-        "ld" | "st" | "atom" | "red" | "fence" | "membar" if !words.any(|w| matches!(w, "param" | "local")) => {
+        "ld" | "st" | "atom" | "red" | "fence" | "membar"
+            if !words.any(|w| matches!(w, "param" | "local")) =>
+        {
             // A predicate that is no jump.
             match read(opcode) {
                 What::Unread(opcode, why) => Statement::Kept(What::Unread(opcode, why)),
-                _ if is_conditional => {
-                    Statement::Kept(What::Unread(opcode.to_owned(), "it has a predicate".to_owned()))
-                }
+                _ if is_conditional => Statement::Kept(What::Unread(
+                    opcode.to_owned(),
+                    "it has a predicate".to_owned(),
+                )),
                 what => Statement::Kept(what),
             }
         }
@@ -207,7 +250,10 @@ fn read(opcode: &str) -> What {
     let bits: u32 = opcode
         .split('.')
         .rev()
-        .find_map(|word| word.strip_prefix(['b', 'u', 's', 'f']).and_then(|bits| bits.parse().ok()))
+        .find_map(|word| {
+            word.strip_prefix(['b', 'u', 's', 'f'])
+                .and_then(|bits| bits.parse().ok())
+        })
         .unwrap_or(32);
     let first = opcode.split('.').next().unwrap_or_default();
     let operands = match first {
@@ -226,14 +272,22 @@ fn read(opcode: &str) -> What {
         Ok(tests) => tests,
         Err(found) => return unread(found.first().map_or("", |d| &d.message)),
     };
-    let code = tests.pop().and_then(|mut test| test.program.threads.pop()).map(|thread| thread.code);
+    let code = tests
+        .pop()
+        .and_then(|mut test| test.program.threads.pop())
+        .map(|thread| thread.code);
     for mut op in code.into_iter().flatten().map(|instr| instr.op) {
         let reduction = op.has("RED");
         if reduction {
-            op.accesses_mut().for_each(|access| access.tags = access.tags.without(&["RED"]));
+            op.accesses_mut()
+                .for_each(|access| access.tags = access.tags.without(&["RED"]));
         }
         if let Some(step) = Step::of(&op) {
-            return if reduction { What::Reduction(step) } else { What::Step(step) };
+            return if reduction {
+                What::Reduction(step)
+            } else {
+                What::Step(step)
+            };
         }
         if !matches!(op, Op::Assign { .. }) {
             break;
@@ -247,42 +301,68 @@ mod tests {
     use super::*;
 
     fn told(body: &str) -> String {
-        let text =
-            format!(".visible .func  (.param .b32 func_retval0) f(\n\t.param .b64 f_param_0\n)\n{{\n{body}\n}}\n");
+        let text = format!(
+            ".visible .func  (.param .b32 func_retval0) f(\n\t.param .b64 f_param_0\n)\n{{\n{body}\n}}\n"
+        );
         let functions = functions(&text);
-        functions["f"].iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        functions["f"]
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     #[test]
     fn instructions_mean_what_the_front_end_says() {
-        assert_eq!(told("ld.param.u64 %rd1, [f_param_0]; // comment ld.u32\n ld.u32 %r1, [%rd1];"), "ld.weak");
+        assert_eq!(
+            told("ld.param.u64 %rd1, [f_param_0]; // comment ld.u32\n ld.u32 %r1, [%rd1];"),
+            "ld.weak"
+        );
         assert_eq!(
             told("ld.volatile.u32 %r1, [%rd1]; st.release.gpu.u32 [%rd1], %r1;"),
             "ld.volatile; st.release.gpu"
         );
         // What is not said: relaxed, and the scope of a device.
-        assert_eq!(told("atom.global.add.u32 %r1, [%rd1], 1;"), "atom.relaxed.gpu");
-        assert_eq!(told("atom.add.acquire.cta.u32 %r1,[%rd1],%r5;"), "atom.acquire.cta");
-        assert_eq!(told("atom.cas.b64 %rd3, [%rd1], %rd2, %rd4;"), "atom.relaxed.gpu");
+        assert_eq!(
+            told("atom.global.add.u32 %r1, [%rd1], 1;"),
+            "atom.relaxed.gpu"
+        );
+        assert_eq!(
+            told("atom.add.acquire.cta.u32 %r1,[%rd1],%r5;"),
+            "atom.acquire.cta"
+        );
+        assert_eq!(
+            told("atom.cas.b64 %rd3, [%rd1], %rd2, %rd4;"),
+            "atom.relaxed.gpu"
+        );
         assert_eq!(told("red.global.add.u32 [%rd1], 1;"), "red.relaxed.gpu");
-        assert_eq!(told("membar.sys; fence.acq_rel.cta;"), "fence.sc.sys; fence.acq_rel.cta");
+        assert_eq!(
+            told("membar.sys; fence.acq_rel.cta;"),
+            "fence.sc.sys; fence.acq_rel.cta"
+        );
     }
 
     #[test]
     fn what_stands_in_a_loop_is_told() {
-        let body =
-            "ld.u32 %r1, [%rd2];\n$L_1:\n atom.cas.b32 %r2, [%rd2], %r1, %r3;\n @%p1 bra $L_1;\n fence.sc.gpu;";
-        assert_eq!(told(body), "ld.weak; atom.relaxed.gpu in a loop; fence.sc.gpu");
+        let body = "ld.u32 %r1, [%rd2];\n$L_1:\n atom.cas.b32 %r2, [%rd2], %r1, %r3;\n @%p1 bra $L_1;\n fence.sc.gpu;";
+        assert_eq!(
+            told(body),
+            "ld.weak; atom.relaxed.gpu in a loop; fence.sc.gpu"
+        );
     }
 
     #[test]
     fn instructions_come_in_the_order_of_execution() {
-        let body = "bra.uni L1; L2: fence.sc.gpu; ret; L1: ld.relaxed.gpu.u32 %r1, [%rd1]; bra.uni L2;";
+        let body =
+            "bra.uni L1; L2: fence.sc.gpu; ret; L1: ld.relaxed.gpu.u32 %r1, [%rd1]; bra.uni L2;";
         assert_eq!(told(body), "ld.relaxed.gpu; fence.sc.gpu");
         let body = "ld.relaxed.gpu.u32 %r1, [%rd1]; @%p1 bra L1; fence.sc.gpu; L1: ret;";
         assert_eq!(told(body), "ld.relaxed.gpu; fence.sc.gpu on some paths");
         // A predicate of its own is no jump, and nothing that a step could say.
-        assert_eq!(told("@%p1 fence.sc.gpu; @!%p1 st.u32 [%rd1], 1;"), "fence.sc.gpu; st.u32");
+        assert_eq!(
+            told("@%p1 fence.sc.gpu; @!%p1 st.u32 [%rd1], 1;"),
+            "fence.sc.gpu; st.u32"
+        );
     }
 
     #[test]
@@ -299,16 +379,19 @@ mod tests {
 
     #[test]
     fn the_stack_is_passed_over_and_calls_are_told() {
-        assert_eq!(told("ld.local.u8 %r1, [%rd3]; st.volatile.local.u32 [%rd3], %r2; ret;"), "");
-        let call =
-            "{ .param .b64 param0; st.param.b64 [param0+0], %rd1; call.uni (retval0), _Z4loadv, ( param0 ); }";
+        assert_eq!(
+            told("ld.local.u8 %r1, [%rd3]; st.volatile.local.u32 [%rd3], %r2; ret;"),
+            ""
+        );
+        let call = "{ .param .b64 param0; st.param.b64 [param0+0], %rd1; call.uni (retval0), _Z4loadv, ( param0 ); }";
         assert_eq!(told(call), "call _Z4loadv");
     }
 
     #[test]
     fn what_the_front_end_does_not_read_is_no_step() {
-        let functions =
-            functions(".visible .entry k()\n{ ld.relaxed.moon.u32 %r1, [%rd1]; }\n.extern .func g();\n");
+        let functions = functions(
+            ".visible .entry k()\n{ ld.relaxed.moon.u32 %r1, [%rd1]; }\n.extern .func g();\n",
+        );
         assert!(matches!(functions["k"][0].what, What::Unread(..)));
         assert_eq!(functions.len(), 1);
     }

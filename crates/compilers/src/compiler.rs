@@ -56,7 +56,12 @@ impl Compiler {
     ///
     /// # Errors
     /// Why it cannot be run, as a sentence.
-    pub fn new(family: Family, path: &Path, include: &[PathBuf], arch: Option<&str>) -> Result<Compiler, String> {
+    pub fn new(
+        family: Family,
+        path: &Path,
+        include: &[PathBuf],
+        arch: Option<&str>,
+    ) -> Result<Compiler, String> {
         let answer = Command::new(path)
             .arg("--version")
             .stdin(Stdio::null())
@@ -76,7 +81,10 @@ impl Compiler {
                 include: include.to_vec(),
                 arch: arch.map_or_else(|| oldest(family, path), str::to_owned),
             }),
-            None => Err(format!("`{} --version` does not say what it is", path.display())),
+            None => Err(format!(
+                "`{} --version` does not say what it is",
+                path.display()
+            )),
         }
     }
 
@@ -88,13 +96,20 @@ impl Compiler {
             .collect();
         let mut found: Vec<Compiler> = Vec::new();
         for folder in folders {
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
-            let mut names: Vec<String> =
-                entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+            let Ok(entries) = fs::read_dir(&folder) else {
+                continue;
+            };
+            let mut names: Vec<String> = entries
+                .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+                .collect();
             names.sort();
             for name in names {
-                let Some(family) = family(&name) else { continue };
-                let Ok(compiler) = Compiler::new(family, &folder.join(&name), include, arch) else { continue };
+                let Some(family) = family(&name) else {
+                    continue;
+                };
+                let Ok(compiler) = Compiler::new(family, &folder.join(&name), include, arch) else {
+                    continue;
+                };
                 // `clang` is often a name for one of the others.
                 if !found.iter().any(|c| c.version == compiler.version) {
                     found.push(compiler);
@@ -141,7 +156,11 @@ impl Compiler {
     ) -> io::Result<()> {
         match (self.run(language, operations, folder)?, operations) {
             (Output::Text(text), _) => {
-                outputs.extend(operations.iter().map(|operation| (*operation, Output::Text(text.clone()))));
+                outputs.extend(
+                    operations
+                        .iter()
+                        .map(|operation| (*operation, Output::Text(text.clone()))),
+                );
             }
             (Output::Refused(_), []) => {}
             (Output::Refused(why), [one]) => outputs.push((*one, Output::Refused(why))),
@@ -154,23 +173,50 @@ impl Compiler {
         Ok(())
     }
 
-    fn run(&self, language: Language, operations: &[Operation], folder: &Path) -> io::Result<Output> {
+    fn run(
+        &self,
+        language: Language,
+        operations: &[Operation],
+        folder: &Path,
+    ) -> io::Result<Output> {
         let row = language.row();
         let source = folder.join(format!("operations.{}", row.ending));
         let (made, said) = (folder.join("operations.ptx"), folder.join("said"));
-        let functions: String = operations.iter().map(|operation| operation.source(language)).collect();
+        let functions: String = operations
+            .iter()
+            .map(|operation| operation.source(language))
+            .collect();
         fs::write(&source, format!("{}{functions}", prologue(language)))?;
         let mut command = Command::new(&self.path);
         command.args(row.options).args(["-o"]).arg(&made);
         match self.family {
             Family::Clang => command
-                .args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-O2", "-S", "-w", "-fno-crash-diagnostics"])
+                .args([
+                    "--target=nvptx64-nvidia-cuda",
+                    "-nogpulib",
+                    "-O2",
+                    "-S",
+                    "-w",
+                    "-fno-crash-diagnostics",
+                ])
                 .arg(format!("-march={}", self.arch)),
-            Family::Nvcc => command.args(["-ptx", "-O3", "-w"]).arg(format!("-arch={}", self.arch)),
+            Family::Nvcc => command
+                .args(["-ptx", "-O3", "-w"])
+                .arg(format!("-arch={}", self.arch)),
         };
-        command.args(self.include.iter().map(|folder| format!("-I{}", folder.display()))).arg(&source);
+        command
+            .args(
+                self.include
+                    .iter()
+                    .map(|folder| format!("-I{}", folder.display())),
+            )
+            .arg(&source);
         let log = File::create(&said)?;
-        command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
         let mut child = command.spawn()?;
         let until = Instant::now() + PATIENCE;
         let status = loop {
@@ -180,14 +226,19 @@ impl Compiler {
             if Instant::now() > until {
                 child.kill()?;
                 child.wait()?;
-                return Ok(Output::Refused(format!("no answer within {} seconds", PATIENCE.as_secs())));
+                return Ok(Output::Refused(format!(
+                    "no answer within {} seconds",
+                    PATIENCE.as_secs()
+                )));
             }
             std::thread::sleep(Duration::from_millis(5));
         };
         if status.success() {
             return Ok(Output::Text(fs::read_to_string(&made)?));
         }
-        Ok(Output::Refused(reason(&String::from_utf8_lossy(&fs::read(&said)?))))
+        Ok(Output::Refused(reason(&String::from_utf8_lossy(
+            &fs::read(&said)?,
+        ))))
     }
 }
 
@@ -195,14 +246,22 @@ impl Compiler {
 /// versions; clang keeps all.
 fn oldest(family: Family, path: &Path) -> String {
     let listed = || {
-        let answer = Command::new(path).arg("--list-gpu-code").stdin(Stdio::null()).output().ok()?;
+        let answer = Command::new(path)
+            .arg("--list-gpu-code")
+            .stdin(Stdio::null())
+            .output()
+            .ok()?;
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
         text.lines()
             .filter_map(|line| line.trim().strip_prefix("sm_")?.parse().ok())
             .filter(|n| *n >= SCOPED)
             .min()
     };
-    let number = if family == Family::Nvcc { listed() } else { None };
+    let number = if family == Family::Nvcc {
+        listed()
+    } else {
+        None
+    };
     format!("sm_{}", number.unwrap_or(SCOPED))
 }
 
@@ -212,18 +271,30 @@ fn family(name: &str) -> Option<Family> {
     match name {
         "nvcc" => Some(Family::Nvcc),
         "clang" => Some(Family::Clang),
-        _ => name.strip_prefix("clang-").filter(|rest| version(rest)).map(|_| Family::Clang),
+        _ => name
+            .strip_prefix("clang-")
+            .filter(|rest| version(rest))
+            .map(|_| Family::Clang),
     }
 }
 
 /// The first complaint, without what differs from run to run: addresses and files.
 fn reason(said: &str) -> String {
-    let line =
-        said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("it does not say why");
+    let line = said
+        .lines()
+        .find(|line| line.contains("error"))
+        .or(said.lines().next())
+        .unwrap_or("it does not say why");
     let start = line.find("error").unwrap_or(0);
-    let words = line[start..].split_whitespace().filter(|word| !word.starts_with("0x"));
+    let words = line[start..]
+        .split_whitespace()
+        .filter(|word| !word.starts_with("0x"));
     let reason = words.collect::<Vec<_>>().join(" ");
-    reason.trim_start_matches("error: ").trim_start_matches("error in backend: ").trim_end_matches(',').to_owned()
+    reason
+        .trim_start_matches("error: ")
+        .trim_start_matches("error in backend: ")
+        .trim_end_matches(',')
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -235,7 +306,13 @@ mod tests {
         assert_eq!(family("clang"), Some(Family::Clang));
         assert_eq!(family("clang-19"), Some(Family::Clang));
         assert_eq!(family("nvcc"), Some(Family::Nvcc));
-        for other in ["clang++", "clang-format", "clang-cpp-19", "nvcc.profile", "gcc"] {
+        for other in [
+            "clang++",
+            "clang-format",
+            "clang-cpp-19",
+            "nvcc.profile",
+            "gcc",
+        ] {
             assert_eq!(family(other), None, "{other}");
         }
     }
@@ -249,7 +326,11 @@ mod tests {
 
     #[test]
     fn what_is_no_compiler_is_named() {
-        let missing = Compiler::new(Family::Clang, Path::new("/nowhere/clang"), &[], None).unwrap_err();
-        assert!(missing.contains("`/nowhere/clang` cannot be run"), "{missing}");
+        let missing =
+            Compiler::new(Family::Clang, Path::new("/nowhere/clang"), &[], None).unwrap_err();
+        assert!(
+            missing.contains("`/nowhere/clang` cannot be run"),
+            "{missing}"
+        );
     }
 }

@@ -21,7 +21,9 @@ mod strength;
 
 pub use compiled::{Item, What, functions};
 pub use compiler::{Compiler, Family, Output, PATIENCE};
-pub use operation::{Form, LANGUAGES, Language, LanguageRow, Operation, kind_word, order_word, scope_word};
+pub use operation::{
+    Form, LANGUAGES, Language, LanguageRow, Operation, kind_word, order_word, scope_word,
+};
 pub use record::Record;
 pub use strength::{Strength, strength};
 
@@ -67,9 +69,17 @@ pub fn asked(mapping: &Mapping, kind: Kind, order: Order, scope: Scope) -> Optio
             Reach::Mapped => Reach::Fixed(mapping.scope(scope)?),
             reach => reach,
         };
-        Some(Step { reach, kind: of(kind, step.kind), ..*step })
+        Some(Step {
+            reach,
+            kind: of(kind, step.kind),
+            ..*step
+        })
     };
-    mapping.steps(kind, order, Some(scope))?.iter().map(fixed).collect()
+    mapping
+        .steps(kind, order, Some(scope))?
+        .iter()
+        .map(fixed)
+        .collect()
 }
 
 impl Report {
@@ -78,16 +88,33 @@ impl Report {
         let mut operations = Vec::new();
         for (operation, output) in record.outputs() {
             let (kind, order, scope) = operation.row();
-            let Some(asked) = asked(mapping, kind, order, scope) else { continue };
-            let strength = output.as_ref().ok().and_then(|made| strength(kind, made, &asked));
-            operations.push(Judged { operation, made: output, asked, strength });
+            let Some(asked) = asked(mapping, kind, order, scope) else {
+                continue;
+            };
+            let strength = output
+                .as_ref()
+                .ok()
+                .and_then(|made| strength(kind, made, &asked));
+            operations.push(Judged {
+                operation,
+                made: output,
+                asked,
+                strength,
+            });
         }
-        Report { record, mapping, operations }
+        Report {
+            record,
+            mapping,
+            operations,
+        }
     }
 
     /// How many came out so.
     pub fn count(&self, strength: Strength) -> usize {
-        self.operations.iter().filter(|j| j.strength == Some(strength)).count()
+        self.operations
+            .iter()
+            .filter(|j| j.strength == Some(strength))
+            .count()
     }
 
     /// The mapping, with what the compiler made in place of its rows: of that kind and order, or of all. Of operations of 32
@@ -102,11 +129,16 @@ impl Report {
                 continue;
             }
             let (kind, order, scope) = judged.operation.row();
-            let made = judged.made.as_ref().ok().filter(|_| only.is_none_or(|only| only == (kind, order)));
+            let made = judged
+                .made
+                .as_ref()
+                .ok()
+                .filter(|_| only.is_none_or(|only| only == (kind, order)));
             let step = |item: &Item| match &item.what {
-                What::Step(step) if !item.is_looped && !item.is_optional => {
-                    Some(Step { kind: of(kind, step.kind), ..*step })
-                }
+                What::Step(step) if !item.is_looped && !item.is_optional => Some(Step {
+                    kind: of(kind, step.kind),
+                    ..*step
+                }),
                 _ => None,
             };
             let made: Option<Vec<Step>> = made.and_then(|items| items.iter().map(step).collect());
@@ -116,7 +148,12 @@ impl Report {
             let steps = differing.or_else(|| (kind == Kind::Cas).then(|| judged.asked.clone()));
             // C has no scopes: its operations say none.
             let scope = (self.record.language != Language::C11).then_some(scope);
-            rows.extend(steps.map(|steps| Row { kind, order, scope, steps }));
+            rows.extend(steps.map(|steps| Row {
+                kind,
+                order,
+                scope,
+                steps,
+            }));
         }
         if !differs {
             return None;
@@ -126,12 +163,16 @@ impl Report {
         mapping.asked.clone_from(&mapping.name);
         mapping.current = false;
         let (compiler, language) = (&self.record.compiler, self.record.language.row().name);
-        mapping.doc =
-            format!("what {compiler} made of {language}; where it made nothing, as in {}", self.mapping.name);
+        mapping.doc = format!(
+            "what {compiler} made of {language}; where it made nothing, as in {}",
+            self.mapping.name
+        );
         mapping.sources = vec![format!("the output of {}", self.record.compiler)];
         mapping.gaps.clear();
         let key = |row: &Row| (row.kind, row.order, row.scope);
-        mapping.rows.retain(|old| !rows.iter().any(|new| key(new) == key(old)));
+        mapping
+            .rows
+            .retain(|old| !rows.iter().any(|new| key(new) == key(old)));
         mapping.rows.extend(rows);
         Some(mapping)
     }
@@ -140,13 +181,31 @@ impl Report {
 /// The mapping with the rows of compare-exchanges for exchanges: what it makes of the one that succeeds.
 pub fn as_exchanges(mapping: &Mapping) -> Mapping {
     let exchange = |row: &Row| {
-        let steps = row.steps.iter().map(|step| Step { kind: of(Kind::Rmw, step.kind), ..*step }).collect();
-        Row { kind: Kind::Rmw, steps, ..row.clone() }
+        let steps = row
+            .steps
+            .iter()
+            .map(|step| Step {
+                kind: of(Kind::Rmw, step.kind),
+                ..*step
+            })
+            .collect();
+        Row {
+            kind: Kind::Rmw,
+            steps,
+            ..row.clone()
+        }
     };
-    let of_compares: Vec<Row> = mapping.rows.iter().filter(|row| row.kind == Kind::Cas).map(exchange).collect();
+    let of_compares: Vec<Row> = mapping
+        .rows
+        .iter()
+        .filter(|row| row.kind == Kind::Cas)
+        .map(exchange)
+        .collect();
     let key = |row: &Row| (row.kind, row.order, row.scope);
     let mut mapping = mapping.clone();
-    mapping.rows.retain(|old| !of_compares.iter().any(|new| key(new) == key(old)));
+    mapping
+        .rows
+        .retain(|old| !of_compares.iter().any(|new| key(new) == key(old)));
     mapping.rows.extend(of_compares);
     mapping
 }

@@ -125,7 +125,11 @@ pub const LANGUAGES: &[(Language, LanguageRow)] = &[
 impl Language {
     /// What it has.
     pub fn row(self) -> &'static LanguageRow {
-        LANGUAGES.iter().find(|l| l.0 == self).map(|l| &l.1).expect("every language has a row")
+        LANGUAGES
+            .iter()
+            .find(|l| l.0 == self)
+            .map(|l| &l.1)
+            .expect("every language has a row")
     }
 
     /// The language of that name.
@@ -171,7 +175,10 @@ impl Form {
 
     /// The rows of a mapping that speak of it.
     pub fn kind(self) -> Kind {
-        FORMS.iter().find(|f| f.1 == self).map_or(Kind::Load, |f| f.2)
+        FORMS
+            .iter()
+            .find(|f| f.1 == self)
+            .map_or(Kind::Load, |f| f.2)
     }
 }
 
@@ -189,15 +196,26 @@ pub struct Operation {
 }
 
 fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'static str {
-    table.iter().find(|row| row.1 == *of).map_or("?", |row| row.0)
+    table
+        .iter()
+        .find(|row| row.1 == *of)
+        .map_or("?", |row| row.0)
 }
 
 impl fmt::Display for Operation {
     /// The name of its function.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (form, order, scope) = (self.form.name(), word(ORDERS, &self.order), word(SCOPES, &self.scope));
+        let (form, order, scope) = (
+            self.form.name(),
+            word(ORDERS, &self.order),
+            word(SCOPES, &self.scope),
+        );
         write!(f, "{form}_{order}_{scope}")?;
-        if self.bits > 0 { write!(f, "_u{}", self.bits) } else { Ok(()) }
+        if self.bits > 0 {
+            write!(f, "_u{}", self.bits)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -209,14 +227,26 @@ impl Operation {
         for (_, form, kind) in FORMS {
             for &order in kind.orders() {
                 let scoped = !matches!(order, Order::Plain | Order::Volatile);
-                let scopes = if scoped { row.scopes } else { &[(Scope::Sys, "")] };
+                let scopes = if scoped {
+                    row.scopes
+                } else {
+                    &[(Scope::Sys, "")]
+                };
                 for &(scope, _) in scopes {
                     match form {
                         Form::Fence if !row.fences => {}
-                        Form::Fence => all.push(Operation { form: *form, order, scope, bits: 0 }),
-                        _ => {
-                            all.extend(row.bits.iter().map(|&bits| Operation { form: *form, order, scope, bits }))
-                        }
+                        Form::Fence => all.push(Operation {
+                            form: *form,
+                            order,
+                            scope,
+                            bits: 0,
+                        }),
+                        _ => all.extend(row.bits.iter().map(|&bits| Operation {
+                            form: *form,
+                            order,
+                            scope,
+                            bits,
+                        })),
                     }
                 }
             }
@@ -226,7 +256,9 @@ impl Operation {
 
     /// The operation whose function has that name.
     pub fn named(language: Language, name: &str) -> Option<Operation> {
-        Operation::all(language).into_iter().find(|operation| operation.to_string() == name)
+        Operation::all(language)
+            .into_iter()
+            .find(|operation| operation.to_string() == name)
     }
 
     /// Which kind of operation, order and scope, as a mapping's rows say it.
@@ -236,7 +268,12 @@ impl Operation {
 
     /// Its function in the language.
     pub(crate) fn source(&self, language: Language) -> String {
-        let scope = language.row().scopes.iter().find(|s| s.0 == self.scope).map_or("", |s| s.1);
+        let scope = language
+            .row()
+            .scopes
+            .iter()
+            .find(|s| s.0 == self.scope)
+            .map_or("", |s| s.1);
         match language {
             Language::C11 | Language::Scoped | Language::OpenCl => self.of_clang(language, scope),
             Language::Cuda => self.of_libcudacxx(scope),
@@ -276,7 +313,11 @@ impl Operation {
             _ => ("__c11_atomic", String::new()),
         };
         // The builtins that take any type have other names than those that take atomic ones.
-        let n = if language == Language::Scoped { "_n" } else { "" };
+        let n = if language == Language::Scoped {
+            "_n"
+        } else {
+            ""
+        };
         let pointer = match (self.order, language) {
             (Order::Plain, _) => format!("{ty} *x"),
             (Order::Volatile, _) => format!("volatile {ty} *x"),
@@ -285,10 +326,12 @@ impl Operation {
             _ => format!("_Atomic({ty}) *x"),
         };
         let body = match self.form {
-            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => match self.form {
-                Form::Load => "return *x;".into(),
-                _ => "*x = 1;".into(),
-            },
+            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => {
+                match self.form {
+                    Form::Load => "return *x;".into(),
+                    _ => "*x = 1;".into(),
+                }
+            }
             Form::Load => format!("return {prefix}_load{n}(x, {on_success}{suffix});"),
             Form::Store => format!("{prefix}_store{n}(x, 1, {on_success}{suffix});"),
             Form::Exchange => format!("return {prefix}_exchange{n}(x, 1, {on_success}{suffix});"),
@@ -299,12 +342,22 @@ impl Operation {
                     Language::Scoped => "compare_exchange_n",
                     _ => "compare_exchange_strong",
                 };
-                let weak = if language == Language::Scoped { "0, " } else { "" };
-                format!("{ty} e = 5; return {prefix}_{name}(x, &e, 7, {weak}{on_success}, {on_failure}{suffix});")
+                let weak = if language == Language::Scoped {
+                    "0, "
+                } else {
+                    ""
+                };
+                format!(
+                    "{ty} e = 5; return {prefix}_{name}(x, &e, 7, {weak}{on_success}, {on_failure}{suffix});"
+                )
             }
             Form::Fence => format!("{prefix}_thread_fence({on_success}{suffix});"),
         };
-        let parameters = if self.form == Form::Fence { "void".into() } else { pointer };
+        let parameters = if self.form == Form::Fence {
+            "void".into()
+        } else {
+            pointer
+        };
         format!("{} {self}({parameters}) {{ {body} }}\n", self.returns(ty))
     }
 
@@ -323,10 +376,12 @@ impl Operation {
         };
         let object = format!("cuda::atomic_ref<{ty}, {scope}>(*x)");
         let body = match self.form {
-            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => match self.form {
-                Form::Load => "return *x;".into(),
-                _ => "*x = 1;".into(),
-            },
+            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => {
+                match self.form {
+                    Form::Load => "return *x;".into(),
+                    _ => "*x = 1;".into(),
+                }
+            }
             Form::Load => format!("return {object}.load({on_success});"),
             Form::Store => format!("{object}.store(1, {on_success});"),
             Form::Exchange => format!("return {object}.exchange(1, {on_success});"),
@@ -334,12 +389,21 @@ impl Operation {
             Form::AddUnused => format!("{object}.fetch_add(1, {on_success});"),
             Form::Cas => {
                 let on_failure = order(self.on_failure());
-                format!("{ty} e = 5; return {object}.compare_exchange_strong(e, 7, {on_success}, {on_failure});")
+                format!(
+                    "{ty} e = 5; return {object}.compare_exchange_strong(e, 7, {on_success}, {on_failure});"
+                )
             }
             Form::Fence => format!("cuda::atomic_thread_fence({on_success}, {scope});"),
         };
-        let parameters = if self.form == Form::Fence { String::new() } else { pointer };
-        format!("extern \"C\" __device__ {} {self}({parameters}) {{ {body} }}\n", self.returns(ty))
+        let parameters = if self.form == Form::Fence {
+            String::new()
+        } else {
+            pointer
+        };
+        format!(
+            "extern \"C\" __device__ {} {self}({parameters}) {{ {body} }}\n",
+            self.returns(ty)
+        )
     }
 
     /// The strongest order of a failure that adds nothing to that of success.

@@ -44,20 +44,37 @@ impl Record {
                 }
             }
         }
-        let text = texts.iter().map(|text| format!("{}\n", text.trim())).collect();
-        Record { language, compiler: compiler.to_owned(), text, refused }
+        let text = texts
+            .iter()
+            .map(|text| format!("{}\n", text.trim()))
+            .collect();
+        Record {
+            language,
+            compiler: compiler.to_owned(),
+            text,
+            refused,
+        }
     }
 
     /// A short name for it, of files and of the mapping that says what the compiler does: compiler, version, language, target.
     pub fn name(&self) -> String {
-        let (version, arch) = self.compiler.rsplit_once(", ").unwrap_or((&self.compiler, "ptx"));
+        let (version, arch) = self
+            .compiler
+            .rsplit_once(", ")
+            .unwrap_or((&self.compiler, "ptx"));
         let short = NAMES.iter().find_map(|(word, name)| {
             let rest = version.split_once(word)?.1.trim_start();
             Some(format!("{name}-{}", rest.split([' ', ',']).next()?))
         });
-        let name = format!("{}-{}-{arch}", short.as_deref().unwrap_or(version), self.language.row().name);
+        let name = format!(
+            "{}-{}-{arch}",
+            short.as_deref().unwrap_or(version),
+            self.language.row().name
+        );
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
-        name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
+        name.chars()
+            .map(|c| if is_plain(c) { c } else { '-' })
+            .collect()
     }
 
     /// The file.
@@ -83,16 +100,24 @@ impl Record {
                 "its first line is not `{HEAD}LANGUAGE; COMPILER`: `fencepost compilers --save` writes such files"
             )
         })?;
-        let known =
-            Language::named(language).ok_or_else(|| format!("`{language}` is no language of operations"))?;
+        let known = Language::named(language)
+            .ok_or_else(|| format!("`{language}` is no language of operations"))?;
         let refused = text
             .lines()
             .filter_map(|line| line.strip_prefix(REFUSED)?.split_once(": "))
             .map(|(name, why)| (name.to_owned(), why.to_owned()))
             .collect();
-        let rest = text.lines().skip(1).skip_while(|line| line.starts_with(REFUSED));
+        let rest = text
+            .lines()
+            .skip(1)
+            .skip_while(|line| line.starts_with(REFUSED));
         let text = rest.map(|line| format!("{line}\n")).collect();
-        Ok(Record { language: known, compiler: compiler.to_owned(), text, refused })
+        Ok(Record {
+            language: known,
+            compiler: compiler.to_owned(),
+            text,
+            refused,
+        })
     }
 
     /// What was made of each operation that the file speaks of.
@@ -107,7 +132,10 @@ impl Record {
             };
             Some((operation, made))
         };
-        Operation::all(self.language).into_iter().filter_map(output).collect()
+        Operation::all(self.language)
+            .into_iter()
+            .filter_map(output)
+            .collect()
     }
 }
 
@@ -118,7 +146,8 @@ mod tests {
     #[test]
     fn a_record_reads_back() {
         let all = Operation::all(Language::C11);
-        let function = |operation: &Operation| format!(".func {operation}()\n{{ fence.sc.sys; }}\n");
+        let function =
+            |operation: &Operation| format!(".func {operation}()\n{{ fence.sc.sys; }}\n");
         let both = function(&all[0]) + &function(&all[1]);
         let outputs = [
             (all[0], Output::Text(both.clone())),
@@ -137,8 +166,14 @@ mod tests {
     #[test]
     fn names_are_short() {
         let name = |compiler| Record::new(Language::C11, compiler, &[]).name();
-        assert_eq!(name("Debian clang version 19.1.7 (3~deb12u1), sm_70"), "clang-19.1.7-c11-sm_70");
-        assert_eq!(name("Cuda compilation tools, release 13.0, V13.0.48, sm_90"), "nvcc-13.0-c11-sm_90");
+        assert_eq!(
+            name("Debian clang version 19.1.7 (3~deb12u1), sm_70"),
+            "clang-19.1.7-c11-sm_70"
+        );
+        assert_eq!(
+            name("Cuda compilation tools, release 13.0, V13.0.48, sm_90"),
+            "nvcc-13.0-c11-sm_90"
+        );
         assert_eq!(name("a/compiler"), "a-compiler-c11-ptx");
     }
 
@@ -147,7 +182,10 @@ mod tests {
         for (text, why) in [
             (".version 8.0", "first line"),
             ("// fencepost compilers: c11", "first line"),
-            ("// fencepost compilers: fortran; gfortran", "`fortran` is no language"),
+            (
+                "// fencepost compilers: fortran; gfortran",
+                "`fortran` is no language",
+            ),
         ] {
             let error = Record::read(text).unwrap_err();
             assert!(error.contains(why), "{error}");

@@ -41,7 +41,10 @@ pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
     let mut steps = Vec::with_capacity(made.len());
     let mut reduction = false;
     // A fence that may be left out is none.
-    let made: Vec<&Item> = made.iter().filter(|item| !item.is_optional || !is_fence(item)).collect();
+    let made: Vec<&Item> = made
+        .iter()
+        .filter(|item| !item.is_optional || !is_fence(item))
+        .collect();
     for item in &made {
         steps.push(match &item.what {
             What::Step(step) => *step,
@@ -64,7 +67,12 @@ pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
     if is_optional && !fails_early {
         return None;
     }
-    let made = Parts { reduction, guess, fails_early, ..parts(&steps)? };
+    let made = Parts {
+        reduction,
+        guess,
+        fails_early,
+        ..parts(&steps)?
+    };
     let asked = parts(asked)?;
     Some(match (keeps(made, asked), keeps(asked, made)) {
         (false, _) => Strength::Weaker,
@@ -78,9 +86,22 @@ fn is_fence(item: &Item) -> bool {
 }
 
 fn parts(steps: &[Step]) -> Option<Parts<'_>> {
-    let mut accesses = steps.iter().enumerate().filter(|(_, step)| step.kind != Kind::Fence);
-    let Some((at, access)) = accesses.next() else { return Some(Parts { before: steps, ..Parts::default() }) };
-    let parts = Parts { before: &steps[..at], access: Some(*access), after: &steps[at + 1..], ..Parts::default() };
+    let mut accesses = steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.kind != Kind::Fence);
+    let Some((at, access)) = accesses.next() else {
+        return Some(Parts {
+            before: steps,
+            ..Parts::default()
+        });
+    };
+    let parts = Parts {
+        before: &steps[..at],
+        access: Some(*access),
+        after: &steps[at + 1..],
+        ..Parts::default()
+    };
     accesses.next().is_none().then_some(parts)
 }
 
@@ -93,11 +114,17 @@ fn reach(step: Step) -> Scope {
 }
 
 fn acquires(semantics: Semantics) -> bool {
-    matches!(semantics, Semantics::Acquire | Semantics::AcqRel | Semantics::Sc)
+    matches!(
+        semantics,
+        Semantics::Acquire | Semantics::AcqRel | Semantics::Sc
+    )
 }
 
 fn releases(semantics: Semantics) -> bool {
-    matches!(semantics, Semantics::Release | Semantics::AcqRel | Semantics::Sc)
+    matches!(
+        semantics,
+        Semantics::Release | Semantics::AcqRel | Semantics::Sc
+    )
 }
 
 /// Whether one of the fences has what `asked` has, as far.
@@ -109,14 +136,20 @@ fn fenced(fences: &[Step], asked: Step) -> bool {
                 && (!releases(asked.semantics) || releases(semantics))
         }
     };
-    fences.iter().any(|fence| has(fence.semantics) && reach(*fence) >= reach(asked))
+    fences
+        .iter()
+        .any(|fence| has(fence.semantics) && reach(*fence) >= reach(asked))
 }
 
 /// Whether what is there has everything that is asked.
 fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
     let fences = |there: &[Step], asked: &[Step]| asked.iter().all(|fence| fenced(there, *fence));
-    let Some(access) = asked.access else { return made.access.is_none() && fences(made.before, asked.before) };
-    let Some(there) = made.access else { return false };
+    let Some(access) = asked.access else {
+        return made.access.is_none() && fences(made.before, asked.before);
+    };
+    let Some(there) = made.access else {
+        return false;
+    };
     let strong = |step: Step| step.semantics != Semantics::Weak;
     let same = match access.semantics {
         Semantics::Weak => true,
@@ -124,19 +157,36 @@ fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
         _ => strong(there) && reach(there) >= reach(access),
     };
     let side = |wants: fn(Semantics) -> bool, near: &[Step], semantics: Semantics| {
-        let fence = Step { kind: Kind::Fence, semantics, reach: Reach::Fixed(reach(access)) };
-        !wants(access.semantics) || wants(there.semantics) && reach(there) >= reach(access) || fenced(near, fence)
+        let fence = Step {
+            kind: Kind::Fence,
+            semantics,
+            reach: Reach::Fixed(reach(access)),
+        };
+        !wants(access.semantics)
+            || wants(there.semantics) && reach(there) >= reach(access)
+            || fenced(near, fence)
     };
-    let ordered =
-        side(acquires, made.after, Semantics::Acquire) && side(releases, made.before, Semantics::Release);
+    let ordered = side(acquires, made.after, Semantics::Acquire)
+        && side(releases, made.before, Semantics::Release);
     // What an acquire fence behind it could have made of an `atom`, it cannot of a `red`.
     let result = !made.reduction || asked.reduction;
     // What fails there has the order of a failure, which is what a load can have of that of success.
     let acquired = |guess: Step| acquires(guess.semantics) && reach(guess) >= reach(access);
-    let fence = Step { kind: Kind::Fence, semantics: Semantics::Acquire, reach: Reach::Fixed(reach(access)) };
-    let is_kept = |guess: Step| !acquires(access.semantics) || acquired(guess) || fenced(made.after, fence);
-    let first = made.guess.is_none_or(|guess| strong(guess) && (!made.fails_early || is_kept(guess)));
-    same && ordered && result && first && fences(made.before, asked.before) && fences(made.after, asked.after)
+    let fence = Step {
+        kind: Kind::Fence,
+        semantics: Semantics::Acquire,
+        reach: Reach::Fixed(reach(access)),
+    };
+    let is_kept =
+        |guess: Step| !acquires(access.semantics) || acquired(guess) || fenced(made.after, fence);
+    let first = made
+        .guess
+        .is_none_or(|guess| strong(guess) && (!made.fails_early || is_kept(guess)));
+    same && ordered
+        && result
+        && first
+        && fences(made.before, asked.before)
+        && fences(made.after, asked.after)
 }
 
 #[cfg(test)]
@@ -146,7 +196,13 @@ mod tests {
     use front::mapping::{Mapping, Order};
 
     fn judged(kind: Kind, order: Order, scope: Scope, made: &str) -> Option<Strength> {
-        let asked = crate::asked(Mapping::named("cuda-ptx").expect("shipped"), kind, order, scope).expect("a row");
+        let asked = crate::asked(
+            Mapping::named("cuda-ptx").expect("shipped"),
+            kind,
+            order,
+            scope,
+        )
+        .expect("a row");
         let text = format!(".func f()\n{{ {made} }}");
         strength(kind, &functions(&text)["f"], &asked)
     }
@@ -155,39 +211,103 @@ mod tests {
     fn orders_and_scopes_count() {
         use Strength::{Equal, Stronger, Weaker};
         let load = |order, made| judged(Kind::Load, order, Scope::Gpu, made);
-        assert_eq!(load(Order::Acquire, "ld.acquire.gpu.u32 %r1, [%rd1];"), Some(Equal));
-        assert_eq!(load(Order::Acquire, "ld.acquire.sys.u32 %r1, [%rd1];"), Some(Stronger));
-        assert_eq!(load(Order::Acquire, "ld.acquire.cta.u32 %r1, [%rd1];"), Some(Weaker));
-        assert_eq!(load(Order::Acquire, "ld.relaxed.gpu.u32 %r1, [%rd1];"), Some(Weaker));
-        assert_eq!(load(Order::Acquire, "ld.relaxed.gpu.u32 %r1, [%rd1]; fence.acq_rel.gpu;"), Some(Stronger));
-        assert_eq!(load(Order::Acquire, "fence.acq_rel.gpu; ld.relaxed.gpu.u32 %r1, [%rd1];"), Some(Weaker));
-        assert_eq!(load(Order::Relaxed, "ld.volatile.u32 %r1, [%rd1];"), Some(Stronger));
-        assert_eq!(load(Order::Volatile, "ld.relaxed.sys.u32 %r1, [%rd1];"), Some(Weaker));
-        assert_eq!(load(Order::SeqCst, "ld.acquire.gpu.u32 %r1, [%rd1];"), Some(Weaker));
-        assert_eq!(load(Order::SeqCst, "fence.sc.gpu; ld.acquire.gpu.u32 %r1, [%rd1];"), Some(Equal));
+        assert_eq!(
+            load(Order::Acquire, "ld.acquire.gpu.u32 %r1, [%rd1];"),
+            Some(Equal)
+        );
+        assert_eq!(
+            load(Order::Acquire, "ld.acquire.sys.u32 %r1, [%rd1];"),
+            Some(Stronger)
+        );
+        assert_eq!(
+            load(Order::Acquire, "ld.acquire.cta.u32 %r1, [%rd1];"),
+            Some(Weaker)
+        );
+        assert_eq!(
+            load(Order::Acquire, "ld.relaxed.gpu.u32 %r1, [%rd1];"),
+            Some(Weaker)
+        );
+        assert_eq!(
+            load(
+                Order::Acquire,
+                "ld.relaxed.gpu.u32 %r1, [%rd1]; fence.acq_rel.gpu;"
+            ),
+            Some(Stronger)
+        );
+        assert_eq!(
+            load(
+                Order::Acquire,
+                "fence.acq_rel.gpu; ld.relaxed.gpu.u32 %r1, [%rd1];"
+            ),
+            Some(Weaker)
+        );
+        assert_eq!(
+            load(Order::Relaxed, "ld.volatile.u32 %r1, [%rd1];"),
+            Some(Stronger)
+        );
+        assert_eq!(
+            load(Order::Volatile, "ld.relaxed.sys.u32 %r1, [%rd1];"),
+            Some(Weaker)
+        );
+        assert_eq!(
+            load(Order::SeqCst, "ld.acquire.gpu.u32 %r1, [%rd1];"),
+            Some(Weaker)
+        );
+        assert_eq!(
+            load(
+                Order::SeqCst,
+                "fence.sc.gpu; ld.acquire.gpu.u32 %r1, [%rd1];"
+            ),
+            Some(Equal)
+        );
         assert_eq!(load(Order::Relaxed, "call.uni _Z4loadv, ();"), None);
-        assert_eq!(load(Order::Relaxed, "ld.relaxed.gpu.u32 %r1, [%rd1]; ld.relaxed.gpu.u32 %r1, [%rd2];"), None);
+        assert_eq!(
+            load(
+                Order::Relaxed,
+                "ld.relaxed.gpu.u32 %r1, [%rd1]; ld.relaxed.gpu.u32 %r1, [%rd2];"
+            ),
+            None
+        );
         let store = |order, made| judged(Kind::Store, order, Scope::Gpu, made);
-        assert_eq!(store(Order::Release, "fence.acq_rel.gpu; st.relaxed.gpu.u32 [%rd1], 1;"), Some(Stronger));
+        assert_eq!(
+            store(
+                Order::Release,
+                "fence.acq_rel.gpu; st.relaxed.gpu.u32 [%rd1], 1;"
+            ),
+            Some(Stronger)
+        );
         // The fence before it releases already.
-        assert_eq!(store(Order::SeqCst, "fence.sc.gpu; st.release.gpu.u32 [%rd1], 1;"), Some(Equal));
+        assert_eq!(
+            store(Order::SeqCst, "fence.sc.gpu; st.release.gpu.u32 [%rd1], 1;"),
+            Some(Equal)
+        );
         assert_eq!(store(Order::Plain, "st.u32 [%rd1], 1;"), Some(Equal));
         let fence = |order, made| judged(Kind::Fence, order, Scope::Gpu, made);
         assert_eq!(fence(Order::Acquire, "fence.acq_rel.gpu;"), Some(Stronger));
         assert_eq!(fence(Order::Acquire, ""), Some(Weaker));
         assert_eq!(fence(Order::Relaxed, ""), Some(Equal));
-        assert_eq!(judged(Kind::Fence, Order::SeqCst, Scope::Thread, "fence.sc.cta;"), Some(Stronger));
+        assert_eq!(
+            judged(Kind::Fence, Order::SeqCst, Scope::Thread, "fence.sc.cta;"),
+            Some(Stronger)
+        );
     }
 
     #[test]
     fn read_modify_writes_may_be_loops_and_reductions() {
         use Strength::{Equal, Weaker};
         let rmw = |order, made: &str| judged(Kind::Rmw, order, Scope::Cta, made);
-        assert_eq!(rmw(Order::Relaxed, "red.relaxed.cta.add.u32 [%rd1], 1;"), Some(Weaker));
-        assert_eq!(rmw(Order::Relaxed, "atom.add.relaxed.cta.u32 %r1, [%rd1], 1;"), Some(Equal));
+        assert_eq!(
+            rmw(Order::Relaxed, "red.relaxed.cta.add.u32 [%rd1], 1;"),
+            Some(Weaker)
+        );
+        assert_eq!(
+            rmw(Order::Relaxed, "atom.add.relaxed.cta.u32 %r1, [%rd1], 1;"),
+            Some(Equal)
+        );
         let looped = |first: &str| {
-            let made =
-                format!("{first} %r1, [%rd1]; L: atom.cas.relaxed.cta.b32 %r2, [%rd1], %r1, %r3; @%p1 bra L;");
+            let made = format!(
+                "{first} %r1, [%rd1]; L: atom.cas.relaxed.cta.b32 %r2, [%rd1], %r1, %r3; @%p1 bra L;"
+            );
             rmw(Order::Relaxed, &made)
         };
         assert_eq!(looped("ld.relaxed.cta.u32"), Some(Equal));
@@ -206,12 +326,26 @@ mod tests {
         // libcu++ 3 does so with compare-exchanges of 8 and 16 bits: one that fails there has acquired nothing.
         assert_eq!(cas("ld.relaxed.gpu.u32", ""), Some(Weaker));
         assert_eq!(cas("ld.acquire.gpu.u32", ""), Some(Equal));
-        assert_ne!(cas("ld.relaxed.gpu.u32", "fence.acq_rel.gpu;"), Some(Weaker));
+        assert_ne!(
+            cas("ld.relaxed.gpu.u32", "fence.acq_rel.gpu;"),
+            Some(Weaker)
+        );
         assert_eq!(cas("ld.acquire.cta.u32", ""), Some(Weaker));
         // Other operations have no such end.
-        assert_eq!(judged(Kind::Rmw, Order::Acquire, Scope::Gpu, &made("ld.acquire.gpu.u32", "")), None);
+        assert_eq!(
+            judged(
+                Kind::Rmw,
+                Order::Acquire,
+                Scope::Gpu,
+                &made("ld.acquire.gpu.u32", "")
+            ),
+            None
+        );
         // A fence that may be left out orders nothing.
         let load = "ld.relaxed.gpu.u32 %r1, [%rd1]; @%p1 bra M; fence.acq_rel.gpu; M: ret;";
-        assert_eq!(judged(Kind::Load, Order::Acquire, Scope::Gpu, load), Some(Weaker));
+        assert_eq!(
+            judged(Kind::Load, Order::Acquire, Scope::Gpu, load),
+            Some(Weaker)
+        );
     }
 }

@@ -32,8 +32,18 @@ pub struct About {
 
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let About { number, name, platform, driver, .. } = self;
-        write!(f, "{}:{number} {name} ({platform}, driver {driver})", word(self.runtime))
+        let About {
+            number,
+            name,
+            platform,
+            driver,
+            ..
+        } = self;
+        write!(
+            f,
+            "{}:{number} {name} ({platform}, driver {driver})",
+            word(self.runtime)
+        )
     }
 }
 
@@ -75,7 +85,10 @@ pub(crate) fn wait(mut ended: impl FnMut() -> Result<bool, Trouble>) -> Result<(
     let mut pause = Duration::from_micros(20);
     while !ended()? {
         if start.elapsed() > LONGEST {
-            return Err(Trouble::Failed(format!("a launch did not end within {} s", LONGEST.as_secs())));
+            return Err(Trouble::Failed(format!(
+                "a launch did not end within {} s",
+                LONGEST.as_secs()
+            )));
         }
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(2));

@@ -29,7 +29,8 @@ pub(crate) trait Language {
     /// A place to jump to.
     fn label(&self, label: &str) -> String;
     /// A jump if a value is not 0; one backwards gives the thread up by a jump to the end of the part, after [`MAX_STEPS`].
-    fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>) -> Result<String, String>;
+    fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>)
+    -> Result<String, String>;
     /// `to = value`.
     fn assign(&self, to: Register, value: &Expr) -> Result<String, String>;
     /// Leaves a value for others of the group.
@@ -101,7 +102,10 @@ struct Spaces {
 
 impl Spaces {
     fn with(self, other: Spaces) -> Spaces {
-        Spaces { global: self.global || other.global, local: self.local || other.local }
+        Spaces {
+            global: self.global || other.global,
+            local: self.local || other.local,
+        }
     }
 
     fn any(self) -> bool {
@@ -118,11 +122,25 @@ pub(crate) fn unbuilt(what: &str) -> String {
 ///
 /// # Errors
 /// What the language has no words for.
-pub(crate) fn body(test: &LitmusTest, shape: &Shape, language: &dyn Language) -> Result<String, String> {
+pub(crate) fn body(
+    test: &LitmusTest,
+    shape: &Shape,
+    language: &dyn Language,
+) -> Result<String, String> {
     let groups = shape.groups.iter().enumerate();
-    let groups: Vec<Group<'_>> =
-        groups.map(|(number, threads)| Group { test, shape, language, number, threads }).collect();
-    let barriers: Vec<Vec<String>> = groups.iter().map(Group::barriers).collect::<Result<_, _>>()?;
+    let groups: Vec<Group<'_>> = groups
+        .map(|(number, threads)| Group {
+            test,
+            shape,
+            language,
+            number,
+            threads,
+        })
+        .collect();
+    let barriers: Vec<Vec<String>> = groups
+        .iter()
+        .map(Group::barriers)
+        .collect::<Result<_, _>>()?;
     let mut text = String::new();
     for group in &groups {
         text += &group.registers()?;
@@ -133,18 +151,32 @@ pub(crate) fn body(test: &LitmusTest, shape: &Shape, language: &dyn Language) ->
             text += &group.between(part)?;
         }
         // A group that is through may come to those of others.
-        let here: Vec<(usize, &String)> =
-            barriers.iter().enumerate().filter_map(|(number, all)| Some((number, all.get(part)?))).collect();
+        let here: Vec<(usize, &String)> = barriers
+            .iter()
+            .enumerate()
+            .filter_map(|(number, all)| Some((number, all.get(part)?)))
+            .collect();
         match here.as_slice() {
             [(_, one), others @ ..] if others.iter().all(|(_, other)| other == one) => text += one,
             several => {
                 for (group, barrier) in several {
-                    text += &language.only(Who { group: *group, at: None, running: false }, barrier);
+                    text += &language.only(
+                        Who {
+                            group: *group,
+                            at: None,
+                            running: false,
+                        },
+                        barrier,
+                    );
                 }
             }
         }
     }
-    let meet = if shape.meets() { language.meet() } else { String::new() };
+    let meet = if shape.meets() {
+        language.meet()
+    } else {
+        String::new()
+    };
     text += &meet;
     for group in &groups {
         text += &group.results()?;
@@ -157,15 +189,27 @@ pub(crate) fn body(test: &LitmusTest, shape: &Shape, language: &dyn Language) ->
 /// How many values the threads of a group hand over in an instance.
 pub(crate) fn slots(test: &LitmusTest, shape: &Shape) -> usize {
     let program = &test.program;
-    let gives = program.instrs().any(|(_, _, instr)| matches!(instr.op, Op::Give { .. }));
+    let gives = program
+        .instrs()
+        .any(|(_, _, instr)| matches!(instr.op, Op::Give { .. }));
     let marks = program.threads.iter().map(|t| marks(t).len());
-    if gives { marks.max().unwrap_or(0) * shape.group_size() } else { 0 }
+    if gives {
+        marks.max().unwrap_or(0) * shape.group_size()
+    } else {
+        0
+    }
 }
 
 /// Where a thread meets others: its barriers, and where it hands them a value.
 fn marks(thread: &Thread) -> Vec<usize> {
     let meets = |op: &Op| op.barrier().is_some() || matches!(op, Op::Give { .. });
-    thread.code.iter().enumerate().filter(|(_, instr)| meets(&instr.op)).map(|(at, _)| at).collect()
+    thread
+        .code
+        .iter()
+        .enumerate()
+        .filter(|(_, instr)| meets(&instr.op))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 /// A work-group of the test.
@@ -192,11 +236,14 @@ impl Group<'_> {
                     Init::Unknown => Start::Number(0),
                     Init::Address { loc, index } => {
                         let object = self.shape.shared.iter().find(|object| object.loc == loc);
-                        let object = object.ok_or_else(|| unbuilt("an address of local memory as an argument"))?;
+                        let object = object
+                            .ok_or_else(|| unbuilt("an address of local memory as an argument"))?;
                         Start::Address(loc, object.cells[index as usize].0)
                     }
                 };
-                text += &self.language.register(Register(t, RegId(r as u16)), start)?;
+                text += &self
+                    .language
+                    .register(Register(t, RegId(r as u16)), start)?;
             }
         }
         Ok(text)
@@ -211,9 +258,19 @@ impl Group<'_> {
                 continue;
             }
             let from = if part == 0 { 0 } else { marks[part - 1] + 1 };
-            let to = marks.get(part).copied().unwrap_or(self.thread(t).code.len());
+            let to = marks
+                .get(part)
+                .copied()
+                .unwrap_or(self.thread(t).code.len());
             let lines = self.part(t, part, from..to)?;
-            text += &self.language.only(Who { group: self.number, at: Some(at), running: true }, &lines);
+            text += &self.language.only(
+                Who {
+                    group: self.number,
+                    at: Some(at),
+                    running: true,
+                },
+                &lines,
+            );
         }
         Ok(text)
     }
@@ -224,20 +281,35 @@ impl Group<'_> {
         for &t in self.threads {
             let code = &self.thread(t).code;
             let marks = marks(self.thread(t));
-            let jumps = |(from, to): (usize, usize), mark: usize| from.min(to) <= mark && mark < from.max(to);
+            let jumps = |(from, to): (usize, usize), mark: usize| {
+                from.min(to) <= mark && mark < from.max(to)
+            };
             for (at, instr) in code.iter().enumerate() {
-                if instr.op.target().is_some_and(|to| marks.iter().any(|&mark| jumps((at, to), mark))) {
+                if instr
+                    .op
+                    .target()
+                    .is_some_and(|to| marks.iter().any(|&mark| jumps((at, to), mark)))
+                {
                     return Err(unbuilt("a barrier behind a branch or in a loop"));
                 }
             }
             let named = |mark: &usize| {
                 let op = &code[*mark].op;
                 let among = match op {
-                    Op::Give { converged: true, .. } => return Err(unbuilt("which threads run together")),
+                    Op::Give {
+                        converged: true, ..
+                    } => return Err(unbuilt("which threads run together")),
                     Op::Give { among, .. } => *among,
                     op => op.barrier().map_or(Scope::Cta, |barrier| barrier.domain),
                 };
-                self.language.barrier(op, Seat { of: self.mates(t, among).len() as u32, ..Seat::ALONE }.all())
+                self.language.barrier(
+                    op,
+                    Seat {
+                        of: self.mates(t, among).len() as u32,
+                        ..Seat::ALONE
+                    }
+                    .all(),
+                )
             };
             let mine: Vec<String> = marks.iter().map(named).collect::<Result<_, _>>()?;
             match &all {
@@ -273,14 +345,17 @@ impl Group<'_> {
         }
         let observed = self.test.observables();
         for (r, spaces) in held.iter().enumerate() {
-            let is_it =
-                |o: &Observable| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r);
+            let is_it = |o: &Observable| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r);
             if spaces.any() && observed.iter().any(is_it) {
                 return Err(unbuilt("a final value that is an address"));
             }
         }
         for instr in &thread.code {
-            if instr.op.written().is_some_and(|value| self.spaces(value, &held).any()) {
+            if instr
+                .op
+                .written()
+                .is_some_and(|value| self.spaces(value, &held).any())
+            {
                 return Err(unbuilt("an address that is stored"));
             }
         }
@@ -289,7 +364,10 @@ impl Group<'_> {
 
     fn space(&self, loc: LocId) -> Spaces {
         let local = self.shape.is_local(loc);
-        Spaces { global: !local, local }
+        Spaces {
+            global: !local,
+            local,
+        }
     }
 
     fn spaces(&self, expr: &Expr, held: &[Spaces]) -> Spaces {
@@ -321,7 +399,10 @@ impl Group<'_> {
             }
             let instr = &code[at];
             if instr.element.of > 1 || instr.element.cells > 1 {
-                return Err(unbuilt(&format!("an access of several cells, line {}", instr.line)));
+                return Err(unbuilt(&format!(
+                    "an access of several cells, line {}",
+                    instr.line
+                )));
             }
             let refuse = |what: &str| unbuilt(&format!("{what}, line {}", instr.line));
             let end = label(range.end);
@@ -335,13 +416,15 @@ impl Group<'_> {
                 Op::Take { dst, lane } => {
                     // The last that was handed over stands before this part.
                     let marks = marks(self.thread(t)).into_iter().enumerate();
-                    let mut last =
-                        marks.filter(|(_, at)| *at < range.start).filter_map(|(part, at)| match code[at].op {
+                    let mut last = marks.filter(|(_, at)| *at < range.start).filter_map(
+                        |(part, at)| match code[at].op {
                             Op::Give { among, .. } => Some((part, among)),
                             _ => None,
-                        });
-                    let (part, among) =
-                        last.next_back().ok_or_else(|| refuse("a value that nobody handed over"))?;
+                        },
+                    );
+                    let (part, among) = last
+                        .next_back()
+                        .ok_or_else(|| refuse("a value that nobody handed over"))?;
                     // What is taken of nobody is what was never written: such programs are undefined.
                     let mate = self.mates(t, among).get(usize::from(*lane)).copied();
                     let mate = mate.ok_or_else(|| refuse("a value of nobody"))?;
@@ -372,14 +455,22 @@ impl Group<'_> {
 
     /// Which of its threads one is.
     fn at(&self, t: ThreadId) -> usize {
-        self.threads.iter().position(|&u| u == t).expect("it is one of them")
+        self.threads
+            .iter()
+            .position(|&u| u == t)
+            .expect("it is one of them")
     }
 
     /// Those of its threads that are with one in a group of that scope, as it numbers them.
     fn mates(&self, t: ThreadId, among: Scope) -> Vec<usize> {
         let place = |u: ThreadId| &self.thread(u).place;
         let is_mate = |u: ThreadId| among == Scope::Cta || u == t || place(u).same(place(t), among);
-        self.threads.iter().enumerate().filter(|(_, u)| is_mate(**u)).map(|(at, _)| at).collect()
+        self.threads
+            .iter()
+            .enumerate()
+            .filter(|(_, u)| is_mate(**u))
+            .map(|(at, _)| at)
+            .collect()
     }
 
     /// What the group says of an instance when it is through.
@@ -387,25 +478,39 @@ impl Group<'_> {
         let mut text = String::new();
         let observables = self.test.observables();
         for (at, &t) in self.threads.iter().enumerate() {
-            let mut lines = self.language.result(self.shape.word(Word::End(t)), Final::End);
+            let mut lines = self
+                .language
+                .result(self.shape.word(Word::End(t)), Final::End);
             let mut put = |i: usize, value: Final| {
                 lines += &self.language.result(self.shape.word(Word::Final(i)), value);
             };
             for (i, observable) in observables.iter().enumerate() {
                 match *observable {
-                    Observable::Reg(of, reg) if of == t => put(i, Final::Register(Register(t, reg))),
-                    Observable::Mem { loc, index, viewer } if self.shape.is_local(loc) && at == 0 => {
+                    Observable::Reg(of, reg) if of == t => {
+                        put(i, Final::Register(Register(t, reg)))
+                    }
+                    Observable::Mem { loc, index, viewer }
+                        if self.shape.is_local(loc) && at == 0 =>
+                    {
                         if viewer.is_none_or(|viewer| self.threads.contains(&viewer)) {
                             let object = self.shape.local.iter().find(|object| object.loc == loc);
-                            let (offset, cell) =
-                                &object.ok_or_else(|| unbuilt("local memory of no group"))?.cells[index as usize];
+                            let (offset, cell) = &object
+                                .ok_or_else(|| unbuilt("local memory of no group"))?
+                                .cells[index as usize];
                             put(i, Final::Local(loc, *offset, cell.ty));
                         }
                     }
                     Observable::Reg(..) | Observable::Mem { .. } => {}
                 }
             }
-            text += &self.language.only(Who { group: self.number, at: Some(at), running: false }, &lines);
+            text += &self.language.only(
+                Who {
+                    group: self.number,
+                    at: Some(at),
+                    running: false,
+                },
+                &lines,
+            );
         }
         Ok(text)
     }

@@ -70,7 +70,10 @@ impl Shape {
         let mut groups: Vec<Vec<ThreadId>> = Vec::new();
         for t in program.thread_ids() {
             let place = &program.thread(t).place;
-            match groups.iter_mut().find(|group| program.thread(group[0]).place.same(place, Scope::Cta)) {
+            match groups
+                .iter_mut()
+                .find(|group| program.thread(group[0]).place.same(place, Scope::Cta))
+            {
                 Some(group) => group.push(t),
                 None => groups.push(vec![t]),
             }
@@ -82,13 +85,27 @@ impl Shape {
             let LocationKind::Object { layout, init, .. } = &location.kind else {
                 return Err(format!("`{}` is another name for memory", location.name));
             };
-            if init.iter().any(|value| matches!(value, Init::Address { .. })) {
+            if init
+                .iter()
+                .any(|value| matches!(value, Init::Address { .. }))
+            {
                 return Err(format!("`{}` holds an address", location.name));
             }
-            let cells: Vec<Cell> = memory.cells.iter().filter(|c| c.location.0 == loc).cloned().collect();
+            let cells: Vec<Cell> = memory
+                .cells
+                .iter()
+                .filter(|c| c.location.0 == loc)
+                .cloned()
+                .collect();
             let cells = cells[..init.len()].iter().enumerate();
-            let cells = cells.map(|(i, cell)| (layout.offset(i as u32) as u64, cell.clone())).collect();
-            let object = Object { loc, bytes: layout.bytes(init.len()), cells };
+            let cells = cells
+                .map(|(i, cell)| (layout.offset(i as u32) as u64, cell.clone()))
+                .collect();
+            let object = Object {
+                loc,
+                bytes: layout.bytes(init.len()),
+                cells,
+            };
             match program.copied(loc) {
                 Copied::Not | Copied::ByDevice => shared.push(object),
                 Copied::ByCta => local.push(object),
@@ -103,7 +120,12 @@ impl Shape {
                 results.push(Word::Final(i));
             }
         }
-        Ok(Shape { groups, shared, local, results })
+        Ok(Shape {
+            groups,
+            shared,
+            local,
+            results,
+        })
     }
 
     /// The size of its work-groups.
@@ -123,7 +145,10 @@ impl Shape {
 
     /// The place of a word in the results of an instance.
     pub(crate) fn word(&self, word: Word) -> usize {
-        self.results.iter().position(|w| *w == word).expect("it has a place")
+        self.results
+            .iter()
+            .position(|w| *w == word)
+            .expect("it has a place")
     }
 }
 
@@ -157,8 +182,16 @@ impl Drawn {
         let groups = shape.groups.len() as u32;
         // Groups that wait for each other must run at once; what is left over, and in some launches half of all, stresses memory.
         let room = (units / groups).clamp(1, 64);
-        let teams = if random.random_ratio(1, 3) { room.div_ceil(2) } else { room };
-        let stress = if random.random_ratio(1, 2) { units.saturating_sub(teams * groups).min(256) } else { 0 };
+        let teams = if random.random_ratio(1, 3) {
+            room.div_ceil(2)
+        } else {
+            room
+        };
+        let stress = if random.random_ratio(1, 2) {
+            units.saturating_sub(teams * groups).min(256)
+        } else {
+            0
+        };
         let each = (LARGEST / teams).max(16);
         let instances = each.min(left.div_ceil(u64::from(teams)).min(u64::from(each)) as u32);
         let instances = instances.max(1).next_power_of_two();
@@ -170,7 +203,11 @@ impl Drawn {
             factor: random.random_range(0..instances) | 1,
             first: random.random_range(0..instances),
             order,
-            patience: if groups > 1 && groups <= units { 20_000 } else { 0 },
+            patience: if groups > 1 && groups <= units {
+                20_000
+            } else {
+                0
+            },
             stress,
             delay: *[0, 0, 4, 16, 64].choose_by(random),
             line: *[16, 64, 128, 256].choose_by(random),
@@ -183,7 +220,10 @@ impl Drawn {
     /// one unit, which goes through them one after the other.
     pub(crate) fn grid(&self, groups: usize, size: usize) -> Grid {
         let needed = self.teams as usize * groups + self.stress as usize;
-        Grid { groups: needed * 32, size }
+        Grid {
+            groups: needed * 32,
+            size,
+        }
     }
 }
 
@@ -264,7 +304,12 @@ impl<'s> Layout<'s> {
             }
             next
         };
-        Layout { shape, drawn, places, bytes }
+        Layout {
+            shape,
+            drawn,
+            places,
+            bytes,
+        }
     }
 
     fn instances(&self) -> u64 {
@@ -283,34 +328,64 @@ impl<'s> Layout<'s> {
                 }
             }
         }
-        let Drawn { teams, instances, factor, first, patience, delay, salt, stress, .. } = *self.drawn;
+        let Drawn {
+            teams,
+            instances,
+            factor,
+            first,
+            patience,
+            delay,
+            salt,
+            stress,
+            ..
+        } = *self.drawn;
         Buffers {
             memory,
-            places: self.places.iter().flat_map(|&(first, stride)| [first, stride]).collect(),
+            places: self
+                .places
+                .iter()
+                .flat_map(|&(first, stride)| [first, stride])
+                .collect(),
             meeting: (2 + 2 * teams as usize + STRESSED) * APART,
             results: self.instances() as usize * self.shape.results.len(),
             order: self.drawn.order.clone(),
-            numbers: [teams, instances, factor, first, patience, delay, salt, stress],
+            numbers: [
+                teams, instances, factor, first, patience, delay, salt, stress,
+            ],
         }
     }
 
     /// Counts what came out.
-    pub(crate) fn count(&self, test: &LitmusTest, memory: &[u8], results: &[i64], seen: &mut Histogram) {
+    pub(crate) fn count(
+        &self,
+        test: &LitmusTest,
+        memory: &[u8],
+        results: &[i64],
+        seen: &mut Histogram,
+    ) {
         let observables = test.observables();
         let map = Memory::new(&test.program);
         let cell_of = |observable: &Observable| map.observed(&test.program, *observable);
         let place = |cell: CellId| {
             let (loc, index) = map.cell(map.cell(cell).memory).location;
-            let at = self.shape.shared.iter().position(|object| object.loc == loc)?;
+            let at = self
+                .shape
+                .shared
+                .iter()
+                .position(|object| object.loc == loc)?;
             let (first, stride) = self.places[at];
             let (offset, cell) = &self.shape.shared[at].cells[index as usize];
             Some((first + offset, stride, cell.ty))
         };
-        let places: Vec<_> = observables.iter().map(|o| cell_of(o).and_then(place)).collect();
+        let places: Vec<_> = observables
+            .iter()
+            .map(|o| cell_of(o).and_then(place))
+            .collect();
         let width = self.shape.results.len();
         for instance in 0..self.instances() as usize {
             let words = &results[instance * width..(instance + 1) * width];
-            let ended = |(word, value): (&Word, &i64)| !matches!(word, Word::End(_)) || *value == FINISHED;
+            let ended =
+                |(word, value): (&Word, &i64)| !matches!(word, Word::End(_)) || *value == FINISHED;
             if !self.shape.results.iter().zip(words).all(ended) {
                 seen.stuck += 1;
                 continue;
@@ -342,7 +417,9 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
 
     #[test]
     fn every_instance_has_memory_and_a_result_of_its_own() {
-        let test = front::litmus::parse("t.toml", TEST.as_bytes()).expect("a good test").remove(0);
+        let test = front::litmus::parse("t.toml", TEST.as_bytes())
+            .expect("a good test")
+            .remove(0);
         let shape = Shape::of(&test).expect("a shape");
         for seed in 0..200 {
             let random = &mut Pcg64::seed_from_u64(seed);
@@ -355,7 +432,10 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
             let layout = Layout::new(&shape, &drawn);
             let mut given = layout.buffers();
             let [teams, instances, factor, first, ..] = given.numbers;
-            assert!(u64::from(teams) * u64::from(instances) > seed * 3, "fewer instances than asked for");
+            assert!(
+                u64::from(teams) * u64::from(instances) > seed * 3,
+                "fewer instances than asked for"
+            );
             let mut order = given.order.clone();
             order.sort_unstable();
             assert_eq!(order, [0, 1]);
@@ -378,7 +458,10 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
                         for (offset, cell) in &object.cells {
                             let at = (base + offset) as usize;
                             let size = cell.ty.bytes() as usize;
-                            assert_eq!(given.memory[at..at + size], cell.init.to_le_bytes()[..size]);
+                            assert_eq!(
+                                given.memory[at..at + size],
+                                cell.init.to_le_bytes()[..size]
+                            );
                         }
                     }
                     // What instance `i` ends with: a[1] = i, r = -i; every fifth has a thread that is stuck.
@@ -386,7 +469,8 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
                     given.memory[a..a + 4].copy_from_slice(&(instance as i32).to_le_bytes());
                     let words = &mut results[instance as usize * shape.results.len()..];
                     words[shape.word(Word::End(ThreadId(0)))] = FINISHED;
-                    words[shape.word(Word::End(ThreadId(1)))] = if instance % 5 == 4 { 2 } else { FINISHED };
+                    words[shape.word(Word::End(ThreadId(1)))] =
+                        if instance % 5 == 4 { 2 } else { FINISHED };
                     words[shape.word(Word::Final(0))] = -(instance as i64);
                 }
             }
@@ -394,7 +478,10 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
             layout.count(&test, &given.memory, &results, &mut seen);
             let all = u64::from(teams) * u64::from(instances);
             assert_eq!((seen.instances(), seen.stuck), (all, all / 5));
-            let expected = (0..all as i64).filter(|i| i % 5 != 4).map(|i| (vec![-i, i, -1], 1)).collect();
+            let expected = (0..all as i64)
+                .filter(|i| i % 5 != 4)
+                .map(|i| (vec![-i, i, -1], 1))
+                .collect();
             assert_eq!(seen.outcomes, expected);
         }
     }

@@ -94,7 +94,13 @@ pub fn prepare(test: &LitmusTest, runtime: Runtime) -> Result<Prepared<'_>, Trou
         Runtime::OpenCl => {
             let shape = Shape::of(test).map_err(Trouble::Refused)?;
             let source = opencl::source(test, &shape).map_err(Trouble::Refused)?;
-            Ok(Prepared { test, size: shape.group_size(), shape, source, file: "kernel.cl" })
+            Ok(Prepared {
+                test,
+                size: shape.group_size(),
+                shape,
+                source,
+                file: "kernel.cl",
+            })
         }
     }
 }
@@ -106,11 +112,21 @@ pub fn prepare(test: &LitmusTest, runtime: Runtime) -> Result<Prepared<'_>, Trou
 pub fn prepare_ptx(test: &LitmusTest, warps: cuda::Warps) -> Result<Prepared<'_>, Trouble> {
     let shape = Shape::of(test).map_err(Trouble::Refused)?;
     let (source, size) = cuda::source(test, &shape, warps).map_err(Trouble::Refused)?;
-    Ok(Prepared { test, size, shape, source, file: "kernel.ptx" })
+    Ok(Prepared {
+        test,
+        size,
+        shape,
+        source,
+        file: "kernel.ptx",
+    })
 }
 
 /// Runs a test on a device; what was seen before a device fails is kept.
-pub fn run(prepared: &Prepared<'_>, device: &dyn Device, options: &Options) -> (Histogram, Option<Trouble>) {
+pub fn run(
+    prepared: &Prepared<'_>,
+    device: &dyn Device,
+    options: &Options,
+) -> (Histogram, Option<Trouble>) {
     let mut seen = Histogram::default();
     let trouble = go_on(prepared, device, options, &mut seen).err();
     (seen, trouble)

@@ -40,7 +40,11 @@ impl<K: Copy + PartialEq> Cursor<K> {
     /// There is none.
     pub fn new(tokens: Vec<Token<K>>) -> Self {
         assert!(!tokens.is_empty(), "the end is a token");
-        Cursor { tokens, at: 0, depth: 0 }
+        Cursor {
+            tokens,
+            at: 0,
+            depth: 0,
+        }
     }
 
     /// The next token.
@@ -132,7 +136,10 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Cursor<char> {
-        let mut tokens: Vec<_> = text.char_indices().map(|(i, c)| Token::new(c, i..i + c.len_utf8())).collect();
+        let mut tokens: Vec<_> = text
+            .char_indices()
+            .map(|(i, c)| Token::new(c, i..i + c.len_utf8()))
+            .collect();
         tokens.push(Token::new('$', text.len()..text.len()));
         Cursor::new(tokens)
     }
@@ -141,13 +148,26 @@ mod tests {
     fn it_never_goes_behind_the_end() {
         let mut cursor = of("ab");
         assert!(!cursor.eat('b') && cursor.eat('a'));
-        assert_eq!((cursor.peek(), cursor.peek_at(7), cursor.last().range.clone()), ('b', '$', 0..1));
+        assert_eq!(
+            (
+                cursor.peek(),
+                cursor.peek_at(7),
+                cursor.last().range.clone()
+            ),
+            ('b', '$', 0..1)
+        );
         for _ in 0..3 {
             cursor.advance();
         }
-        assert_eq!((cursor.peek(), cursor.range(), cursor.position()), ('$', 2..2, 2));
+        assert_eq!(
+            (cursor.peek(), cursor.range(), cursor.position()),
+            ('$', 2..2, 2)
+        );
         cursor.go_to(0);
-        assert_eq!((cursor.peek(), cursor.rest().len(), cursor.since(0).len()), ('a', 3, 0));
+        assert_eq!(
+            (cursor.peek(), cursor.rest().len(), cursor.since(0).len()),
+            ('a', 3, 0)
+        );
     }
 
     #[test]

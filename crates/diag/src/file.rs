@@ -42,7 +42,11 @@ fn regular(data: &Metadata) -> io::Result<()> {
     if data.is_file() {
         return Ok(());
     }
-    let what = if data.is_dir() { "a folder" } else { "a pipe, a device or a socket" };
+    let what = if data.is_dir() {
+        "a folder"
+    } else {
+        "a pipe, a device or a socket"
+    };
     let message = format!("it is {what}, and only regular files are read");
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
@@ -54,13 +58,26 @@ mod tests {
     #[test]
     fn a_limit_holds() {
         assert_eq!(take(&b"abc"[..], 3).unwrap(), b"abc");
-        assert_eq!(take(&b"abc"[..], 2).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(
+            take(&b"abc"[..], 2).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
     }
 
     #[test]
     fn folders_and_devices_are_no_files() {
-        assert!(read(Path::new("."), 1).unwrap_err().to_string().contains("a folder"));
+        assert!(
+            read(Path::new("."), 1)
+                .unwrap_err()
+                .to_string()
+                .contains("a folder")
+        );
         #[cfg(unix)]
-        assert!(read(Path::new("/dev/zero"), 1).unwrap_err().to_string().contains("a device"));
+        assert!(
+            read(Path::new("/dev/zero"), 1)
+                .unwrap_err()
+                .to_string()
+                .contains("a device")
+        );
     }
 }

@@ -38,17 +38,26 @@ pub struct Span {
 impl Span {
     /// The range `start..end`, in bytes.
     pub fn new(start: usize, end: usize) -> Self {
-        Span { start: start as u32, end: end.max(start) as u32 }
+        Span {
+            start: start as u32,
+            end: end.max(start) as u32,
+        }
     }
 
     /// The smallest span that holds both.
     pub fn to(self, other: Span) -> Span {
-        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+        Span {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 
     /// The span moved `by` bytes to the right (code inside a string of a larger file).
     pub fn shifted(self, by: usize) -> Span {
-        Span { start: self.start + by as u32, end: self.end + by as u32 }
+        Span {
+            start: self.start + by as u32,
+            end: self.end + by as u32,
+        }
     }
 
     /// As a range of `usize`.
@@ -69,7 +78,10 @@ pub struct SourceFile {
 impl SourceFile {
     /// A shared source text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
-        Arc::new(SourceFile { name: name.into(), text: text.into() })
+        Arc::new(SourceFile {
+            name: name.into(),
+            text: text.into(),
+        })
     }
 
     /// Line and column (both from 1; columns count characters) of a byte offset.
@@ -119,7 +131,12 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error at `span` of `source`.
-    pub fn error(id: &'static str, source: &Arc<SourceFile>, span: Span, message: impl Into<String>) -> Self {
+    pub fn error(
+        id: &'static str,
+        source: &Arc<SourceFile>,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Self {
         Diagnostic {
             id,
             severity: Severity::Error,
@@ -188,7 +205,11 @@ impl Diagnostic {
     }
 
     /// Adds "did you mean" if one of `candidates` is close to `word`.
-    pub fn did_you_mean<'a>(self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn did_you_mean<'a>(
+        self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         match nearest(word, candidates) {
             Some(best) => self.help(format!("did you mean `{best}`?")),
             None => self,
@@ -219,17 +240,36 @@ const MAX_CANDIDATES: usize = 1000;
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
-    let ranked = candidates.into_iter().filter(close).take(MAX_CANDIDATES).map(|c| (edit_distance(word, c), c));
+    let ranked = candidates
+        .into_iter()
+        .filter(close)
+        .take(MAX_CANDIDATES)
+        .map(|c| (edit_distance(word, c), c));
     // Replacing every character is no typo.
-    let near = ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count()));
-    near.min_by_key(|&(d, c)| (d, Reverse(common_piece(word, c)), c)).map(|(_, c)| c)
+    let near =
+        ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count()));
+    near.min_by_key(|&(d, c)| (d, Reverse(common_piece(word, c)), c))
+        .map(|(_, c)| c)
 }
 
 /// The length of the longest piece that two words have in common, ignoring case.
 fn common_piece(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
-    let from = |i: usize, j: usize| a[i..].iter().zip(&b[j..]).take_while(|(x, y)| x == y).count();
-    (0..a.len()).flat_map(|i| (0..b.len()).map(move |j| (i, j))).map(|(i, j)| from(i, j)).max().unwrap_or(0)
+    let (a, b): (Vec<char>, Vec<char>) = (
+        a.to_lowercase().chars().collect(),
+        b.to_lowercase().chars().collect(),
+    );
+    let from = |i: usize, j: usize| {
+        a[i..]
+            .iter()
+            .zip(&b[j..])
+            .take_while(|(x, y)| x == y)
+            .count()
+    };
+    (0..a.len())
+        .flat_map(|i| (0..b.len()).map(move |j| (i, j)))
+        .map(|(i, j)| from(i, j))
+        .max()
+        .unwrap_or(0)
 }
 
 /// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string alignment).
@@ -262,7 +302,10 @@ mod tests {
         assert_eq!(nearest("relaxd", ["relaxed", "release"]), Some("relaxed"));
         assert_eq!(nearest("gup", ["gpu", "cta"]), Some("gpu"));
         assert_eq!(nearest("stt", ["set", "st"]), Some("st"));
-        assert_eq!(nearest("atomic_store", ["atomicOr", "__atomic_store_n"]), Some("__atomic_store_n"));
+        assert_eq!(
+            nearest("atomic_store", ["atomicOr", "__atomic_store_n"]),
+            Some("__atomic_store_n")
+        );
         assert_eq!(nearest("x", ["y"]), None);
         assert_eq!(nearest("zzz", ["relaxed", "release"]), None);
     }

@@ -38,16 +38,29 @@ impl SourceLine {
     /// What stands behind the number: ` [latch.cu:17, latch.ptx:62]`, ` [sync.h:126, inlined at latch.cu:17, latch.ptx:62]`, or nothing.
     pub fn came_from(&self) -> String {
         let chains = self.origin.chunk_by(|_, next| next.inlined);
-        let chain =
-            |lines: &[Origin]| lines.iter().rev().map(Origin::to_string).collect::<Vec<_>>().join(", inlined at ");
+        let chain = |lines: &[Origin]| {
+            lines
+                .iter()
+                .rev()
+                .map(Origin::to_string)
+                .collect::<Vec<_>>()
+                .join(", inlined at ")
+        };
         let all: Vec<String> = chains.map(chain).collect();
-        if all.is_empty() { String::new() } else { format!(" [{}]", all.join(", ")) }
+        if all.is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", all.join(", "))
+        }
     }
 }
 
 impl From<u32> for SourceLine {
     fn from(number: u32) -> SourceLine {
-        SourceLine { number, origin: Vec::new() }
+        SourceLine {
+            number,
+            origin: Vec::new(),
+        }
     }
 }
 

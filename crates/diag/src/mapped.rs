@@ -62,7 +62,11 @@ impl MappedText {
         let file = Span::new(offset, offset + text.len());
         match self.pieces.last_mut() {
             Some(last) if last.verbatim && last.file.end == file.start => last.file.end = file.end,
-            _ => self.pieces.push(Piece { at: self.text.len(), file, verbatim: true }),
+            _ => self.pieces.push(Piece {
+                at: self.text.len(),
+                file,
+                verbatim: true,
+            }),
         }
         self.text.push_str(text);
     }
@@ -72,7 +76,11 @@ impl MappedText {
         if text.is_empty() && !self.pieces.is_empty() {
             return;
         }
-        self.pieces.push(Piece { at: self.text.len(), file: span, verbatim: false });
+        self.pieces.push(Piece {
+            at: self.text.len(),
+            file: span,
+            verbatim: false,
+        });
         self.text.push_str(text);
     }
 
@@ -82,7 +90,11 @@ impl MappedText {
         while at < range.end {
             let i = from.piece_at(at);
             let piece = from.pieces[i];
-            let end = from.pieces.get(i + 1).map_or(from.text.len(), |next| next.at).min(range.end);
+            let end = from
+                .pieces
+                .get(i + 1)
+                .map_or(from.text.len(), |next| next.at)
+                .min(range.end);
             let text = &from.text[at..end];
             if piece.verbatim {
                 self.push_verbatim(text, piece.file.start as usize + (at - piece.at));
@@ -103,7 +115,10 @@ impl MappedText {
         let mut span = self.part(first, range.start, range.end);
         for i in first + 1..self.pieces.len() {
             let piece = self.pieces[i];
-            if piece.at >= range.end || piece.file.start < span.end || piece.file.start - span.end > NEARBY {
+            if piece.at >= range.end
+                || piece.file.start < span.end
+                || piece.file.start - span.end > NEARBY
+            {
                 break;
             }
             span.end = self.part(i, piece.at, range.end).end;
@@ -113,7 +128,9 @@ impl MappedText {
 
     /// The index of the piece that holds byte `at`.
     fn piece_at(&self, at: usize) -> usize {
-        self.pieces.partition_point(|p| p.at <= at).saturating_sub(1)
+        self.pieces
+            .partition_point(|p| p.at <= at)
+            .saturating_sub(1)
     }
 
     /// The place of `start..end` as far as it lies in piece `i`.
@@ -125,7 +142,10 @@ impl MappedText {
         let len = piece.file.end - piece.file.start;
         let from = (start.saturating_sub(piece.at) as u32).min(len);
         let to = (end.saturating_sub(piece.at) as u32).min(len);
-        Span { start: piece.file.start + from, end: piece.file.start + to.max(from) }
+        Span {
+            start: piece.file.start + from,
+            end: piece.file.start + to.max(from),
+        }
     }
 }
 
@@ -150,7 +170,11 @@ mod tests {
         t.push_slice(&template, 6..8);
         assert_eq!(t.as_str(), "a fence b");
         assert_eq!(t.span(2..7), Span::new(500, 505));
-        assert_eq!(t.span(0..9), Span::new(10, 12), "far apart: the beginning only");
+        assert_eq!(
+            t.span(0..9),
+            Span::new(10, 12),
+            "far apart: the beginning only"
+        );
         assert_eq!(t.span(8..9), Span::new(17, 18));
     }
 

@@ -19,13 +19,23 @@ const SHOWN: usize = 2048;
 /// Several lines of text for one diagnostic, ending in a newline. No text of the input begins a line, or gives a command.
 pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
     let label = visible(&diagnostic.label);
-    let name = diagnostic.source.as_ref().map(|source| visible(&source.name)).unwrap_or_default();
-    let secondary: Vec<_> = diagnostic.secondary.iter().map(|(span, text)| (span, visible(text))).collect();
+    let name = diagnostic
+        .source
+        .as_ref()
+        .map(|source| visible(&source.name))
+        .unwrap_or_default();
+    let secondary: Vec<_> = diagnostic
+        .secondary
+        .iter()
+        .map(|(span, text)| (span, visible(text)))
+        .collect();
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level.primary_title(visible(&diagnostic.message)).id(diagnostic.id);
+    let title = level
+        .primary_title(visible(&diagnostic.message))
+        .id(diagnostic.id);
     let mut group = match &diagnostic.source {
         Some(source) => {
             let len = source.text.len();
@@ -41,12 +51,18 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
                 start..end.max(start)
             };
             // Only the lines around the spans: a 10 MB file must not be searched for one message.
-            let spans = || [diagnostic.span].into_iter().chain(diagnostic.secondary.iter().map(|s| s.0));
+            let spans = || {
+                [diagnostic.span]
+                    .into_iter()
+                    .chain(diagnostic.secondary.iter().map(|s| s.0))
+            };
             let first = spans().map(|s| whole(s.range()).start).min().unwrap_or(0);
             let last = spans().map(|s| whole(s.range()).end).max().unwrap_or(0);
             let begin = source.text[..first].rfind('\n').map_or(0, |n| n + 1);
             let shown = whole(last..len).end;
-            let end = source.text[last..shown].find('\n').map_or(shown, |n| last + n + 1);
+            let end = source.text[last..shown]
+                .find('\n')
+                .map_or(shown, |n| last + n + 1);
             let line = source.text[..begin].bytes().filter(|&b| b == b'\n').count() + 1;
             let clamp = |r: std::ops::Range<usize>| {
                 let r = whole(r);
@@ -55,10 +71,17 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
             let mut snippet = Snippet::source(&source.text[begin..end])
                 .line_start(line)
                 .path(name.as_str())
-                .annotation(AnnotationKind::Primary.span(clamp(diagnostic.span.range())).label(label.as_str()));
+                .annotation(
+                    AnnotationKind::Primary
+                        .span(clamp(diagnostic.span.range()))
+                        .label(label.as_str()),
+                );
             for (span, text) in &secondary {
-                snippet =
-                    snippet.annotation(AnnotationKind::Context.span(clamp(span.range())).label(text.as_str()));
+                snippet = snippet.annotation(
+                    AnnotationKind::Context
+                        .span(clamp(span.range()))
+                        .label(text.as_str()),
+                );
             }
             title.element(snippet)
         }

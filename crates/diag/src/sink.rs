@@ -25,7 +25,12 @@ pub struct Sink {
 impl Sink {
     /// An empty sink for `file`.
     pub fn new(file: &Arc<SourceFile>) -> Sink {
-        let starts = file.text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1);
+        let starts = file
+            .text
+            .bytes()
+            .enumerate()
+            .filter(|(_, b)| *b == b'\n')
+            .map(|(i, _)| i as u32 + 1);
         Sink {
             file: file.clone(),
             line_starts: starts.collect(),
@@ -53,14 +58,26 @@ impl Sink {
         if self.found.len() > LIMIT {
             return;
         }
-        if !self.seen.insert((diagnostic.id, diagnostic.span, diagnostic.message.clone())) {
+        if !self
+            .seen
+            .insert((diagnostic.id, diagnostic.span, diagnostic.message.clone()))
+        {
             return;
         }
         if self.found.len() == LIMIT {
-            let more = Diagnostic::error("too-many-errors", &self.file, diagnostic.span, "there are more errors")
-                .label(format!("only the first {LIMIT} are shown"));
+            let more = Diagnostic::error(
+                "too-many-errors",
+                &self.file,
+                diagnostic.span,
+                "there are more errors",
+            )
+            .label(format!("only the first {LIMIT} are shown"));
             // Warnings alone are no reason to refuse a file.
-            self.found.push(if self.errors == 0 { more.warning() } else { more });
+            self.found.push(if self.errors == 0 {
+                more.warning()
+            } else {
+                more
+            });
             return;
         }
         self.found.push(diagnostic);

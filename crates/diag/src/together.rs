@@ -12,7 +12,16 @@ pub fn together(diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut first = HashMap::new();
     let mut kinds: Vec<(Diagnostic, Vec<String>)> = Vec::new();
     for diagnostic in diagnostics {
-        let Diagnostic { id, severity, message, label, secondary, notes, help, .. } = diagnostic;
+        let Diagnostic {
+            id,
+            severity,
+            message,
+            label,
+            secondary,
+            notes,
+            help,
+            ..
+        } = diagnostic;
         let beside: Vec<&str> = secondary.iter().map(|(_, text)| text.as_str()).collect();
         let kind = (*id, *severity, message, label, beside, notes, help);
         let at = *first.entry(kind).or_insert(kinds.len());
@@ -21,7 +30,10 @@ pub fn together(diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
             None => kinds.push((diagnostic.clone(), Vec::new())),
         }
     }
-    kinds.into_iter().map(|(diagnostic, places)| with_places(diagnostic, &places)).collect()
+    kinds
+        .into_iter()
+        .map(|(diagnostic, places)| with_places(diagnostic, &places))
+        .collect()
 }
 
 /// Where a diagnostic stands: `file:line:column`.
@@ -32,7 +44,12 @@ fn place(diagnostic: &Diagnostic) -> Option<String> {
 }
 
 fn with_places(diagnostic: Diagnostic, places: &[String]) -> Diagnostic {
-    let named = places.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let named = places
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
     match places.len() {
         0 => diagnostic,
         1 => diagnostic.note(format!("the same at {named}")),
@@ -49,11 +66,15 @@ mod tests {
     #[test]
     fn what_differs_in_its_place_alone_is_told_once() {
         let file = SourceFile::new("t", "a\nb\nc\nd\ne\nf\ng\nh");
-        let at =
-            |line: usize, message: &str| Diagnostic::error("e", &file, Span::new(2 * line, 2 * line + 1), message);
+        let at = |line: usize, message: &str| {
+            Diagnostic::error("e", &file, Span::new(2 * line, 2 * line + 1), message)
+        };
         let all = [at(0, "x"), at(1, "y"), at(2, "x"), at(3, "x").help("h")];
         let told = together(&all);
-        assert_eq!(told.iter().map(|d| d.message.as_str()).collect::<Vec<_>>(), ["x", "y", "x"]);
+        assert_eq!(
+            told.iter().map(|d| d.message.as_str()).collect::<Vec<_>>(),
+            ["x", "y", "x"]
+        );
         assert_eq!(told[0].notes, ["the same at t:3:1"]);
         assert!(told[1].notes.is_empty() && told[2].notes.is_empty());
         let many: Vec<_> = (0..8).map(|line| at(line, "x")).collect();

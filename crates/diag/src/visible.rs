@@ -34,7 +34,15 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&hidden) {
         return Cow::Borrowed(text);
     }
-    text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+    text.chars()
+        .map(|c| {
+            if hidden(c) {
+                c.escape_default().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }
 
 /// Lines of which none is a command to a CI server, whatever is quoted in them.
@@ -55,7 +63,10 @@ fn first_letter(line: &str) -> Option<usize> {
     let mut rest = line;
     loop {
         rest = rest.trim_start();
-        match rest.strip_prefix('\x1b').and_then(|colour| colour.split_once('m')) {
+        match rest
+            .strip_prefix('\x1b')
+            .and_then(|colour| colour.split_once('m'))
+        {
             Some((_, after)) => rest = after,
             None => break,
         }
@@ -67,9 +78,9 @@ fn without_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("##") {
         return Cow::Borrowed(text);
     }
-    let text = ANYWHERE
-        .iter()
-        .fold(text.to_owned(), |text, command| text.replace(command, &command.replacen("##", "#\\u{23}", 1)));
+    let text = ANYWHERE.iter().fold(text.to_owned(), |text, command| {
+        text.replace(command, &command.replacen("##", "#\\u{23}", 1))
+    });
     Cow::Owned(text)
 }
 
@@ -79,8 +90,14 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_act_upon_is_escaped() {
-        assert_eq!(visible("a\nb\u{1b}[31m\u{202e}é"), "a\\nb\\u{1b}[31m\\u{202e}é");
-        assert_eq!(visible("##[error]x ##vso[a ## b"), "#\\u{23}[error]x #\\u{23}vso[a ## b");
+        assert_eq!(
+            visible("a\nb\u{1b}[31m\u{202e}é"),
+            "a\\nb\\u{1b}[31m\\u{202e}é"
+        );
+        assert_eq!(
+            visible("##[error]x ##vso[a ## b"),
+            "#\\u{23}[error]x #\\u{23}vso[a ## b"
+        );
     }
 
     #[test]

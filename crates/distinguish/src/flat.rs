@@ -93,7 +93,13 @@ impl Compiled {
             NodeOp::Range(a) => (Sort::Range, Some((a, a))),
         };
         let (left, right) = operands.map_or((0, 0), |(a, b)| (a.index(), b.index()));
-        Compiled { at, sort, left, right, is_set: node.kind == Kind::Set }
+        Compiled {
+            at,
+            sort,
+            left,
+            right,
+            is_set: node.kind == Kind::Set,
+        }
     }
 }
 
@@ -101,8 +107,17 @@ impl Flat {
     /// For the axioms of the model, the bounds of its free relations, and further nodes.
     pub fn new(whole: Arc<Model>, further: impl IntoIterator<Item = NodeId>) -> Flat {
         let model: &Model = &whole;
-        let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
-        let roots = model.axioms.iter().map(|a| a.node).chain(bounds).chain(further);
+        let bounds = model
+            .free
+            .iter()
+            .flat_map(|f| [Some(f.within), f.containing, f.covering])
+            .flatten();
+        let roots = model
+            .axioms
+            .iter()
+            .map(|a| a.node)
+            .chain(bounds)
+            .chain(further);
         let needed = needed(model, roots);
         let values = vec![[0; MOST_EVENTS]; model.nodes.len()];
         let mut flat = Flat {
@@ -116,15 +131,25 @@ impl Flat {
         };
         let order = |id: FreeId| {
             let free = &model.free[id.0 as usize];
-            let before = model.free[..id.0 as usize].iter().filter(|f| f.shape == Shape::Order).count();
-            if free.shape == Shape::Order { 2 + before } else { 1 }
+            let before = model.free[..id.0 as usize]
+                .iter()
+                .filter(|f| f.shape == Shape::Order)
+                .count();
+            if free.shape == Shape::Order {
+                2 + before
+            } else {
+                1
+            }
         };
         // By node: its stage, and its step.
         let mut stage = vec![0; model.nodes.len()];
         let mut steps: Vec<Option<Step>> = vec![None; model.nodes.len()];
         let mut i = 0;
         while i < model.nodes.len() {
-            let group = model.groups.iter().position(|g| g.range.start as usize == i);
+            let group = model
+                .groups
+                .iter()
+                .position(|g| g.range.start as usize == i);
             let end = group.map_or(i + 1, |g| model.groups[g].range.end as usize);
             let these = i..end;
             i = end;
@@ -140,28 +165,45 @@ impl Flat {
             match (group, &model.nodes[these.start].op) {
                 (None, NodeOp::Base(id)) => flat.bases.push((these.start, *id)),
                 (None, NodeOp::Free(id)) => flat.free.push((these.start, *id)),
-                (None, _) => steps[these.start] = Some(Step::Node(Compiled::of(model, these.start))),
+                (None, _) => {
+                    steps[these.start] = Some(Step::Node(Compiled::of(model, these.start)))
+                }
                 (Some(g), _) => steps[these.start] = Some(Step::Group(g)),
             }
         }
-        let last = 2 + model.free.iter().filter(|f| f.shape == Shape::Order).count();
+        let last = 2 + model
+            .free
+            .iter()
+            .filter(|f| f.shape == Shape::Order)
+            .count();
         for now in 0..last {
             // The steps of this stage that are needed and were not taken yet.
             let of = |needed: &[bool], at: &usize| needed[*at] && stage[*at] == now;
             let under = |axiom: usize| cat::algebra::needed(model, [model.axioms[axiom].node]);
-            let mut axioms: Vec<usize> =
-                (0..model.axioms.len()).filter(|&a| stage[model.axioms[a].node.index()] == now).collect();
+            let mut axioms: Vec<usize> = (0..model.axioms.len())
+                .filter(|&a| stage[model.axioms[a].node.index()] == now)
+                .collect();
             axioms.sort_by_cached_key(|&axiom| {
                 let under = under(axiom);
-                (0..steps.len()).filter(|at| of(&under, at) && steps[*at].is_some()).count()
+                (0..steps.len())
+                    .filter(|at| of(&under, at) && steps[*at].is_some())
+                    .count()
             });
             let mut of_stage = Vec::new();
             for axiom in axioms {
                 let under = under(axiom);
-                of_stage.extend((0..steps.len()).filter(|at| of(&under, at)).filter_map(|at| steps[at].take()));
+                of_stage.extend(
+                    (0..steps.len())
+                        .filter(|at| of(&under, at))
+                        .filter_map(|at| steps[at].take()),
+                );
                 of_stage.push(Step::Check(axiom));
             }
-            of_stage.extend((0..steps.len()).filter(|at| of(&needed, at)).filter_map(|at| steps[at].take()));
+            of_stage.extend(
+                (0..steps.len())
+                    .filter(|at| of(&needed, at))
+                    .filter_map(|at| steps[at].take()),
+            );
             flat.stages.push(of_stage);
         }
         flat.stage = stage;
@@ -223,14 +265,18 @@ impl Flat {
         match test {
             Test::Empty if self.model.node(node).kind == Kind::Set => rows[0] == 0,
             Test::Empty => rows[..self.n].iter().all(|&row| row == 0),
-            Test::Irreflexive => rows[..self.n].iter().enumerate().all(|(i, row)| row >> i & 1 == 0),
+            Test::Irreflexive => rows[..self.n]
+                .iter()
+                .enumerate()
+                .all(|(i, row)| row >> i & 1 == 0),
             Test::Acyclic => is_acyclic(&rows[..self.n]),
         }
     }
 
     /// Whether a node's value is empty whatever is chosen after that stage. If `false`, it may be so for all that is known.
     pub fn stays_empty(&self, id: NodeId, stage: usize) -> bool {
-        self.most(id, stage).is_some_and(|rows| rows[..self.n].iter().all(|&row| row == 0))
+        self.most(id, stage)
+            .is_some_and(|rows| rows[..self.n].iter().all(|&row| row == 0))
     }
 
     /// What holds a node's value whatever is chosen after that stage; `None`: it may be anything.
@@ -248,7 +294,11 @@ impl Flat {
             a
         };
         match node.op {
-            NodeOp::Union(a, b) => Some(with(self.most(a, stage)?, &self.most(b, stage)?, |a, b| a | b)),
+            NodeOp::Union(a, b) => {
+                Some(with(self.most(a, stage)?, &self.most(b, stage)?, |a, b| {
+                    a | b
+                }))
+            }
             NodeOp::Inter(a, b) => match (self.most(a, stage), self.most(b, stage)) {
                 (Some(a), Some(b)) => Some(with(a, &b, |a, b| a & b)),
                 (some, other) => some.or(other),
@@ -262,9 +312,9 @@ impl Flat {
             | NodeOp::Range(a)
             | NodeOp::Inverse(a)
             | NodeOp::Plus(a) => self.stays_empty(a, stage).then_some([0; MOST_EVENTS]),
-            NodeOp::Seq(a, b) | NodeOp::Product(a, b) => {
-                (self.stays_empty(a, stage) || self.stays_empty(b, stage)).then_some([0; MOST_EVENTS])
-            }
+            NodeOp::Seq(a, b) | NodeOp::Product(a, b) => (self.stays_empty(a, stage)
+                || self.stays_empty(b, stage))
+            .then_some([0; MOST_EVENTS]),
             _ => None,
         }
     }
@@ -311,7 +361,9 @@ impl Flat {
         match node.sort {
             Sort::Leaf | Sort::Empty | Sort::Universe => {}
             Sort::IdentityOn => (0..n).for_each(|r| out[r] = x[0] & (1 << r)),
-            Sort::Product => (0..n).for_each(|r| out[r] = if x[0] >> r & 1 == 1 { y[0] } else { 0 }),
+            Sort::Product => {
+                (0..n).for_each(|r| out[r] = if x[0] >> r & 1 == 1 { y[0] } else { 0 })
+            }
             Sort::Union => (0..rows).for_each(|r| out[r] = x[r] | y[r]),
             Sort::Inter => (0..rows).for_each(|r| out[r] = x[r] & y[r]),
             Sort::Diff => (0..rows).for_each(|r| out[r] = x[r] & !y[r]),
@@ -343,7 +395,11 @@ impl Flat {
 
 /// A bit for each of so many events.
 fn all(n: usize) -> u32 {
-    if n == MOST_EVENTS { !0 } else { (1u32 << n) - 1 }
+    if n == MOST_EVENTS {
+        !0
+    } else {
+        (1u32 << n) - 1
+    }
 }
 
 /// The bits that are set.
@@ -362,7 +418,9 @@ pub fn close(rows: &mut [u32]) {
     for k in 0..rows.len() {
         let through = rows[k];
         if through != 0 {
-            rows.iter_mut().filter(|row| **row >> k & 1 == 1).for_each(|row| *row |= through);
+            rows.iter_mut()
+                .filter(|row| **row >> k & 1 == 1)
+                .for_each(|row| *row |= through);
         }
     }
 }
@@ -371,7 +429,9 @@ pub fn close(rows: &mut [u32]) {
 pub fn is_acyclic(rows: &[u32]) -> bool {
     let mut left = all(rows.len());
     loop {
-        let ends = ones(left).filter(|&r| rows[r] & left == 0).fold(0, |set, r| set | 1u32 << r);
+        let ends = ones(left)
+            .filter(|&r| rows[r] & left == 0)
+            .fold(0, |set, r| set | 1u32 << r);
         if ends == 0 {
             return left == 0;
         }

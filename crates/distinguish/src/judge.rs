@@ -82,24 +82,36 @@ impl Judge {
         let Reduced { model, leaves } = reduced_by(judged.model, &learnt, flags)?;
         let flags: Vec<usize> = (0..model.flags.len()).collect();
         let some = |is: fn(&Event) -> bool| learnt.becomes.iter().flatten().any(is);
-        if !flags.is_empty() && some(|e| e.tied && e.reads) && some(|e| e.adds || e.tied && e.writes) {
+        if !flags.is_empty()
+            && some(|e| e.tied && e.reads)
+            && some(|e| e.adds || e.tied && e.writes)
+        {
             return Err(format!(
                 "`{}` calls programs undefined, and where branches ask for values that depend on others it is not worked out which",
                 judged.model.name
             ));
         }
         let is_order = |f: &usize| model.free[*f].shape == Form::Order;
-        let least: Vec<Vec<usize>> =
-            (0..model.free.len())
-                .filter(is_order)
-                .map(|f| {
-                    if flags.is_empty() { least(&model, FreeId(f as u32)).unwrap_or_default() } else { Vec::new() }
-                })
-                .collect();
+        let least: Vec<Vec<usize>> = (0..model.free.len())
+            .filter(is_order)
+            .map(|f| {
+                if flags.is_empty() {
+                    least(&model, FreeId(f as u32)).unwrap_or_default()
+                } else {
+                    Vec::new()
+                }
+            })
+            .collect();
         let model = Arc::new(model);
-        let flat = Flat::new(Arc::clone(&model), flags.iter().map(|&f| model.flags[f].node));
+        let flat = Flat::new(
+            Arc::clone(&model),
+            flags.iter().map(|&f| model.flags[f].node),
+        );
         Ok(Judge {
-            flagged: flags.iter().map(|&f| flat.stage(model.flags[f].node)).fold(1, usize::max),
+            flagged: flags
+                .iter()
+                .map(|&f| flat.stage(model.flags[f].node))
+                .fold(1, usize::max),
             model,
             learnt,
             leaves: Arc::new(leaves),
@@ -126,7 +138,11 @@ impl Judge {
 
     /// Turns to a program. `false`: it has too many events.
     pub fn load(&mut self, shape: &Shape, places: &[Place], letters: &[usize]) -> bool {
-        if self.loaded.as_ref().is_some_and(|(s, p, l)| s == shape && p == places && l == letters) {
+        if self
+            .loaded
+            .as_ref()
+            .is_some_and(|(s, p, l)| s == shape && p == places && l == letters)
+        {
             return true;
         }
         self.loaded = None;
@@ -134,7 +150,10 @@ impl Judge {
         self.reading.clear();
         self.writing.clear();
         for l in 0..shape.locations() as u8 {
-            self.events.push(Event { location: Some(l), ..Event::initial(shape.is_plain(usize::from(l))) });
+            self.events.push(Event {
+                location: Some(l),
+                ..Event::initial(shape.is_plain(usize::from(l)))
+            });
         }
         for (i, ((thread, slot), &letter)) in shape.slots().zip(letters).enumerate() {
             let (mut reading, mut writing) = (None, None);
@@ -147,7 +166,12 @@ impl Judge {
                     writing = Some(self.events.len());
                 }
                 let location = slot.location.filter(|_| accesses);
-                self.events.push(Event { thread: Some(thread as u8), slot: i as u8, location, ..*event });
+                self.events.push(Event {
+                    thread: Some(thread as u8),
+                    slot: i as u8,
+                    location,
+                    ..*event
+                });
             }
             self.reading.push(reading);
             self.writing.push(writing);
@@ -162,8 +186,10 @@ impl Judge {
         for (x, p) in placed.iter().enumerate() {
             for (y, q) in placed.iter().enumerate().filter(|(y, _)| *y != x) {
                 let shared = groups(p, q);
-                classes[x][y] =
-                    apart.iter().position(|known| *known == shared).expect("placements of two are all");
+                classes[x][y] = apart
+                    .iter()
+                    .position(|known| *known == shared)
+                    .expect("placements of two are all");
             }
         }
         let events = &self.events;
@@ -204,18 +230,37 @@ impl Judge {
                 continue;
             }
             let bound = |node: Option<_>| cut(node.map_or([0; MOST_EVENTS], of), n);
-            let (within, containing, covering) =
-                (cut(of(free.within), n), bound(free.containing), bound(free.covering));
-            let known = |w: &Ways| w.within == within && w.containing == containing && w.covering == covering;
-            if !self.orders.get(next).is_some_and(|w| known(w) && w.all.first().is_none_or(|o| o.len() == n)) {
-                let open = if self.least[next].is_empty() { within } else { both_ways(&covering, &within, n) };
+            let (within, containing, covering) = (
+                cut(of(free.within), n),
+                bound(free.containing),
+                bound(free.covering),
+            );
+            let known = |w: &Ways| {
+                w.within == within && w.containing == containing && w.covering == covering
+            };
+            if !self
+                .orders
+                .get(next)
+                .is_some_and(|w| known(w) && w.all.first().is_none_or(|o| o.len() == n))
+            {
+                let open = if self.least[next].is_empty() {
+                    within
+                } else {
+                    both_ways(&covering, &within, n)
+                };
                 let mut all = orders(n, &open[..n], &containing[..n], &covering[..n]);
                 for order in &mut all {
                     close(order);
                     (0..n).for_each(|r| order[r] &= within[r]);
                 }
                 all.retain(|order| is_acyclic(order));
-                let ways = Ways { free: FreeId(f as u32), within, containing, covering, all };
+                let ways = Ways {
+                    free: FreeId(f as u32),
+                    within,
+                    containing,
+                    covering,
+                    all,
+                };
                 self.orders.truncate(next);
                 self.orders.push(ways);
             }
@@ -226,7 +271,11 @@ impl Judge {
 
     /// Whether some consistent execution of the program shows the outcome.
     pub fn allows(&mut self, outcome: &Outcome) -> bool {
-        let Some((shape, ..)) = self.loaded.as_ref().filter(|loaded| loaded.0.has(Kind::Reduce)) else {
+        let Some((shape, ..)) = self
+            .loaded
+            .as_ref()
+            .filter(|loaded| loaded.0.has(Kind::Reduce))
+        else {
             return self.some(outcome, false);
         };
         // Whatever an addition read that tells nobody.
@@ -235,7 +284,8 @@ impl Judge {
         }
         let all = std::mem::take(&mut self.alike.1);
         let alike = all.iter().find(|alike| alike.contains(outcome));
-        let allowed = alike.is_some_and(|alike| alike.iter().any(|outcome| self.some(outcome, false)));
+        let allowed =
+            alike.is_some_and(|alike| alike.iter().any(|outcome| self.some(outcome, false)));
         self.alike.1 = all;
         allowed
     }
@@ -251,43 +301,54 @@ impl Judge {
         if !self.outcomes.contains_key(shape) {
             self.outcomes.clear();
         }
-        let branches = |slot: usize| self.learnt.becomes[letters[slot]].iter().any(|e| e.tied && e.reads);
+        let branches = |slot: usize| {
+            self.learnt.becomes[letters[slot]]
+                .iter()
+                .any(|e| e.tied && e.reads)
+        };
         let learnt = Arc::clone(&self.learnt);
         let failing = |slot: usize| learnt.failing[letters[slot]];
-        cuts(shape, branches, |slot| failing(slot).is_some()).iter().all(|cut| {
-            let letter = |(at, &slot): (usize, &usize)| match failing(slot) {
-                Some(failing) if cut.branches.contains(&(at, false)) => failing,
-                _ => letters[slot],
-            };
-            let letters: Vec<usize> = cut.kept.iter().enumerate().map(letter).collect();
-            if !self.load(&cut.shape, places, &letters) {
-                return false;
-            }
-            let mut known = std::mem::take(&mut self.outcomes);
-            let of_shape = known.entry(cut.shape.clone()).or_insert_with_key(|shape| {
-                let mut outcomes = crate::outcome::outcomes(shape);
-                outcomes.retain(|outcome| outcome.written(shape).is_some());
-                // Whichever write is last: nothing is said of it.
-                outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
-                outcomes.sort();
-                outcomes.dedup();
-                outcomes
-            });
-            let defined = !of_shape.iter().any(|o| cut.shows(o, outcome) && self.flags(o));
-            self.outcomes = known;
-            defined
-        })
+        cuts(shape, branches, |slot| failing(slot).is_some())
+            .iter()
+            .all(|cut| {
+                let letter = |(at, &slot): (usize, &usize)| match failing(slot) {
+                    Some(failing) if cut.branches.contains(&(at, false)) => failing,
+                    _ => letters[slot],
+                };
+                let letters: Vec<usize> = cut.kept.iter().enumerate().map(letter).collect();
+                if !self.load(&cut.shape, places, &letters) {
+                    return false;
+                }
+                let mut known = std::mem::take(&mut self.outcomes);
+                let of_shape = known.entry(cut.shape.clone()).or_insert_with_key(|shape| {
+                    let mut outcomes = crate::outcome::outcomes(shape);
+                    outcomes.retain(|outcome| outcome.written(shape).is_some());
+                    // Whichever write is last: nothing is said of it.
+                    outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
+                    outcomes.sort();
+                    outcomes.dedup();
+                    outcomes
+                });
+                let defined = !of_shape
+                    .iter()
+                    .any(|o| cut.shows(o, outcome) && self.flags(o));
+                self.outcomes = known;
+                defined
+            })
     }
 
     /// Whether a flag is raised, or may be by what is chosen after that stage.
     fn may_be_raised(&self, stage: usize) -> bool {
-        self.flags.iter().map(|&flag| &self.model.flags[flag]).any(|flag| {
-            if self.flat.stage(flag.node) <= stage {
-                return self.flat.holds(flag.test, flag.node) != flag.negated;
-            }
-            let is_of_some = flag.test == Test::Empty && flag.negated;
-            !is_of_some || !self.flat.stays_empty(flag.node, stage)
-        })
+        self.flags
+            .iter()
+            .map(|&flag| &self.model.flags[flag])
+            .any(|flag| {
+                if self.flat.stage(flag.node) <= stage {
+                    return self.flat.holds(flag.test, flag.node) != flag.negated;
+                }
+                let is_of_some = flag.test == Test::Empty && flag.negated;
+                !is_of_some || !self.flat.stays_empty(flag.node, stage)
+            })
     }
 
     /// Computes a stage; whether it is not rejected, and, with `flagged`, a flag is not known to stay down.
@@ -312,7 +373,9 @@ impl Judge {
                 Some(w) => self.writing[usize::from(w)],
                 None => (0..self.events.len()).find(|&e| self.events[e].location == location),
             };
-            let Some(write) = write.filter(|&w| self.readable[w] >> read & 1 == 1) else { return false };
+            let Some(write) = write.filter(|&w| self.readable[w] >> read & 1 == 1) else {
+                return false;
+            };
             rf[write] |= 1 << read;
         }
         self.flat.choose(self.model.values, &rf);
@@ -396,7 +459,11 @@ impl Judge {
         let places = &self.loaded.as_ref().expect("a program").1;
         let class = |x: u8, y: u8| {
             let shared = groups(&places[usize::from(x)], &places[usize::from(y)]);
-            self.learnt.apart.iter().position(|known| *known == shared).expect("known")
+            self.learnt
+                .apart
+                .iter()
+                .position(|known| *known == shared)
+                .expect("known")
         };
         let of = |(id, bits): (&cat::model::signature::BaseId, &Result<Bits, String>)| {
             let (bits, n) = (bits.as_ref().expect("it judges"), self.events.len());
@@ -459,7 +526,12 @@ fn least(model: &Model, free: FreeId) -> Option<Vec<usize>> {
                 NodeOp::Free(f) if f == free && !grows => return None,
                 NodeOp::Diff(a, b) => todo.extend([(a, grows), (b, !grows)]),
                 NodeOp::Var(group, _) => {
-                    todo.extend(model.groups[group as usize].bodies.iter().map(|body| (*body, grows)));
+                    todo.extend(
+                        model.groups[group as usize]
+                            .bodies
+                            .iter()
+                            .map(|body| (*body, grows)),
+                    );
                 }
                 op => todo.extend(op.operands().map(|o| (o, grows))),
             }

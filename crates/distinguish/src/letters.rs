@@ -63,7 +63,11 @@ impl Further {
 fn barrier(dialect: Dialect) -> Option<&'static str> {
     match dialect.row().writing {
         None => Some("bar.sync 0"),
-        Some(writing) => writing.barriers.iter().rfind(|b| b.1 == Scope::Cta).map(|b| b.0),
+        Some(writing) => writing
+            .barriers
+            .iter()
+            .rfind(|b| b.1 == Scope::Cta)
+            .map(|b| b.0),
     }
 }
 
@@ -158,9 +162,21 @@ pub struct Alphabet {
 }
 
 const ACCESSES: [(Kind, &[Order]); 4] = [
-    (Kind::Write, &[Order::Relaxed, Order::Release, Order::SeqCst]),
+    (
+        Kind::Write,
+        &[Order::Relaxed, Order::Release, Order::SeqCst],
+    ),
     (Kind::Read, &[Order::Relaxed, Order::Acquire, Order::SeqCst]),
-    (Kind::Update, &[Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst]),
+    (
+        Kind::Update,
+        &[
+            Order::Relaxed,
+            Order::Acquire,
+            Order::Release,
+            Order::AcqRel,
+            Order::SeqCst,
+        ],
+    ),
     (Kind::Reduce, &[Order::Relaxed, Order::Release]),
 ];
 
@@ -183,9 +199,19 @@ impl Alphabet {
             scopes.push(None);
         }
         let mut letters = Vec::new();
-        let bare = |kind, name| Letter { kind, name, order: None, scope: None, tied: false };
+        let bare = |kind, name| Letter {
+            kind,
+            name,
+            order: None,
+            scope: None,
+            tied: false,
+        };
         let orders_and_scopes = |kind, name, order, letters: &mut Vec<Letter>| {
-            let with = |&scope| Letter { order: Some(order), scope, ..bare(kind, name) };
+            let with = |&scope| Letter {
+                order: Some(order),
+                scope,
+                ..bare(kind, name)
+            };
             letters.extend(scopes.iter().map(with));
         };
         for (kind, orders) in ACCESSES {
@@ -197,37 +223,69 @@ impl Alphabet {
                 if row.weak && is_plain {
                     letters.push(bare(kind, name));
                 }
-                for &order in orders.iter().filter(|o| row.sc_accesses || **o != Order::SeqCst) {
+                for &order in orders
+                    .iter()
+                    .filter(|o| row.sc_accesses || **o != Order::SeqCst)
+                {
                     orders_and_scopes(kind, name, order, &mut letters);
                 }
             }
         }
         // Where accesses are weak unless they say otherwise, a fence that only acquires or releases is a late addition.
-        let halves: &[Order] = if row.weak { &[] } else { &[Order::Acquire, Order::Release] };
+        let halves: &[Order] = if row.weak {
+            &[]
+        } else {
+            &[Order::Acquire, Order::Release]
+        };
         for &order in halves.iter().chain(&[Order::AcqRel, Order::SeqCst]) {
             orders_and_scopes(Kind::Fence, Name::Own, order, &mut letters);
         }
         letters.extend(names[1..].iter().map(|&name| bare(Kind::Fence, name)));
         let plain = asked(Further::Plain).then_some([Kind::PlainWrite, Kind::PlainRead]);
         let barrier = asked(Further::Barrier).then_some(Kind::Barrier);
-        letters.extend(plain.into_iter().flatten().chain(barrier).map(|kind| bare(kind, Name::Own)));
+        letters.extend(
+            plain
+                .into_iter()
+                .flatten()
+                .chain(barrier)
+                .map(|kind| bare(kind, Name::Own)),
+        );
         let tied = |letter: &Letter| match letter.kind {
             Kind::Write | Kind::PlainWrite => asked(Further::Depend),
             Kind::Read | Kind::Update => asked(Further::Branch),
             _ => false,
         };
-        let tied: Vec<Letter> =
-            letters.iter().filter(|l| tied(l)).map(|letter| Letter { tied: true, ..*letter }).collect();
+        let tied: Vec<Letter> = letters
+            .iter()
+            .filter(|l| tied(l))
+            .map(|letter| Letter {
+                tied: true,
+                ..*letter
+            })
+            .collect();
         letters.extend(tied);
         letters.sort_by_key(|letter| letter.kind);
         let levels = [
             (Scope::Gpu, asked(Further::System)),
             (Scope::Cluster, asked(Further::Cluster)),
-            (Scope::Cta, row.levels.iter().any(|level| level.scope == Scope::Cta)),
+            (
+                Scope::Cta,
+                row.levels.iter().any(|level| level.scope == Scope::Cta),
+            ),
         ];
-        let levels = levels.into_iter().filter(|(_, has)| *has).map(|(level, _)| level).collect();
+        let levels = levels
+            .into_iter()
+            .filter(|(_, has)| *has)
+            .map(|(level, _)| level)
+            .collect();
         let (compares, branches) = (further.contains(&Further::Compare), asked(Further::Branch));
-        Alphabet { dialect, letters, branches, compares, levels }
+        Alphabet {
+            dialect,
+            letters,
+            branches,
+            compares,
+            levels,
+        }
     }
 
     /// What instructions there are.
@@ -245,10 +303,16 @@ impl Alphabet {
             for (i, slot) in slots.iter().enumerate() {
                 let (before, after) = (&slots[..i], &slots[i + 1..]);
                 let ties = match slot.kind.reads() {
-                    true => !after.is_empty() && !after.iter().any(|later| later.kind == Kind::Barrier),
+                    true => {
+                        !after.is_empty() && !after.iter().any(|later| later.kind == Kind::Barrier)
+                    }
                     false => before.iter().any(|earlier| earlier.kind.tells()),
                 };
-                all.push(self.of(slot.kind).filter(|&l| ties || !self.letters[l].tied).collect());
+                all.push(
+                    self.of(slot.kind)
+                        .filter(|&l| ties || !self.letters[l].tied)
+                        .collect(),
+                );
             }
         }
         all
@@ -262,10 +326,13 @@ impl Alphabet {
     /// What is left of a compare-exchange that finds something else than it expects: a load, with the order that is written for
     /// it, of the same scope.
     pub fn failing(&self, letter: usize) -> Option<usize> {
-        let Letter { kind, order, scope, .. } = self.letters[letter];
+        let Letter {
+            kind, order, scope, ..
+        } = self.letters[letter];
         let fits = |l: &usize| {
             let load = &self.letters[*l];
-            (load.name, load.order, load.scope, load.tied) == (Name::Own, order.map(on_failure), scope, false)
+            (load.name, load.order, load.scope, load.tied)
+                == (Name::Own, order.map(on_failure), scope, false)
         };
         (self.compares && kind == Kind::Update).then(|| self.of(Kind::Read).find(fits))?
     }
@@ -288,8 +355,13 @@ impl Alphabet {
     /// The letters that ask for one step less than that one.
     pub fn steps_below(&self, letter: usize) -> Vec<usize> {
         let below = |a: usize, b: usize| a != b && self.is_below(a, b);
-        let all: Vec<usize> = (0..self.letters.len()).filter(|&l| below(l, letter)).collect();
-        all.iter().copied().filter(|&l| !all.iter().any(|&between| below(l, between))).collect()
+        let all: Vec<usize> = (0..self.letters.len())
+            .filter(|&l| below(l, letter))
+            .collect();
+        all.iter()
+            .copied()
+            .filter(|&l| !all.iter().any(|&between| below(l, between)))
+            .collect()
     }
 
     /// The ways to put the threads of one group in two.
@@ -306,11 +378,16 @@ impl Alphabet {
         let is_finer = |other: &Vec<Place>| {
             let pairs = || (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
             let kept = |scope| {
-                pairs().all(|(i, j)| !other[i].same(&other[j], scope) || places[i].same(&places[j], scope))
+                pairs().all(|(i, j)| {
+                    !other[i].same(&other[j], scope) || places[i].same(&places[j], scope)
+                })
             };
             groups(other) == groups(places) + 1 && self.levels.iter().all(|level| kept(*level))
         };
-        self.placements(places.len()).into_iter().filter(is_finer).collect()
+        self.placements(places.len())
+            .into_iter()
+            .filter(is_finer)
+            .collect()
     }
 
     /// Threads in one group.
@@ -320,12 +397,20 @@ impl Alphabet {
 
     /// Every thread in a group of its own, at all levels.
     pub fn apart(&self, threads: usize) -> Vec<Place> {
-        (0..threads as u32).map(|t| self.place(|level| if self.levels.contains(&level) { t } else { 0 })).collect()
+        (0..threads as u32)
+            .map(|t| self.place(|level| if self.levels.contains(&level) { t } else { 0 }))
+            .collect()
     }
 
     fn place(&self, group: impl Fn(Scope) -> u32) -> Place {
-        let cluster = self.levels.contains(&Scope::Cluster).then(|| group(Scope::Cluster));
-        Place { cluster, ..Place::device(group(Scope::Gpu), group(Scope::Cta)) }
+        let cluster = self
+            .levels
+            .contains(&Scope::Cluster)
+            .then(|| group(Scope::Cluster));
+        Place {
+            cluster,
+            ..Place::device(group(Scope::Gpu), group(Scope::Cta))
+        }
     }
 
     /// Where threads may run: every way to put them in groups, those first that keep them apart.
@@ -347,7 +432,9 @@ impl Alphabet {
                     let fits = |(i, p): (usize, &Place)| {
                         let same = |q: &&Place| q.group(level) == p.group(level);
                         let first = places[..i].iter().find(same);
-                        first.is_none_or(|q| above.iter().all(|wider| q.group(*wider) == p.group(*wider)))
+                        first.is_none_or(|q| {
+                            above.iter().all(|wider| q.group(*wider) == p.group(*wider))
+                        })
                     };
                     places.iter().enumerate().all(fits).then_some(places)
                 })
@@ -371,7 +458,11 @@ impl Alphabet {
         let row = self.dialect.row();
         let words = |kind| {
             let mut orders: Vec<&str> = Vec::new();
-            for l in self.of(kind).map(|i| &self.letters[i]).filter(|l| l.name == Name::Own) {
+            for l in self
+                .of(kind)
+                .map(|i| &self.letters[i])
+                .filter(|l| l.name == Name::Own)
+            {
                 let word = l.order.map_or("weak", |o| bare(row.order_word(o)));
                 if !orders.contains(&word) {
                     orders.push(word);
@@ -379,17 +470,29 @@ impl Alphabet {
             }
             orders.join(", ")
         };
-        let updates = if self.compares { "compare-exchanges that succeed" } else { "exchanges" };
-        let kinds =
-            [("stores", Kind::Write), ("loads", Kind::Read), (updates, Kind::Update), ("fences", Kind::Fence)];
-        let mut text: Vec<String> =
-            kinds.iter().map(|(noun, kind)| format!("{noun} ({})", words(*kind))).collect();
+        let updates = if self.compares {
+            "compare-exchanges that succeed"
+        } else {
+            "exchanges"
+        };
+        let kinds = [
+            ("stores", Kind::Write),
+            ("loads", Kind::Read),
+            (updates, Kind::Update),
+            ("fences", Kind::Fence),
+        ];
+        let mut text: Vec<String> = kinds
+            .iter()
+            .map(|(noun, kind)| format!("{noun} ({})", words(*kind)))
+            .collect();
         if self.has(Kind::Reduce) {
             text.push(format!("reductions that add ({})", words(Kind::Reduce)));
         }
         let named = |name| self.letters.iter().any(|l| l.name == name);
         for Other { noun, .. } in OTHERS.iter().filter(|other| named(other.name)) {
-            text.push(format!("stores and loads by {noun}, and the proxy fence of {noun}"));
+            text.push(format!(
+                "stores and loads by {noun}, and the proxy fence of {noun}"
+            ));
         }
         if self.has(Kind::PlainRead) {
             text.push("plain stores and loads of locations of their own".to_owned());
@@ -399,11 +502,21 @@ impl Alphabet {
             text.push("stores of what depends on all that the thread has read".to_owned());
         }
         if tied(Kind::Read) {
-            text.push("branches that end a thread unless an atomic read is as the outcome says".to_owned());
+            text.push(
+                "branches that end a thread unless an atomic read is as the outcome says"
+                    .to_owned(),
+            );
         }
         if self.has(Kind::Barrier) {
-            let before = if tied(Kind::Read) { ", no branch before it" } else { "" };
-            text.push(format!("a barrier in all threads of a {}{before}", row.noun(Scope::Cta)));
+            let before = if tied(Kind::Read) {
+                ", no branch before it"
+            } else {
+                ""
+            };
+            text.push(format!(
+                "a barrier in all threads of a {}{before}",
+                row.noun(Scope::Cta)
+            ));
         }
         if OTHERS.iter().any(|other| named(other.name)) {
             text.push("no fence next to another".to_owned());
@@ -439,22 +552,40 @@ impl Alphabet {
         let order = letter.order.map_or("", |o| row.order_word(o));
         let scope = letter.scope.map_or(String::new(), |s| row.scope_word(s));
         let Some(writing) = row.writing else {
-            let suffix = if letter.order.is_none() { ".weak".to_owned() } else { format!("{order}{scope}") };
+            let suffix = if letter.order.is_none() {
+                ".weak".to_owned()
+            } else {
+                format!("{order}{scope}")
+            };
             let other = OTHERS.iter().find(|other| other.name == letter.name);
-            let (before, [store, load]) = other.map_or(("", ["st", "ld"]), |other| (other.before, other.accesses));
+            let (before, [store, load]) =
+                other.map_or(("", ["st", "ld"]), |other| (other.before, other.accesses));
             return match letter.kind {
-                Kind::Write | Kind::PlainWrite => format!("{store}{suffix} {before}{location}, {value}"),
-                Kind::Read | Kind::PlainRead => format!("{load}{suffix} {register}, {before}{location}"),
+                Kind::Write | Kind::PlainWrite => {
+                    format!("{store}{suffix} {before}{location}, {value}")
+                }
+                Kind::Read | Kind::PlainRead => {
+                    format!("{load}{suffix} {register}, {before}{location}")
+                }
                 Kind::Reduce => format!("red{suffix}.add {location}, {value}"),
                 Kind::Update => match read {
                     None => format!("atom{suffix}.exch {register}, {location}, {value}"),
-                    Some(read) => format!("atom{suffix}.cas {register}, {location}, {read}, {value}"),
+                    Some(read) => {
+                        format!("atom{suffix}.cas {register}, {location}, {read}, {value}")
+                    }
                 },
-                Kind::Fence => other.map_or_else(|| (row.fence)(order, &scope), |other| other.fence.to_owned()),
+                Kind::Fence => other.map_or_else(
+                    || (row.fence)(order, &scope),
+                    |other| other.fence.to_owned(),
+                ),
                 Kind::Barrier => barrier(self.dialect).unwrap_or_default().to_owned(),
             };
         };
-        let place = if writing.objects { location.to_owned() } else { format!("*{location}") };
+        let place = if writing.objects {
+            location.to_owned()
+        } else {
+            format!("*{location}")
+        };
         let (function, value) = match letter.kind {
             Kind::Write => ("store", Some(value)),
             Kind::Read => ("load", None),
@@ -466,15 +597,29 @@ impl Alphabet {
             Kind::PlainWrite => return format!("{place} = {value};"),
             Kind::PlainRead => return format!("{declared}{register} = {place};"),
         };
-        let failure = letter.order.map_or(order, |o| row.order_word(on_failure(o)));
+        let failure = letter
+            .order
+            .map_or(order, |o| row.order_word(on_failure(o)));
         let expected = read.map(|_| (register, failure));
-        let access = Access { function, ty: "int", place: &place, expected, value, order, scope: &scope };
+        let access = Access {
+            function,
+            ty: "int",
+            place: &place,
+            expected,
+            value,
+            order,
+            scope: &scope,
+        };
         let call = (writing.access)(&access);
         if let Some(read) = read {
             // Where it fails, the register is what was read, and that is something else.
             return format!("{declared}{register} = {read}; {call};");
         }
-        if letter.kind.tells() { format!("{declared}{register} = {call};") } else { format!("{call};") }
+        if letter.kind.tells() {
+            format!("{declared}{register} = {call};")
+        } else {
+            format!("{call};")
+        }
     }
 
     /// The lines of a thread whose first instruction has that number.
@@ -498,7 +643,9 @@ impl Alphabet {
             let location = slot.location.map_or("", |l| LOCATIONS[usize::from(l)]);
             let register = format!("r{}", held.len());
             let letter = &self.letters[letters[at]];
-            let read = outcome.and_then(|o| o.sources[at]).map_or(0, |w| written[usize::from(w)]);
+            let read = outcome
+                .and_then(|o| o.sources[at])
+                .map_or(0, |w| written[usize::from(w)]);
             let tied = letter.tied && outcome.is_some();
             let mut value = values[at].to_string();
             if tied && slot.kind.writes() && !slot.kind.reads() && !held.is_empty() {
@@ -517,7 +664,11 @@ impl Alphabet {
                 }
             }
             let declared = if open == 0 { "int " } else { "" };
-            let _ = writeln!(text, "{}", self.write(letter, location, (declared, &register), &value, read));
+            let _ = writeln!(
+                text,
+                "{}",
+                self.write(letter, location, (declared, &register), &value, read)
+            );
             if slot.kind.tells() {
                 held.push(read);
             }
@@ -526,8 +677,15 @@ impl Alphabet {
                     let _ = writeln!(text, "bne {register}, {read}, END");
                 } else {
                     // Conditions speak of registers that outlive the block.
-                    let later = slots[i + 1..].iter().filter(|slot| slot.kind.tells()).count();
-                    let later = if open == 0 { held.len()..held.len() + later } else { 0..0 };
+                    let later = slots[i + 1..]
+                        .iter()
+                        .filter(|slot| slot.kind.tells())
+                        .count();
+                    let later = if open == 0 {
+                        held.len()..held.len() + later
+                    } else {
+                        0..0
+                    };
                     later.for_each(|r| {
                         let _ = writeln!(text, "int r{r} = 0;");
                     });
@@ -558,7 +716,11 @@ impl Alphabet {
         text.push_str("\n[memory]\n");
         let wide = row.regions && self.letters.iter().any(|l| l.scope == Some(Scope::Sys));
         for (l, name) in LOCATIONS[..shape.locations()].iter().enumerate() {
-            let ty = if shape.is_plain(l) { "int" } else { "atomic_int" };
+            let ty = if shape.is_plain(l) {
+                "int"
+            } else {
+                "atomic_int"
+            };
             let shared = if wide { ", svm = \"fine-atomic\"" } else { "" };
             let held = match row.writing {
                 Some(writing) if !writing.objects => format!("{{ type = \"{ty}\"{shared} }}"),
@@ -566,7 +728,13 @@ impl Alphabet {
             };
             let _ = writeln!(text, "{name} = {held}");
         }
-        for Other { name: other, before, proxy, .. } in OTHERS {
+        for Other {
+            name: other,
+            before,
+            proxy,
+            ..
+        } in OTHERS
+        {
             if letters.iter().any(|&l| self.letters[l].name == other) {
                 for name in &LOCATIONS[..shape.locations()] {
                     let _ = writeln!(text, "{before}{name} = {{ alias = \"{name}\"{proxy} }}");
@@ -583,7 +751,12 @@ impl Alphabet {
         for (thread, (slots, place)) in shape.threads.iter().zip(places).enumerate() {
             text.push_str("\n[[thread]]\n");
             for level in row.levels.iter().filter(|l| is_said(l.scope)) {
-                let _ = writeln!(text, "{} = {}", level.key, place.group(level.scope).unwrap_or(0));
+                let _ = writeln!(
+                    text,
+                    "{} = {}",
+                    level.key,
+                    place.group(level.scope).unwrap_or(0)
+                );
             }
             let code = self.code(shape, thread, next, letters, outcome);
             let _ = writeln!(text, "code = '''\n{code}'''");
@@ -611,7 +784,8 @@ fn on_failure(order: Order) -> Order {
 
 /// An order without what all words for orders begin with.
 fn bare(word: &str) -> &str {
-    word.trim_start_matches('.').trim_start_matches("memory_order_")
+    word.trim_start_matches('.')
+        .trim_start_matches("memory_order_")
 }
 
 /// What each instruction writes or adds: every write to a location another value, from 1; among additions, powers of two, so
@@ -623,7 +797,11 @@ pub fn values(shape: &Shape) -> Vec<usize> {
         Some(l) if slot.kind.writes() => {
             written[usize::from(l)] += 1;
             let number = written[usize::from(l)];
-            if adds { 1 << ((number - 1) % 8) } else { number }
+            if adds {
+                1 << ((number - 1) % 8)
+            } else {
+                number
+            }
         }
         _ => 0,
     };

@@ -80,16 +80,24 @@ fn of_tier(shape: &Shape, tier: Tier) -> Vec<Outcome> {
     if tier == Tier::Critical && !can_be_critical(shape) {
         return all;
     }
-    let mut locals: Vec<Vec<Local>> = (0..shape.locations() as u8).map(|l| locals(&slots, l)).collect();
+    let mut locals: Vec<Vec<Local>> = (0..shape.locations() as u8)
+        .map(|l| locals(&slots, l))
+        .collect();
     if tier == Tier::Critical {
-        locals.iter_mut().for_each(|all| all.retain(|local| !local.orders.is_empty()));
+        locals
+            .iter_mut()
+            .for_each(|all| all.retain(|local| !local.orders.is_empty()));
         if locals.iter().any(Vec::is_empty) {
             return all;
         }
     }
     let mut chosen = vec![0; locals.len()];
     loop {
-        let these: Vec<&Local> = locals.iter().zip(&chosen).map(|(all, &i)| &all[i]).collect();
+        let these: Vec<&Local> = locals
+            .iter()
+            .zip(&chosen)
+            .map(|(all, &i)| &all[i])
+            .collect();
         let is_coherent = || these.iter().all(|local| !local.orders.is_empty());
         let is_of_tier = match tier {
             Tier::All => true,
@@ -98,10 +106,18 @@ fn of_tier(shape: &Shape, tier: Tier) -> Vec<Outcome> {
         };
         if is_of_tier {
             let mut sources = vec![None; slots.len()];
-            these.iter().flat_map(|local| &local.sources).for_each(|(slot, source)| sources[*slot] = *source);
-            all.push(Outcome { sources, last: these.iter().map(|local| local.last).collect() });
+            these
+                .iter()
+                .flat_map(|local| &local.sources)
+                .for_each(|(slot, source)| sources[*slot] = *source);
+            all.push(Outcome {
+                sources,
+                last: these.iter().map(|local| local.last).collect(),
+            });
         }
-        let Some(at) = (0..chosen.len()).find(|&at| chosen[at] + 1 < locals[at].len()) else { return all };
+        let Some(at) = (0..chosen.len()).find(|&at| chosen[at] + 1 < locals[at].len()) else {
+            return all;
+        };
         chosen[at] += 1;
         chosen[..at].fill(0);
     }
@@ -130,18 +146,30 @@ struct Local {
 
 fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
     let here = |i: &usize| slots[*i].1.location == Some(location);
-    let reads: Vec<usize> = (0..slots.len()).filter(here).filter(|&i| slots[i].1.kind.reads()).collect();
-    let writes: Vec<u8> =
-        (0..slots.len()).filter(here).filter(|&i| slots[i].1.kind.writes()).map(|i| i as u8).collect();
+    let reads: Vec<usize> = (0..slots.len())
+        .filter(here)
+        .filter(|&i| slots[i].1.kind.reads())
+        .collect();
+    let writes: Vec<u8> = (0..slots.len())
+        .filter(here)
+        .filter(|&i| slots[i].1.kind.writes())
+        .map(|i| i as u8)
+        .collect();
     let mut local = [0u32; MOST_EVENTS];
     for i in (0..slots.len()).filter(here) {
-        let later = (i + 1..slots.len()).filter(here).filter(|&j| slots[i].0 == slots[j].0);
+        let later = (i + 1..slots.len())
+            .filter(here)
+            .filter(|&j| slots[i].0 == slots[j].0);
         local[i] = later.fold(0, |row, j| row | 1 << j);
     }
     if writes.is_empty() {
         // What is left of a program without its only write of a location reads the initial value; no write is last.
         let sources = reads.into_iter().map(|read| (read, None)).collect();
-        return vec![Local { sources, last: 0, orders: vec![[0; MOST_EVENTS]] }];
+        return vec![Local {
+            sources,
+            last: 0,
+            orders: vec![[0; MOST_EVENTS]],
+        }];
     }
     // Each order: its last write, and by write what comes after it; in the end, what comes after the initial one.
     let orders: Vec<(u8, Vec<u32>)> = permutations(writes.len())
@@ -161,14 +189,24 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
     // By read: its source by number, the initial write being the last.
     let mut chosen = vec![writes.len(); reads.len()];
     loop {
-        let sources: Vec<(usize, Option<u8>)> =
-            reads.iter().zip(&chosen).map(|(&read, &w)| (read, writes.get(w).copied())).collect();
+        let sources: Vec<(usize, Option<u8>)> = reads
+            .iter()
+            .zip(&chosen)
+            .map(|(&read, &w)| (read, writes.get(w).copied()))
+            .collect();
         let from = all.len();
-        let with = |&last: &u8| Local { sources: sources.clone(), last, orders: Vec::new() };
+        let with = |&last: &u8| Local {
+            sources: sources.clone(),
+            last,
+            orders: Vec::new(),
+        };
         all.extend(writes.iter().map(with));
         for (last, after) in &orders {
             let mut com = [0u32; MOST_EVENTS];
-            writes.iter().zip(after).for_each(|(&w, after)| com[usize::from(w)] |= after);
+            writes
+                .iter()
+                .zip(after)
+                .for_each(|(&w, after)| com[usize::from(w)] |= after);
             for (&read, &w) in reads.iter().zip(&chosen) {
                 com[read] |= after[w] & !(1 << read);
                 if let Some(&w) = writes.get(w) {
@@ -176,13 +214,21 @@ fn locals(slots: &[(usize, Slot)], location: u8) -> Vec<Local> {
                 }
             }
             let mut both = com;
-            both.iter_mut().zip(&local).for_each(|(row, more)| *row |= more);
+            both.iter_mut()
+                .zip(&local)
+                .for_each(|(row, more)| *row |= more);
             if is_acyclic(&both[..slots.len()]) {
-                let of_last: Option<&mut Local> = all[from..].iter_mut().find(|local| local.last == *last);
-                of_last.expect("each write is last somewhere").orders.push(com);
+                let of_last: Option<&mut Local> =
+                    all[from..].iter_mut().find(|local| local.last == *last);
+                of_last
+                    .expect("each write is last somewhere")
+                    .orders
+                    .push(com);
             }
         }
-        let Some(at) = (0..chosen.len()).find(|&at| chosen[at] > 0) else { return all };
+        let Some(at) = (0..chosen.len()).find(|&at| chosen[at] > 0) else {
+            return all;
+        };
         chosen[at] -= 1;
         chosen[..at].fill(writes.len());
     }
@@ -193,13 +239,19 @@ fn is_interleaved(slots: &[(usize, Slot)], locals: &[&Local]) -> bool {
     let n = slots.len();
     let mut rows = [0u32; MOST_EVENTS];
     for i in 0..n {
-        rows[i] = (i + 1..n).filter(|&j| slots[i].0 == slots[j].0).fold(0, |row, j| row | 1 << j);
+        rows[i] = (i + 1..n)
+            .filter(|&j| slots[i].0 == slots[j].0)
+            .fold(0, |row, j| row | 1 << j);
     }
     fn some(locals: &[&Local], rows: &Rows, n: usize) -> bool {
-        let Some((local, rest)) = locals.split_first() else { return is_acyclic(&rows[..n]) };
+        let Some((local, rest)) = locals.split_first() else {
+            return is_acyclic(&rows[..n]);
+        };
         local.orders.iter().any(|order| {
             let mut rows = *rows;
-            rows.iter_mut().zip(order).for_each(|(row, more)| *row |= more);
+            rows.iter_mut()
+                .zip(order)
+                .for_each(|(row, more)| *row |= more);
             some(rest, &rows, n)
         })
     }
@@ -229,10 +281,20 @@ impl Symmetry {
     }
 
     /// Where the threads run then, device, cluster and group in the order of their first threads, and the letters.
-    pub(crate) fn labels(&self, places: &[Place], letters: &[usize]) -> (Vec<[u32; 3]>, Vec<usize>) {
+    pub(crate) fn labels(
+        &self,
+        places: &[Place],
+        letters: &[usize],
+    ) -> (Vec<[u32; 3]>, Vec<usize>) {
         let (mut moved, mut image) = (places.to_vec(), letters.to_vec());
-        places.iter().zip(&self.threads).for_each(|(place, &to)| moved[usize::from(to)] = place.clone());
-        letters.iter().zip(&self.slots).for_each(|(letter, &to)| image[usize::from(to)] = *letter);
+        places
+            .iter()
+            .zip(&self.threads)
+            .for_each(|(place, &to)| moved[usize::from(to)] = place.clone());
+        letters
+            .iter()
+            .zip(&self.slots)
+            .for_each(|(letter, &to)| image[usize::from(to)] = *letter);
         let renumbered = |group: fn(&Place) -> u32| {
             let mut known: Vec<u32> = Vec::new();
             let number = |place: &Place| {
@@ -244,16 +306,27 @@ impl Symmetry {
             };
             moved.iter().map(number).collect::<Vec<u32>>()
         };
-        let [gpus, clusters, ctas] =
-            [renumbered(|p| p.gpu), renumbered(|p| p.cluster.unwrap_or(0)), renumbered(|p| p.cta)];
-        let groups = (0..moved.len()).map(|t| [gpus[t], clusters[t], ctas[t]]).collect();
+        let [gpus, clusters, ctas] = [
+            renumbered(|p| p.gpu),
+            renumbered(|p| p.cluster.unwrap_or(0)),
+            renumbered(|p| p.cta),
+        ];
+        let groups = (0..moved.len())
+            .map(|t| [gpus[t], clusters[t], ctas[t]])
+            .collect();
         (groups, image)
     }
 }
 
 pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
-    let starts: Vec<u8> =
-        (0..shape.threads.len()).map(|t| shape.threads[..t].iter().map(|slots| slots.len() as u8).sum()).collect();
+    let starts: Vec<u8> = (0..shape.threads.len())
+        .map(|t| {
+            shape.threads[..t]
+                .iter()
+                .map(|slots| slots.len() as u8)
+                .sum()
+        })
+        .collect();
     let mut found = Vec::new();
     for locations in permutations(shape.locations()) {
         for threads in permutations(shape.threads.len()) {
@@ -261,16 +334,23 @@ pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
                 let there = &shape.threads[usize::from(to)];
                 slots.len() == there.len()
                     && slots.iter().zip(there).all(|(a, b)| {
-                        a.kind == b.kind && a.location.map(|l| locations[usize::from(l)]) == b.location
+                        a.kind == b.kind
+                            && a.location.map(|l| locations[usize::from(l)]) == b.location
                     })
             });
             if fits {
                 let moved = |(slots, &to): (&Vec<_>, &u8)| {
                     let start = starts[usize::from(to)];
-                    (0..slots.len() as u8).map(move |i| start + i).collect::<Vec<u8>>()
+                    (0..slots.len() as u8)
+                        .map(move |i| start + i)
+                        .collect::<Vec<u8>>()
                 };
                 let slots = shape.threads.iter().zip(&threads).flat_map(moved).collect();
-                found.push(Symmetry { slots, threads: threads.clone(), locations: locations.clone() });
+                found.push(Symmetry {
+                    slots,
+                    threads: threads.clone(),
+                    locations: locations.clone(),
+                });
             }
         }
     }
@@ -288,7 +368,9 @@ impl Outcome {
                 if slots[i].kind != Kind::Reduce {
                     return Some(sum);
                 }
-                let Some(source) = self.sources[i] else { return Some(sum) };
+                let Some(source) = self.sources[i] else {
+                    return Some(sum);
+                };
                 i = usize::from(source);
                 sum += own[i];
             }
@@ -300,10 +382,20 @@ impl Outcome {
     /// What registers and memory hold in the end, as far as a condition says it.
     fn seen(&self, shape: &Shape) -> Option<Vec<usize>> {
         let written = self.written(shape)?;
-        let told = shape.slots().enumerate().filter(|(_, (_, slot))| slot.kind.tells());
+        let told = shape
+            .slots()
+            .enumerate()
+            .filter(|(_, (_, slot))| slot.kind.tells());
         let read = told.map(|(i, _)| self.sources[i].map_or(0, |w| written[usize::from(w)]));
-        let last = self.last.iter().enumerate().filter(|(l, _)| writes(shape, *l) > 1);
-        Some(read.chain(last.map(|(_, w)| written[usize::from(*w)])).collect())
+        let last = self
+            .last
+            .iter()
+            .enumerate()
+            .filter(|(l, _)| writes(shape, *l) > 1);
+        Some(
+            read.chain(last.map(|(_, w)| written[usize::from(*w)]))
+                .collect(),
+        )
     }
 
     /// As a condition.
@@ -323,7 +415,11 @@ impl Outcome {
         }
         for (l, last) in self.last.iter().enumerate() {
             if writes(shape, l) > 1 {
-                atoms.push(format!("{} == {}", LOCATIONS[l], values[usize::from(*last)]));
+                atoms.push(format!(
+                    "{} == {}",
+                    LOCATIONS[l],
+                    values[usize::from(*last)]
+                ));
             }
         }
         atoms.join(" /\\ ")
@@ -332,7 +428,10 @@ impl Outcome {
 
 /// How many instructions write to a location.
 fn writes(shape: &Shape, location: usize) -> usize {
-    shape.slots().filter(|(_, s)| s.kind.writes() && s.location == Some(location as u8)).count()
+    shape
+        .slots()
+        .filter(|(_, s)| s.kind.writes() && s.location == Some(location as u8))
+        .count()
 }
 
 /// The partial orders inside `within` that hold `containing`, relate the pairs of `covering`, and are transitive inside
@@ -344,7 +443,12 @@ pub fn orders(n: usize, within: &[u32], containing: &[u32], covering: &[u32]) ->
     close(&mut start);
     (0..n).for_each(|i| start[i] = start[i] & within[i] | containing[i]);
     for i in 0..n {
-        for j in ones(within[i] | (0..n).filter(|&j| has(within, j, i)).fold(0, |s, j| s | 1 << j)) {
+        for j in ones(
+            within[i]
+                | (0..n)
+                    .filter(|&j| has(within, j, i))
+                    .fold(0, |s, j| s | 1 << j),
+        ) {
             if i < j && !has(&start, i, j) && !has(&start, j, i) {
                 pairs.push((i, j));
             }
@@ -356,7 +460,13 @@ pub fn orders(n: usize, within: &[u32], containing: &[u32], covering: &[u32]) ->
         open[i] |= 1 << j;
         open[j] |= 1 << i;
     }
-    extend_order((within, covering), &pairs, &mut open, &mut start, &mut found);
+    extend_order(
+        (within, covering),
+        &pairs,
+        &mut open,
+        &mut start,
+        &mut found,
+    );
     found
 }
 
@@ -378,7 +488,11 @@ fn extend_order(
     open[j] &= !(1 << i);
     let must = covering[i] >> j & 1 == 1 || covering[j] >> i & 1 == 1;
     for (from, to) in [(i, j), (j, i), (i, i)] {
-        let fits = if from == to { !must } else { within[from] >> to & 1 == 1 };
+        let fits = if from == to {
+            !must
+        } else {
+            within[from] >> to & 1 == 1
+        };
         if !fits {
             continue;
         }
@@ -388,9 +502,15 @@ fn extend_order(
         // Triples of which every pair is decided are transitive.
         let whole = |k: usize| k != i && k != j && open[k] >> i & 1 == 0 && open[k] >> j & 1 == 0;
         let o = |a: usize, b: usize| order[a] >> b & 1 == 1;
-        let step = |a, b, c| !(o(a, b) && o(b, c)) || (!o(c, a) && (o(a, c) || within[a] >> c & 1 == 0));
+        let step =
+            |a, b, c| !(o(a, b) && o(b, c)) || (!o(c, a) && (o(a, c) || within[a] >> c & 1 == 0));
         let is_good = |k: usize| {
-            step(i, j, k) && step(i, k, j) && step(j, i, k) && step(j, k, i) && step(k, i, j) && step(k, j, i)
+            step(i, j, k)
+                && step(i, k, j)
+                && step(j, i, k)
+                && step(j, k, i)
+                && step(k, i, j)
+                && step(k, j, i)
         };
         if (0..n).filter(|&k| whole(k)).all(is_good) {
             extend_order((within, covering), rest, open, order, found);
@@ -411,8 +531,14 @@ mod tests {
 
     #[test]
     fn what_nothing_writes_holds_its_initial_value() {
-        let slot = |kind, l: u8| Slot { kind, location: Some(l) };
-        let threads = vec![vec![slot(Kind::Write, 0), slot(Kind::Read, 1)], vec![slot(Kind::Read, 0)]];
+        let slot = |kind, l: u8| Slot {
+            kind,
+            location: Some(l),
+        };
+        let threads = vec![
+            vec![slot(Kind::Write, 0), slot(Kind::Read, 1)],
+            vec![slot(Kind::Read, 0)],
+        ];
         let all = outcomes(&Shape { threads });
         let sources: Vec<_> = all.iter().map(|outcome| outcome.sources.clone()).collect();
         assert_eq!(sources, [[None, None, None], [None, None, Some(0)]]);
@@ -421,13 +547,22 @@ mod tests {
     #[test]
     fn outcomes_are_counted() {
         let kinds = [Kind::Write, Kind::Read, Kind::Update, Kind::Fence];
-        let count =
-            |size, tier| shapes(size, &kinds).iter().map(|shape| distinct(shape, tier).len()).sum::<usize>();
+        let count = |size, tier| {
+            shapes(size, &kinds)
+                .iter()
+                .map(|shape| distinct(shape, tier).len())
+                .sum::<usize>()
+        };
         let largest = if is_long() { 5 } else { 4 };
         let counts: Vec<[usize; 3]> = (2..=largest)
             .map(|size| [Tier::Critical, Tier::Other, Tier::All].map(|tier| count(size, tier)))
             .collect();
-        let all = [[0, 66, 66], [0, 1569, 1569], [36, 59_635, 59_671], [1736, 2_590_118, 2_591_854]];
+        let all = [
+            [0, 66, 66],
+            [0, 1569, 1569],
+            [36, 59_635, 59_671],
+            [1736, 2_590_118, 2_591_854],
+        ];
         assert_eq!(counts, all[..largest - 1]);
     }
 

@@ -11,7 +11,9 @@
 use std::collections::HashMap;
 
 use cat::algebra::needed;
-use cat::model::ir::{Axiom, Effect, FixGroup, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
+use cat::model::ir::{
+    Axiom, Effect, FixGroup, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test,
+};
 use cat::model::signature::BaseId;
 use rustc_hash::FxHashMap;
 
@@ -46,7 +48,13 @@ impl Bits {
     }
 
     fn with(&self, other: &Bits, op: impl Fn(u32, u32) -> u32) -> Bits {
-        Bits(self.0.iter().zip(&other.0).map(|(a, b)| op(*a, *b)).collect())
+        Bits(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(a, b)| op(*a, *b))
+                .collect(),
+        )
     }
 
     fn is_in(&self, other: &Bits) -> bool {
@@ -108,7 +116,11 @@ impl Pairs {
     fn types_of(&self, bits: &Bits, second: bool) -> Bits {
         let mut types = Bits::none(self.types);
         for (at, _) in bits.0.iter().enumerate().filter(|(_, word)| **word != 0) {
-            types.add(if second { at % self.types } else { at / self.types });
+            types.add(if second {
+                at % self.types
+            } else {
+                at / self.types
+            });
         }
         types
     }
@@ -150,10 +162,24 @@ struct Reducer<'a> {
 }
 
 /// Reduces a model, of whose flags some are asked about, given each of its base sets and relations.
-pub fn reduced(model: &Model, flags: &[usize], pairs: &Pairs, mut base: impl FnMut(BaseId) -> Bits) -> Reduced {
+pub fn reduced(
+    model: &Model,
+    flags: &[usize],
+    pairs: &Pairs,
+    mut base: impl FnMut(BaseId) -> Bits,
+) -> Reduced {
     let asked = flags.iter().map(|&f| &model.flags[f]);
-    let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
-    let roots = model.axioms.iter().chain(asked.clone()).map(|a| a.node).chain(bounds);
+    let bounds = model
+        .free
+        .iter()
+        .flat_map(|f| [Some(f.within), f.containing, f.covering])
+        .flatten();
+    let roots = model
+        .axioms
+        .iter()
+        .chain(asked.clone())
+        .map(|a| a.node)
+        .chain(bounds);
     let needed = needed(model, roots);
     let mut reducer = Reducer {
         pairs,
@@ -168,23 +194,32 @@ pub fn reduced(model: &Model, flags: &[usize], pairs: &Pairs, mut base: impl FnM
     let mut number_of = HashMap::new();
     let mut at = 0;
     while at < model.nodes.len() {
-        let group = model.groups.iter().position(|g| g.range.start as usize == at);
+        let group = model
+            .groups
+            .iter()
+            .position(|g| g.range.start as usize == at);
         let these = at..group.map_or(at + 1, |g| model.groups[g].range.end as usize);
         at = these.end;
         if !needed[these.start] {
             continue;
         }
-        let operand = |new: &[Option<NodeId>], id: NodeId| new[id.index()].expect("operands come before");
+        let operand =
+            |new: &[Option<NodeId>], id: NodeId| new[id.index()].expect("operands come before");
         let Some(g) = group else {
             let node = &model.nodes[these.start];
             new[these.start] = Some(match node.op {
                 NodeOp::Base(id) => reducer.leaf(base(id), node.kind),
                 NodeOp::Free(id) => {
                     let free = &model.free[id.0 as usize];
-                    let within = new[free.within.index()].map(|w| reducer.bounds[w.index()].most.clone());
+                    let within =
+                        new[free.within.index()].map(|w| reducer.bounds[w.index()].most.clone());
                     let most = within.unwrap_or_else(|| pairs.possible.clone());
                     let apart = pairs.each(|_, _, word| word & !pairs.own);
-                    let most = if free.shape == Shape::Order { most.with(&apart, |a, b| a & b) } else { most };
+                    let most = if free.shape == Shape::Order {
+                        most.with(&apart, |a, b| a & b)
+                    } else {
+                        most
+                    };
                     reducer.add(node.op, node.kind, Bound { most, exact: false })
                 }
                 op => reducer.node(op.map_operands(|id| operand(&new, id)), node.kind),
@@ -206,10 +241,18 @@ pub fn reduced(model: &Model, flags: &[usize], pairs: &Pairs, mut base: impl FnM
         let of = |ids: &[NodeId]| ids.iter().map(|id| operand(&new, *id)).collect();
         let old = &model.groups[g];
         let range = start..reducer.nodes.len() as u32;
-        groups.push(FixGroup { names: old.names.clone(), vars: of(&old.vars), bodies: of(&old.bodies), range });
+        groups.push(FixGroup {
+            names: old.names.clone(),
+            vars: of(&old.vars),
+            bodies: of(&old.bodies),
+            range,
+        });
     }
     let of = |id: NodeId| new[id.index()].expect("it is needed");
-    let tested = |axiom: &Axiom| Axiom { node: of(axiom.node), ..axiom.clone() };
+    let tested = |axiom: &Axiom| Axiom {
+        node: of(axiom.node),
+        ..axiom.clone()
+    };
     let bounded = |free: &FreeRel| FreeRel {
         within: of(free.within),
         containing: free.containing.map(of),
@@ -218,9 +261,13 @@ pub fn reduced(model: &Model, flags: &[usize], pairs: &Pairs, mut base: impl FnM
     };
     let axioms = model.axioms.iter().map(tested);
     // What is empty in every program rejects none.
-    let axioms: Vec<Axiom> =
-        axioms.filter(|a| a.negated || reducer.nodes[a.node.index()].op != NodeOp::Empty).collect();
-    let (flags, free) = (asked.map(tested).collect(), model.free.iter().map(bounded).collect());
+    let axioms: Vec<Axiom> = axioms
+        .filter(|a| a.negated || reducer.nodes[a.node.index()].op != NodeOp::Empty)
+        .collect();
+    let (flags, free) = (
+        asked.map(tested).collect(),
+        model.free.iter().map(bounded).collect(),
+    );
     let Reducer { nodes, leaves, .. } = reducer;
     let model = Model {
         name: model.name.clone(),
@@ -257,7 +304,13 @@ impl Reducer<'_> {
     }
 
     fn push(&mut self, op: NodeOp, kind: Kind, bound: Bound) -> NodeId {
-        self.nodes.push(Node { op, kind, is_static: false, name: None, span: Default::default() });
+        self.nodes.push(Node {
+            op,
+            kind,
+            is_static: false,
+            name: None,
+            span: Default::default(),
+        });
         self.bounds.push(bound);
         NodeId(self.nodes.len() as u32 - 1)
     }
@@ -273,7 +326,10 @@ impl Reducer<'_> {
 
     fn leaf(&mut self, bits: Bits, kind: Kind) -> NodeId {
         let bits = bits.with(&self.everything(kind), |a, b| a & b);
-        let bound = Bound { most: bits.clone(), exact: true };
+        let bound = Bound {
+            most: bits.clone(),
+            exact: true,
+        };
         if bits.is_empty() {
             return self.add(NodeOp::Empty, kind, bound);
         }
@@ -281,7 +337,11 @@ impl Reducer<'_> {
             return *id;
         }
         self.leaves.push(bits.clone());
-        let id = self.push(NodeOp::Base(BaseId(self.leaves.len() as u16 - 1)), kind, bound);
+        let id = self.push(
+            NodeOp::Base(BaseId(self.leaves.len() as u16 - 1)),
+            kind,
+            bound,
+        );
         self.of_leaf.insert((bits, kind), id);
         id
     }
@@ -295,22 +355,37 @@ impl Reducer<'_> {
             (of(a).with(of(b), op), bound(a).exact && bound(b).exact)
         };
         let (most, exact) = match op {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => unreachable!("leaves are made elsewhere"),
+            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => {
+                unreachable!("leaves are made elsewhere")
+            }
             NodeOp::Empty => (Bits(vec![0; self.everything(kind).0.len()]), true),
             NodeOp::Universe => (self.everything(kind), true),
             NodeOp::IdentityOn(a) => (pairs.identity(of(a)), bound(a).exact),
-            NodeOp::Product(a, b) => (pairs.between(of(a), of(b)), bound(a).exact && bound(b).exact),
+            NodeOp::Product(a, b) => (
+                pairs.between(of(a), of(b)),
+                bound(a).exact && bound(b).exact,
+            ),
             NodeOp::Union(a, b) => pointwise(a, b, |a, b| a | b),
             NodeOp::Inter(a, b) => pointwise(a, b, |a, b| a & b),
             NodeOp::Diff(a, b) if bound(b).exact => pointwise(a, b, |a, b| a & !b),
             NodeOp::Diff(a, _) => (of(a).clone(), false),
             NodeOp::Seq(a, b) => {
-                let meet = pairs.types_of(of(a), true).meets(&pairs.types_of(of(b), false));
-                let all = pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(b), true));
-                if meet { (all, false) } else { (Bits(vec![0; all.0.len()]), true) }
+                let meet = pairs
+                    .types_of(of(a), true)
+                    .meets(&pairs.types_of(of(b), false));
+                let all =
+                    pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(b), true));
+                if meet {
+                    (all, false)
+                } else {
+                    (Bits(vec![0; all.0.len()]), true)
+                }
             }
             NodeOp::Inverse(a) => (pairs.turned(of(a)), bound(a).exact),
-            NodeOp::Plus(a) => (pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(a), true)), false),
+            NodeOp::Plus(a) => (
+                pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(a), true)),
+                false,
+            ),
             NodeOp::Domain(a) => (pairs.types_of(of(a), false), false),
             NodeOp::Range(a) => (pairs.types_of(of(a), true), false),
         };
@@ -350,29 +425,50 @@ impl Reducer<'_> {
 impl Reduced {
     /// What it says, apart from the numbers of its nodes.
     pub fn same(&self) -> Same {
-        let mut same = Same { ends: [self.model.values.0, self.model.finals.0], ..Same::default() };
+        let mut same = Same {
+            ends: [self.model.values.0, self.model.finals.0],
+            ..Same::default()
+        };
         let mut numbers: FxHashMap<NodeId, NodeId> = FxHashMap::default();
         for axiom in self.model.axioms.iter().chain(&self.model.flags) {
             let node = self.number(axiom.node, &mut same, &mut numbers);
-            same.tests.push((axiom.test, axiom.negated, axiom.effect, node));
+            same.tests
+                .push((axiom.test, axiom.negated, axiom.effect, node));
         }
         for free in &self.model.free {
             let bounds = [Some(free.within), free.containing, free.covering];
-            let bounds = bounds.map(|node| node.map(|node| self.number(node, &mut same, &mut numbers)));
+            let bounds =
+                bounds.map(|node| node.map(|node| self.number(node, &mut same, &mut numbers)));
             same.free.push((free.shape, bounds));
         }
         same
     }
 
     /// The number of a node in the order in which nodes are come to.
-    fn number(&self, id: NodeId, same: &mut Same, numbers: &mut FxHashMap<NodeId, NodeId>) -> NodeId {
+    fn number(
+        &self,
+        id: NodeId,
+        same: &mut Same,
+        numbers: &mut FxHashMap<NodeId, NodeId>,
+    ) -> NodeId {
         if let Some(number) = numbers.get(&id) {
             return *number;
         }
-        let group = self.model.groups.iter().find(|group| group.range.contains(&id.0));
-        let these: Vec<NodeId> = group.map_or(vec![id], |group| group.range.clone().map(NodeId).collect());
+        let group = self
+            .model
+            .groups
+            .iter()
+            .find(|group| group.range.contains(&id.0));
+        let these: Vec<NodeId> =
+            group.map_or(vec![id], |group| group.range.clone().map(NodeId).collect());
         for inner in &these {
-            for operand in self.model.node(*inner).op.operands().filter(|o| !these.contains(o)) {
+            for operand in self
+                .model
+                .node(*inner)
+                .op
+                .operands()
+                .filter(|o| !these.contains(o))
+            {
                 self.number(operand, same, numbers);
             }
         }

@@ -67,8 +67,15 @@ impl Found {
             false => format!("dialect = \"{dialect}\"\n"),
         };
         let condition = self.outcome.condition(&self.shape);
-        let head = format!("name = \"{name}\"\ndoc = \"{doc}\"\n{dialect}condition = '{condition}'\n");
-        alphabet.test(&head, &self.shape, &self.places, &self.letters, Some(&self.outcome))
+        let head =
+            format!("name = \"{name}\"\ndoc = \"{doc}\"\n{dialect}condition = '{condition}'\n");
+        alphabet.test(
+            &head,
+            &self.shape,
+            &self.places,
+            &self.letters,
+            Some(&self.outcome),
+        )
     }
 }
 
@@ -101,7 +108,8 @@ impl Compared {
         match self {
             Compared::All => alphabet.is_below(low, high),
             Compared::OfOneScope => {
-                alphabet.is_below(low, high) && alphabet.letters[low].scope == alphabet.letters[high].scope
+                alphabet.is_below(low, high)
+                    && alphabet.letters[low].scope == alphabet.letters[high].scope
             }
             Compared::None => low == high,
         }
@@ -184,12 +192,20 @@ impl<'a> Searcher<'a> {
         let (mut forbids, mut allows) = (judges(&sought.forbids)?, judges(&sought.allows)?);
         let mut holds = |compared| {
             let all = |judges: &mut Vec<Judge>, up, says: Says| {
-                judges.iter_mut().all(|judge| tried(judge, alphabet, compared, up, says))
+                judges
+                    .iter_mut()
+                    .all(|judge| tried(judge, alphabet, compared, up, says))
             };
             [
-                all(&mut forbids, true, |judge, _, outcome| !judge.allows(outcome)),
-                all(&mut allows, false, |judge, _, outcome| judge.allows(outcome)),
-                all(&mut defines, true, |judge, program, outcome| judge.defines(program, outcome)),
+                all(&mut forbids, true, |judge, _, outcome| {
+                    !judge.allows(outcome)
+                }),
+                all(&mut allows, false, |judge, _, outcome| {
+                    judge.allows(outcome)
+                }),
+                all(&mut defines, true, |judge, program, outcome| {
+                    judge.defines(program, outcome)
+                }),
             ]
         };
         let [top, bottom, of_definedness] = holds(Compared::All);
@@ -199,7 +215,18 @@ impl<'a> Searcher<'a> {
             false => Compared::None,
         };
         let (all, deadline) = (sought.all, sought.deadline);
-        Ok(Searcher { alphabet, allows, forbids, defines, compared, bottom, top, deadline, late: false, all })
+        Ok(Searcher {
+            alphabet,
+            allows,
+            forbids,
+            defines,
+            compared,
+            bottom,
+            top,
+            deadline,
+            late: false,
+            all,
+        })
     }
 
     /// Searches one tier of all shapes; how many of them were done.
@@ -214,7 +241,9 @@ impl<'a> Searcher<'a> {
                     let mut searcher = self.clone();
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(shape) = shapes.get(index) else { break };
+                        let Some(shape) = shapes.get(index) else {
+                            break;
+                        };
                         if !sought.all && index > first.load(Ordering::Relaxed) {
                             break;
                         }
@@ -225,14 +254,18 @@ impl<'a> Searcher<'a> {
                         }
                         if !of_shape.is_empty() {
                             first.fetch_min(index, Ordering::Relaxed);
-                            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                            let mut found = found
+                                .lock()
+                                .unwrap_or_else(std::sync::PoisonError::into_inner);
                             found.extend(of_shape.into_iter().map(|f| (index, f)));
                         }
                     }
                 });
             }
         });
-        let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut found = found
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_by_key(|(index, _)| *index);
         let undone = undone.into_inner();
         let first = first.into_inner();
@@ -253,17 +286,35 @@ impl<'a> Searcher<'a> {
         let choices = classes(self.alphabet, shape, self.compared);
         let placements = self.alphabet.placed(shape);
         let open_of = |chosen: &[usize]| -> Vec<&[usize]> {
-            choices.iter().zip(chosen).map(|(c, &i)| c[i].as_slice()).collect()
+            choices
+                .iter()
+                .zip(chosen)
+                .map(|(c, &i)| c[i].as_slice())
+                .collect()
         };
         let of_all_scopes = classes(self.alphabet, shape, Compared::All);
         if of_all_scopes.iter().all(|classes| classes.len() == 1) {
-            let open: Vec<&[usize]> = of_all_scopes.iter().map(|classes| classes[0].as_slice()).collect();
-            let (apart, together) = (self.alphabet.apart(slots.len()), self.alphabet.together(slots.len()));
+            let open: Vec<&[usize]> = of_all_scopes
+                .iter()
+                .map(|classes| classes[0].as_slice())
+                .collect();
+            let (apart, together) = (
+                self.alphabet.apart(slots.len()),
+                self.alphabet.together(slots.len()),
+            );
             if self.bottom {
-                outcomes.retain(|o| says(&mut self.allows, (shape, &apart, &weakest(&open)), o, true));
+                outcomes
+                    .retain(|o| says(&mut self.allows, (shape, &apart, &weakest(&open)), o, true));
             }
             if self.top {
-                outcomes.retain(|o| says(&mut self.forbids, (shape, &together, &strongest(&open)), o, false));
+                outcomes.retain(|o| {
+                    says(
+                        &mut self.forbids,
+                        (shape, &together, &strongest(&open)),
+                        o,
+                        false,
+                    )
+                });
             }
         }
         let mut found = Vec::new();
@@ -273,7 +324,12 @@ impl<'a> Searcher<'a> {
                 self.late |= stop::late(self.deadline);
                 let open = open_of(&chosen);
                 let (weak, strong) = (weakest(&open), strongest(&open));
-                let mut hunt = Hunt { shape, places, open: &open, defined: Known::default() };
+                let mut hunt = Hunt {
+                    shape,
+                    places,
+                    open: &open,
+                    defined: Known::default(),
+                };
                 let mut left: Vec<usize> = (0..outcomes.len()).collect();
                 // Of many choices, most are not even defined.
                 let mut defined = |hunt: &mut Hunt<'_>, o: &Outcome| {
@@ -281,11 +337,23 @@ impl<'a> Searcher<'a> {
                         is_defined(&mut self.defines, (shape, places, &strong), o)
                     })
                 };
-                if self.compared != Compared::All && !self.alphabet.asks() && !defined(&mut hunt, &outcomes[0]) {
+                if self.compared != Compared::All
+                    && !self.alphabet.asks()
+                    && !defined(&mut hunt, &outcomes[0])
+                {
                     left.clear();
                 }
-                left.retain(|&o| says(&mut self.forbids, (shape, places, &strong), &outcomes[o], false));
-                left.retain(|&o| says(&mut self.allows, (shape, places, &weak), &outcomes[o], true));
+                left.retain(|&o| {
+                    says(
+                        &mut self.forbids,
+                        (shape, places, &strong),
+                        &outcomes[o],
+                        false,
+                    )
+                });
+                left.retain(|&o| {
+                    says(&mut self.allows, (shape, places, &weak), &outcomes[o], true)
+                });
                 let mut hit = Vec::new();
                 for o in left {
                     if self.alphabet.asks() {
@@ -293,8 +361,14 @@ impl<'a> Searcher<'a> {
                         hunt.defined = Known::default();
                     }
                     if let Some(letters) = self.letters(&mut hunt, &outcomes[o]) {
-                        let (shape, places, outcome) = (shape.clone(), places.clone(), outcomes[o].clone());
-                        found.push(Found { shape, places, letters, outcome });
+                        let (shape, places, outcome) =
+                            (shape.clone(), places.clone(), outcomes[o].clone());
+                        found.push(Found {
+                            shape,
+                            places,
+                            letters,
+                            outcome,
+                        });
                         if !self.all {
                             return found;
                         }
@@ -315,7 +389,12 @@ impl<'a> Searcher<'a> {
 
     /// Letters, of those that are open, with which the models differ on the outcome: none weaker are forbidden.
     fn letters(&mut self, hunt: &mut Hunt<'_>, outcome: &Outcome) -> Option<Vec<usize>> {
-        let Hunt { shape, places, open, .. } = *hunt;
+        let Hunt {
+            shape,
+            places,
+            open,
+            ..
+        } = *hunt;
         let mut least = Least::new(open);
         loop {
             // The program is to be defined, and the outcome forbidden.
@@ -324,9 +403,9 @@ impl<'a> Searcher<'a> {
                 self.late |= stop::late(self.deadline);
                 !self.late
                     && says(&mut self.forbids, program, outcome, false)
-                    && hunt
-                        .defined
-                        .asked(self.alphabet, letters, || is_defined(&mut self.defines, program, outcome))
+                    && hunt.defined.asked(self.alphabet, letters, || {
+                        is_defined(&mut self.defines, program, outcome)
+                    })
             })?;
             if says(&mut self.allows, (shape, places, &letters), outcome, true) {
                 return Some(letters);
@@ -337,8 +416,15 @@ impl<'a> Searcher<'a> {
     /// Whether no instruction can go: without any of them, the rest shows no difference.
     fn is_minimal(&mut self, found: &Found) -> bool {
         (0..found.letters.len()).all(|gone| {
-            let Some(less) = without(found, gone) else { return true };
-            let Found { shape, places, letters, outcome } = &less;
+            let Some(less) = without(found, gone) else {
+                return true;
+            };
+            let Found {
+                shape,
+                places,
+                letters,
+                outcome,
+            } = &less;
             let program = (shape, places.as_slice(), letters.as_slice());
             // Whoever waits at a barrier for threads that do not come is no program.
             !(self.alphabet.placed(shape).contains(places)
@@ -350,13 +436,22 @@ impl<'a> Searcher<'a> {
 }
 
 /// Whether all judges allow the outcome, or forbid it.
-fn says(judges: &mut [Judge], (shape, places, letters): Program<'_>, outcome: &Outcome, allowed: bool) -> bool {
-    judges.iter_mut().all(|judge| judge.load(shape, places, letters) && judge.allows(outcome) == allowed)
+fn says(
+    judges: &mut [Judge],
+    (shape, places, letters): Program<'_>,
+    outcome: &Outcome,
+    allowed: bool,
+) -> bool {
+    judges
+        .iter_mut()
+        .all(|judge| judge.load(shape, places, letters) && judge.allows(outcome) == allowed)
 }
 
 /// Whether no judge calls the program undefined; what its branches ask for is the outcome's.
 fn is_defined(judges: &mut [Judge], program: Program<'_>, outcome: &Outcome) -> bool {
-    judges.iter_mut().all(|judge| judge.defines(program, outcome))
+    judges
+        .iter_mut()
+        .all(|judge| judge.defines(program, outcome))
 }
 
 /// Where letters are sought: a shape, its threads at some places, the letters that are open.
@@ -376,8 +471,14 @@ struct Known {
 }
 
 impl Known {
-    fn asked(&mut self, alphabet: &Alphabet, letters: &[usize], ask: impl FnOnce() -> bool) -> bool {
-        let below = |a: &[usize], b: &[usize]| a.iter().zip(b).all(|(&a, &b)| alphabet.is_below(a, b));
+    fn asked(
+        &mut self,
+        alphabet: &Alphabet,
+        letters: &[usize],
+        ask: impl FnOnce() -> bool,
+    ) -> bool {
+        let below =
+            |a: &[usize], b: &[usize]| a.iter().zip(b).all(|(&a, &b)| alphabet.is_below(a, b));
         if self.holds.iter().any(|known| below(known, letters)) {
             return true;
         }
@@ -390,7 +491,12 @@ impl Known {
             true => self.holds.retain(|known| !below(letters, known)),
             false => self.fails.retain(|known| !below(known, letters)),
         }
-        if holds { &mut self.holds } else { &mut self.fails }.push(letters.to_vec());
+        if holds {
+            &mut self.holds
+        } else {
+            &mut self.fails
+        }
+        .push(letters.to_vec());
         holds
     }
 }
@@ -406,12 +512,26 @@ struct Least<'o> {
 
 impl<'o> Least<'o> {
     fn new(open: &'o [&'o [usize]]) -> Least<'o> {
-        Least { open, regions: vec![strongest(open)], seen: Default::default(), known: Known::default() }
+        Least {
+            open,
+            regions: vec![strongest(open)],
+            seen: Default::default(),
+            known: Known::default(),
+        }
     }
 
     /// The next ones; what they are asked about is the same each time.
-    fn next(&mut self, alphabet: &Alphabet, mut holds: impl FnMut(&[usize]) -> bool) -> Option<Vec<usize>> {
-        let Least { open, regions, seen, known } = self;
+    fn next(
+        &mut self,
+        alphabet: &Alphabet,
+        mut holds: impl FnMut(&[usize]) -> bool,
+    ) -> Option<Vec<usize>> {
+        let Least {
+            open,
+            regions,
+            seen,
+            known,
+        } = self;
         let below = |a: usize, b: usize| alphabet.is_below(a, b);
         loop {
             let top = regions.pop()?;
@@ -421,7 +541,10 @@ impl<'o> Least<'o> {
             let mut letters = top.clone();
             for (i, class) in open.iter().enumerate() {
                 let strong = letters[i];
-                let weaker = class.iter().copied().filter(|&l| l != strong && below(l, strong));
+                let weaker = class
+                    .iter()
+                    .copied()
+                    .filter(|&l| l != strong && below(l, strong));
                 letters[i] = weaker
                     .into_iter()
                     .find(|&l| {
@@ -433,7 +556,10 @@ impl<'o> Least<'o> {
             for (i, class) in open.iter().enumerate() {
                 let rest = |l: &usize| below(*l, top[i]) && !below(letters[i], *l);
                 let rest: Vec<usize> = class.iter().copied().filter(rest).collect();
-                for &most in rest.iter().filter(|&&l| !rest.iter().any(|&other| l != other && below(l, other))) {
+                for &most in rest
+                    .iter()
+                    .filter(|&&l| !rest.iter().any(|&other| l != other && below(l, other)))
+                {
                     let mut region = top.clone();
                     region[i] = most;
                     if seen.insert(region.clone()) {
@@ -470,14 +596,23 @@ fn advance(chosen: &mut [usize], choices: &[Vec<Vec<usize>>]) -> bool {
 
 /// The program without an instruction, and what is left of the outcome. `None`: the outcome needs what it wrote.
 fn without(found: &Found, gone: usize) -> Option<Found> {
-    let Found { shape, places, letters, outcome } = found;
+    let Found {
+        shape,
+        places,
+        letters,
+        outcome,
+    } = found;
     let (mut threads, mut kept) = (Vec::new(), Vec::new());
     let mut index = 0;
     for (slots, place) in shape.threads.iter().zip(places) {
         let range = index..index + slots.len();
         index = range.end;
-        let rest: Vec<Slot> =
-            range.clone().zip(slots).filter(|(i, _)| *i != gone).map(|(_, slot)| *slot).collect();
+        let rest: Vec<Slot> = range
+            .clone()
+            .zip(slots)
+            .filter(|(i, _)| *i != gone)
+            .map(|(_, slot)| *slot)
+            .collect();
         if !rest.is_empty() {
             threads.push(rest);
             kept.push(place.clone());
@@ -490,24 +625,47 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
         i => Some(i as u8),
     };
     let mut sources = Vec::new();
-    for (i, source) in outcome.sources.iter().enumerate().filter(|(i, _)| *i != gone) {
+    for (i, source) in outcome
+        .sources
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != gone)
+    {
         let _ = i;
         sources.push(match source {
             Some(w) => Some(renumbered(*w)?),
             None => None,
         });
     }
-    let last = outcome.last.iter().map(|w| renumbered(*w)).collect::<Option<Vec<u8>>>()?;
-    let letters = letters.iter().enumerate().filter(|(i, _)| *i != gone).map(|(_, l)| *l).collect();
-    Some(Found { shape, places: kept, letters, outcome: Outcome { sources, last } })
+    let last = outcome
+        .last
+        .iter()
+        .map(|w| renumbered(*w))
+        .collect::<Option<Vec<u8>>>()?;
+    let letters = letters
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != gone)
+        .map(|(_, l)| *l)
+        .collect();
+    Some(Found {
+        shape,
+        places: kept,
+        letters,
+        outcome: Outcome { sources, last },
+    })
 }
 
 /// By instruction: its letters in classes of such as are compared, each with a weakest and a strongest one, first and last.
 fn classes(alphabet: &Alphabet, shape: &Shape, compared: Compared) -> Vec<Vec<Vec<usize>>> {
     let above = |low: usize, l: usize| compared.has(alphabet, low, l, true);
     let of = |fitting: Vec<usize>| {
-        let least = fitting.iter().filter(|&&low| !fitting.iter().any(|&l| l != low && above(l, low)));
-        least.map(|&low| fitting.iter().copied().filter(|&l| above(low, l)).collect()).collect()
+        let least = fitting
+            .iter()
+            .filter(|&&low| !fitting.iter().any(|&l| l != low && above(l, low)));
+        least
+            .map(|&low| fitting.iter().copied().filter(|&l| above(low, l)).collect())
+            .collect()
     };
     alphabet.fitting(shape).into_iter().map(of).collect()
 }
@@ -517,11 +675,22 @@ type Says = fn(&mut Judge, Program<'_>, &Outcome) -> bool;
 
 /// Tries whether a judge that says so of a program says so of those with stronger letters (`up`), or weaker ones.
 fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, says: Says) -> bool {
-    let slot = |kind, l: u8| Slot { kind, location: Some(l) };
-    let fence = Slot { kind: Kind::Fence, location: None };
+    let slot = |kind, l: u8| Slot {
+        kind,
+        location: Some(l),
+    };
+    let fence = Slot {
+        kind: Kind::Fence,
+        location: None,
+    };
     let (r, w) = (Kind::Read, Kind::Write);
-    let passing = Shape { threads: vec![vec![slot(w, 0), slot(w, 1)], vec![slot(r, 1), slot(r, 0)]] };
-    let passed = Outcome { sources: vec![None, None, Some(1), None], last: vec![0, 1] };
+    let passing = Shape {
+        threads: vec![vec![slot(w, 0), slot(w, 1)], vec![slot(r, 1), slot(r, 0)]],
+    };
+    let passed = Outcome {
+        sources: vec![None, None, Some(1), None],
+        last: vec![0, 1],
+    };
     let buffering = |fences: bool| {
         let thread = |a, b| {
             let mut slots = vec![slot(w, a), slot(r, b)];
@@ -530,10 +699,19 @@ fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, s
             }
             slots
         };
-        Shape { threads: vec![thread(0, 1), thread(1, 0)] }
+        Shape {
+            threads: vec![thread(0, 1), thread(1, 0)],
+        }
     };
-    let buffered = |n: u8| Outcome { sources: vec![None; usize::from(n) * 2], last: vec![0, n] };
-    let programs = [(passing, passed), (buffering(false), buffered(2)), (buffering(true), buffered(3))];
+    let buffered = |n: u8| Outcome {
+        sources: vec![None; usize::from(n) * 2],
+        last: vec![0, n],
+    };
+    let programs = [
+        (passing, passed),
+        (buffering(false), buffered(2)),
+        (buffering(true), buffered(3)),
+    ];
     programs.iter().all(|(shape, outcome)| {
         // Beside fences, accesses need not order anything.
         let fences = shape.slots().any(|(_, slot)| slot.kind == Kind::Fence);
@@ -542,13 +720,20 @@ fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, s
             _ => true,
         };
         let fitting = alphabet.fitting(shape).into_iter();
-        let choices: Vec<Vec<Vec<usize>>> =
-            fitting.map(|all| all.into_iter().filter(is_tried).map(|l| vec![l]).collect()).collect();
+        let choices: Vec<Vec<Vec<usize>>> = fitting
+            .map(|all| all.into_iter().filter(is_tried).map(|l| vec![l]).collect())
+            .collect();
         let mut said = |places: &[Place]| {
             let (mut said, mut chosen) = (rustc_hash::FxHashSet::default(), vec![0; choices.len()]);
             loop {
-                let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, all)| all[i][0]).collect();
-                if judge.load(shape, places, &letters) && says(judge, (shape, places, &letters), outcome) {
+                let letters: Vec<usize> = chosen
+                    .iter()
+                    .zip(&choices)
+                    .map(|(&i, all)| all[i][0])
+                    .collect();
+                if judge.load(shape, places, &letters)
+                    && says(judge, (shape, places, &letters), outcome)
+                {
                     said.insert(letters);
                 }
                 if !advance(&mut chosen, &choices) {
@@ -556,22 +741,36 @@ fn tried(judge: &mut Judge, alphabet: &Alphabet, compared: Compared, up: bool, s
                 }
             }
         };
-        let end = if up { alphabet.together(2) } else { alphabet.apart(2) };
-        let all: Vec<_> = alphabet.placements(2).into_iter().map(|places| (said(&places), places)).collect();
-        let end = all.iter().find(|(_, places)| *places == end).map(|(said, _)| said);
+        let end = if up {
+            alphabet.together(2)
+        } else {
+            alphabet.apart(2)
+        };
+        let all: Vec<_> = alphabet
+            .placements(2)
+            .into_iter()
+            .map(|places| (said(&places), places))
+            .collect();
+        let end = all
+            .iter()
+            .find(|(_, places)| *places == end)
+            .map(|(said, _)| said);
         all.iter().all(|(here, _)| {
             let follows = |letters: &Vec<usize>| {
                 (0..letters.len()).all(|i| {
-                    choices[i].iter().map(|l| l[0]).filter(|&l| compared.has(alphabet, letters[i], l, up)).all(
-                        |l| {
+                    choices[i]
+                        .iter()
+                        .map(|l| l[0])
+                        .filter(|&l| compared.has(alphabet, letters[i], l, up))
+                        .all(|l| {
                             let mut other = letters.clone();
                             other[i] = l;
                             here.contains(&other)
-                        },
-                    )
+                        })
                 })
             };
-            here.iter().all(follows) && (compared != Compared::All || end.is_some_and(|end| here.is_subset(end)))
+            here.iter().all(follows)
+                && (compared != Compared::All || end.is_some_and(|end| here.is_subset(end)))
         })
     })
 }

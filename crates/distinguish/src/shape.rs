@@ -34,7 +34,10 @@ pub enum Kind {
 impl Kind {
     /// Whether it reads memory.
     pub fn reads(self) -> bool {
-        matches!(self, Kind::Read | Kind::Update | Kind::Reduce | Kind::PlainRead)
+        matches!(
+            self,
+            Kind::Read | Kind::Update | Kind::Reduce | Kind::PlainRead
+        )
     }
 
     /// Whether it says in a register what it read.
@@ -44,7 +47,10 @@ impl Kind {
 
     /// Whether it writes memory.
     pub fn writes(self) -> bool {
-        matches!(self, Kind::Write | Kind::Update | Kind::Reduce | Kind::PlainWrite)
+        matches!(
+            self,
+            Kind::Write | Kind::Update | Kind::Reduce | Kind::PlainWrite
+        )
     }
 
     /// Whether it accesses memory.
@@ -100,12 +106,18 @@ pub struct Shape {
 impl Shape {
     /// Its instructions, thread by thread, each with its thread.
     pub fn slots(&self) -> impl Iterator<Item = (usize, Slot)> + '_ {
-        self.threads.iter().enumerate().flat_map(|(t, slots)| slots.iter().map(move |slot| (t, *slot)))
+        self.threads
+            .iter()
+            .enumerate()
+            .flat_map(|(t, slots)| slots.iter().map(move |slot| (t, *slot)))
     }
 
     /// How many locations it has.
     pub fn locations(&self) -> usize {
-        self.slots().filter_map(|(_, slot)| slot.location).max().map_or(0, |l| usize::from(l) + 1)
+        self.slots()
+            .filter_map(|(_, slot)| slot.location)
+            .max()
+            .map_or(0, |l| usize::from(l) + 1)
     }
 
     /// As in `WxWy+RyRx`.
@@ -114,7 +126,10 @@ impl Shape {
             let location = s.location.map_or("", |l| LOCATIONS[usize::from(l)]);
             format!("{}{location}", s.kind.mark())
         };
-        let threads = self.threads.iter().map(|t| t.iter().map(slot).collect::<String>());
+        let threads = self
+            .threads
+            .iter()
+            .map(|t| t.iter().map(slot).collect::<String>());
         threads.collect::<Vec<_>>().join("+")
     }
 
@@ -127,9 +142,15 @@ impl Shape {
     fn canonical(&self) -> Shape {
         let count = self.locations();
         let renamed = |names: &[u8]| {
-            let rename = |s: &Slot| Slot { location: s.location.map(|l| names[usize::from(l)]), ..*s };
-            let mut threads: Vec<Vec<Slot>> =
-                self.threads.iter().map(|t| t.iter().map(rename).collect()).collect();
+            let rename = |s: &Slot| Slot {
+                location: s.location.map(|l| names[usize::from(l)]),
+                ..*s
+            };
+            let mut threads: Vec<Vec<Slot>> = self
+                .threads
+                .iter()
+                .map(|t| t.iter().map(rename).collect())
+                .collect();
             threads.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
             Shape { threads }
         };
@@ -139,7 +160,8 @@ impl Shape {
 
     /// Whether a location is that of plain accesses.
     pub fn is_plain(&self, location: usize) -> bool {
-        self.slots().any(|(_, slot)| slot.location == Some(location as u8) && slot.kind.is_plain())
+        self.slots()
+            .any(|(_, slot)| slot.location == Some(location as u8) && slot.kind.is_plain())
     }
 
     /// Whether every location is accessed twice and written, in one way, and no thread is alone with its barrier, or does
@@ -148,9 +170,14 @@ impl Shape {
         let shared = |l: u8| {
             let here = || self.slots().filter(|(_, slot)| slot.location == Some(l));
             let plain = here().filter(|(_, slot)| slot.kind.is_plain()).count();
-            here().count() > 1 && here().any(|(_, s)| s.kind.writes()) && (plain == 0 || plain == here().count())
+            here().count() > 1
+                && here().any(|(_, s)| s.kind.writes())
+                && (plain == 0 || plain == here().count())
         };
-        let barriers = self.slots().filter(|(_, slot)| slot.kind == Kind::Barrier).count();
+        let barriers = self
+            .slots()
+            .filter(|(_, slot)| slot.kind == Kind::Barrier)
+            .count();
         let idle = |slots: &Vec<Slot>| !slots.iter().any(|slot| slot.kind.accesses());
         (0..self.locations() as u8).all(shared) && barriers != 1 && !self.threads.iter().any(idle)
     }
@@ -183,7 +210,10 @@ pub fn shapes(size: usize, kinds: &[Kind]) -> Vec<Shape> {
     }
     let mut all: Vec<Shape> = found.into_iter().collect();
     let rank = |s: &Shape| {
-        let updates = s.slots().filter(|(_, slot)| slot.kind.reads() && slot.kind.writes()).count();
+        let updates = s
+            .slots()
+            .filter(|(_, slot)| slot.kind.reads() && slot.kind.writes())
+            .count();
         (updates, s.threads.len())
     };
     all.sort_by_key(rank);
@@ -191,7 +221,13 @@ pub fn shapes(size: usize, kinds: &[Kind]) -> Vec<Shape> {
 }
 
 /// Ways to divide instructions among threads, the longest first.
-fn partitions(left: usize, longest: usize, threads: usize, so_far: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
+fn partitions(
+    left: usize,
+    longest: usize,
+    threads: usize,
+    so_far: &mut Vec<usize>,
+    out: &mut Vec<Vec<usize>>,
+) {
     if left == 0 {
         out.push(so_far.clone());
     } else if threads > 0 {
@@ -204,7 +240,13 @@ fn partitions(left: usize, longest: usize, threads: usize, so_far: &mut Vec<usiz
 }
 
 /// Adds the next instruction in every way; locations are named in the order of their first use.
-fn extend(lengths: &[usize], thread: usize, shape: &mut Shape, kinds: &[Kind], found: &mut BTreeSet<Shape>) {
+fn extend(
+    lengths: &[usize],
+    thread: usize,
+    shape: &mut Shape,
+    kinds: &[Kind],
+    found: &mut BTreeSet<Shape>,
+) {
     let Some(&length) = lengths.get(thread) else {
         if shape.is_shared() {
             found.insert(shape.canonical());
@@ -220,10 +262,15 @@ fn extend(lengths: &[usize], thread: usize, shape: &mut Shape, kinds: &[Kind], f
     let barrier = !before.iter().any(|slot| slot.kind == Kind::Barrier);
     let fresh = shape.locations().min(LOCATIONS.len() - 1) as u8;
     let located = |kind: Kind| (0..=fresh).filter(move |_| kind.accesses()).map(Some);
-    let nowhere = |kind| (kind == Kind::Fence && fence || kind == Kind::Barrier && barrier).then_some(None);
+    let nowhere =
+        |kind| (kind == Kind::Fence && fence || kind == Kind::Barrier && barrier).then_some(None);
     let slots: Vec<Slot> = kinds
         .iter()
-        .flat_map(|&kind| located(kind).chain(nowhere(kind)).map(move |location| Slot { kind, location }))
+        .flat_map(|&kind| {
+            located(kind)
+                .chain(nowhere(kind))
+                .map(move |location| Slot { kind, location })
+        })
         .collect();
     for slot in slots {
         shape.threads[thread].push(slot);
@@ -242,7 +289,9 @@ mod tests {
     fn shapes_are_counted() {
         let counts = |more: &[Kind], to| {
             let kinds = [&USUAL[..], more].concat();
-            (1..=to).map(|size| shapes(size, &kinds).len()).collect::<Vec<usize>>()
+            (1..=to)
+                .map(|size| shapes(size, &kinds).len())
+                .collect::<Vec<usize>>()
         };
         assert_eq!(counts(&[], 5), [0, 13, 69, 958, 11_857]);
         assert_eq!(counts(&[Kind::Reduce], 4), [0, 24, 160, 3139]);
@@ -254,11 +303,19 @@ mod tests {
 
     #[test]
     fn names_tell_shapes_apart() {
-        let more = [Kind::Reduce, Kind::PlainWrite, Kind::PlainRead, Kind::Barrier];
+        let more = [
+            Kind::Reduce,
+            Kind::PlainWrite,
+            Kind::PlainRead,
+            Kind::Barrier,
+        ];
         let all = shapes(4, &[&USUAL[..], &more].concat());
         let names: BTreeSet<String> = all.iter().map(Shape::name).collect();
         assert_eq!(names.len(), all.len());
-        assert!(names.contains("WxWy+RyRx") || names.contains("WyWx+RxRy"), "{names:?}");
+        assert!(
+            names.contains("WxWy+RyRx") || names.contains("WyWx+RxRy"),
+            "{names:?}"
+        );
         for name in ["wxB+Brx", "rxB+Bwx"] {
             assert!(names.contains(name), "{name}");
         }

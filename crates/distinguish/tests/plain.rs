@@ -34,7 +34,10 @@ struct Language {
 fn each(pattern: &str, orders: &[&str], scopes: &[&str]) -> Vec<String> {
     let with = |order: &&str| {
         let ordered = pattern.replace("{o}", order);
-        scopes.iter().map(move |scope| ordered.replace("{s}", scope)).collect::<Vec<_>>()
+        scopes
+            .iter()
+            .map(move |scope| ordered.replace("{s}", scope))
+            .collect::<Vec<_>>()
     };
     orders.iter().flat_map(with).collect()
 }
@@ -47,19 +50,34 @@ fn ptx() -> Language {
         head: "",
         memory: "0",
         group: "cta",
-        writes: with("st.weak {x}, {v}", each("st.{o}.{s} {x}, {v}", &["relaxed", "release"], &scopes)),
-        reads: with("ld.weak {r}, {x}", each("ld.{o}.{s} {r}, {x}", &["relaxed", "acquire"], &scopes)),
-        updates: each("atom.{o}.{s}.exch {r}, {x}, {v}", &["relaxed", "acquire", "release", "acq_rel"], &scopes),
+        writes: with(
+            "st.weak {x}, {v}",
+            each("st.{o}.{s} {x}, {v}", &["relaxed", "release"], &scopes),
+        ),
+        reads: with(
+            "ld.weak {r}, {x}",
+            each("ld.{o}.{s} {r}, {x}", &["relaxed", "acquire"], &scopes),
+        ),
+        updates: each(
+            "atom.{o}.{s}.exch {r}, {x}, {v}",
+            &["relaxed", "acquire", "release", "acq_rel"],
+            &scopes,
+        ),
         fences: each("fence.{o}.{s}", &["acq_rel", "sc"], &scopes),
     }
 }
 
 fn cuda() -> Language {
     let scopes = ["block", "device"];
-    let orders = |names: &'static [&'static str]| names.iter().map(|o| format!("cuda::memory_order_{o}"));
+    let orders =
+        |names: &'static [&'static str]| names.iter().map(|o| format!("cuda::memory_order_{o}"));
     let all = |pattern: &str, names: &'static [&'static str]| {
         let orders: Vec<String> = orders(names).collect();
-        each(pattern, &orders.iter().map(String::as_str).collect::<Vec<_>>(), &scopes)
+        each(
+            pattern,
+            &orders.iter().map(String::as_str).collect::<Vec<_>>(),
+            &scopes,
+        )
     };
     let rmw = &["relaxed", "acquire", "release", "acq_rel", "seq_cst"];
     let at = "cuda::atomic_ref<int, cuda::thread_scope_{s}>({x})";
@@ -68,9 +86,18 @@ fn cuda() -> Language {
         head: "dialect = \"cuda\"\n",
         memory: "0",
         group: "block",
-        writes: all(&(at.to_owned() + ".store({v}, {o});"), &["relaxed", "release", "seq_cst"]),
-        reads: all(&("int {r} = ".to_owned() + at + ".load({o});"), &["relaxed", "acquire", "seq_cst"]),
-        updates: all(&("int {r} = ".to_owned() + at + ".exchange({v}, {o});"), rmw),
+        writes: all(
+            &(at.to_owned() + ".store({v}, {o});"),
+            &["relaxed", "release", "seq_cst"],
+        ),
+        reads: all(
+            &("int {r} = ".to_owned() + at + ".load({o});"),
+            &["relaxed", "acquire", "seq_cst"],
+        ),
+        updates: all(
+            &("int {r} = ".to_owned() + at + ".exchange({v}, {o});"),
+            rmw,
+        ),
         fences: all(
             "cuda::atomic_thread_fence({o}, cuda::thread_scope_{s});",
             &["acquire", "release", "acq_rel", "seq_cst"],
@@ -80,10 +107,18 @@ fn cuda() -> Language {
 
 fn c(dialect: Dialect) -> Language {
     let opencl = dialect == Dialect::OpenCl;
-    let scopes: &[&str] = if opencl { &[", memory_scope_work_group", ", memory_scope_device"] } else { &[""] };
+    let scopes: &[&str] = if opencl {
+        &[", memory_scope_work_group", ", memory_scope_device"]
+    } else {
+        &[""]
+    };
     let all = |pattern: &str, names: &[&str]| {
         let orders: Vec<String> = names.iter().map(|o| format!("memory_order_{o}")).collect();
-        each(pattern, &orders.iter().map(String::as_str).collect::<Vec<_>>(), scopes)
+        each(
+            pattern,
+            &orders.iter().map(String::as_str).collect::<Vec<_>>(),
+            scopes,
+        )
     };
     let fence = match opencl {
         true => "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, {o}{s});",
@@ -91,11 +126,21 @@ fn c(dialect: Dialect) -> Language {
     };
     Language {
         dialect,
-        head: if opencl { "dialect = \"opencl\"\n" } else { "dialect = \"c\"\n" },
+        head: if opencl {
+            "dialect = \"opencl\"\n"
+        } else {
+            "dialect = \"c\"\n"
+        },
         memory: "{ type = \"atomic_int\" }",
         group: if opencl { "work_group" } else { "" },
-        writes: all("atomic_store_explicit({x}, {v}, {o}{s});", &["relaxed", "release", "seq_cst"]),
-        reads: all("int {r} = atomic_load_explicit({x}, {o}{s});", &["relaxed", "acquire", "seq_cst"]),
+        writes: all(
+            "atomic_store_explicit({x}, {v}, {o}{s});",
+            &["relaxed", "release", "seq_cst"],
+        ),
+        reads: all(
+            "int {r} = atomic_load_explicit({x}, {o}{s});",
+            &["relaxed", "acquire", "seq_cst"],
+        ),
         updates: all(
             "int {r} = atomic_exchange_explicit({x}, {v}, {o}{s});",
             &["relaxed", "acquire", "release", "acq_rel", "seq_cst"],
@@ -121,9 +166,16 @@ struct Instructions {
 
 impl Instructions {
     fn new(language: &Language) -> Instructions {
-        let accesses = language.writes.iter().chain(&language.reads).chain(&language.updates);
+        let accesses = language
+            .writes
+            .iter()
+            .chain(&language.reads)
+            .chain(&language.updates);
         let all: Vec<String> = accesses.chain(&language.fences).cloned().collect();
-        Instructions { fences: all.len() - language.fences.len(), all }
+        Instructions {
+            fences: all.len() - language.fences.len(),
+            all,
+        }
     }
 
     fn is_fence(&self, line: &Line) -> bool {
@@ -136,29 +188,48 @@ impl Instructions {
         let stands = |thread: &Vec<Line>| {
             !self.is_fence(&thread[0])
                 && !self.is_fence(&thread[thread.len() - 1])
-                && !thread.windows(2).any(|w| self.is_fence(&w[0]) && self.is_fence(&w[1]))
+                && !thread
+                    .windows(2)
+                    .any(|w| self.is_fence(&w[0]) && self.is_fence(&w[1]))
         };
         let accesses = || threads.iter().flatten().filter(|line| !self.is_fence(line));
         let shared = |location: usize| {
             let here: Vec<&Line> = accesses().filter(|line| line.1 == location).collect();
-            here.is_empty() || here.len() > 1 && here.iter().any(|line| self.all[line.0].contains("{v}"))
+            here.is_empty()
+                || here.len() > 1 && here.iter().any(|line| self.all[line.0].contains("{v}"))
         };
         threads.iter().all(stands) && (0..LOCATIONS.len()).all(shared)
     }
 
     /// Whether it comes first among those that differ from it in the order of threads and the names of locations.
     fn is_first(&self, threads: &[Vec<Line>]) -> bool {
-        let used = threads.iter().flatten().filter(|line| !self.is_fence(line)).map(|line| line.1 + 1).max();
+        let used = threads
+            .iter()
+            .flatten()
+            .filter(|line| !self.is_fence(line))
+            .map(|line| line.1 + 1)
+            .max();
         let mut names: Vec<Vec<usize>> = vec![Vec::new()];
         for l in 0..used.unwrap_or(0) {
             let longer = |n: &Vec<usize>| {
-                (0..=n.len()).map(|at| [&n[..at], &[l], &n[at..]].concat()).collect::<Vec<Vec<usize>>>()
+                (0..=n.len())
+                    .map(|at| [&n[..at], &[l], &n[at..]].concat())
+                    .collect::<Vec<Vec<usize>>>()
             };
             names = names.iter().flat_map(longer).collect();
         }
         names.iter().all(|names| {
-            let renamed = |line: &Line| if self.is_fence(line) { *line } else { (line.0, names[line.1]) };
-            let mut other: Vec<Vec<Line>> = threads.iter().map(|t| t.iter().map(renamed).collect()).collect();
+            let renamed = |line: &Line| {
+                if self.is_fence(line) {
+                    *line
+                } else {
+                    (line.0, names[line.1])
+                }
+            };
+            let mut other: Vec<Vec<Line>> = threads
+                .iter()
+                .map(|t| t.iter().map(renamed).collect())
+                .collect();
             other.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
             threads <= other.as_slice()
         })
@@ -166,7 +237,10 @@ impl Instructions {
 
     fn text(&self, threads: &[Vec<Line>]) -> Vec<Vec<String>> {
         let line = |line: &Line| self.all[line.0].replace("{x}", LOCATIONS[line.1]);
-        threads.iter().map(|lines| lines.iter().map(line).collect()).collect()
+        threads
+            .iter()
+            .map(|lines| lines.iter().map(line).collect())
+            .collect()
     }
 
     /// Goes through the programs of that many instructions, threads no longer than the one before, each under one choice of
@@ -183,9 +257,17 @@ impl Instructions {
         if left == 0 {
             return self.is_meant(threads) && self.is_first(threads) && each(threads);
         }
-        let used = threads.iter().flatten().filter(|line| !self.is_fence(line)).map(|line| line.1 + 1).max();
+        let used = threads
+            .iter()
+            .flatten()
+            .filter(|line| !self.is_fence(line))
+            .map(|line| line.1 + 1)
+            .max();
         let fresh = used.unwrap_or(0).min(LOCATIONS.len() - 1);
-        for new in [false, true].into_iter().skip(usize::from(threads.is_empty())) {
+        for new in [false, true]
+            .into_iter()
+            .skip(usize::from(threads.is_empty()))
+        {
             for line in (0..self.all.len()).flat_map(|i| (0..=fresh).map(move |l| (i, l))) {
                 if self.is_fence(&line) && line.1 > 0 {
                     continue;
@@ -215,7 +297,11 @@ fn groups(language: &Language, threads: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..threads {
         let more = |g: Vec<usize>| {
-            let most = if language.group.is_empty() { 0 } else { g.iter().max().map_or(0, |m| m + 1) };
+            let most = if language.group.is_empty() {
+                0
+            } else {
+                g.iter().max().map_or(0, |m| m + 1)
+            };
             (0..=most).map(move |next| [g.as_slice(), &[next]].concat())
         };
         all = all.into_iter().flat_map(more).collect();
@@ -237,16 +323,30 @@ fn text(language: &Language, (threads, groups): &Program) -> String {
             if line.contains("{r}") {
                 observed.push(format!("\"P{t}:r{i}\""));
             }
-            let line = line.replace("{v}", &value.to_string()).replace("{r}", &format!("r{i}"));
+            let line = line
+                .replace("{v}", &value.to_string())
+                .replace("{r}", &format!("r{i}"));
             code += &(line.replace('@', "") + "\n");
         }
         code += "'''\n";
     }
-    let used = |l: &&str| threads.iter().flatten().any(|line| line.contains(&format!("@{l}")));
+    let used = |l: &&str| {
+        threads
+            .iter()
+            .flatten()
+            .any(|line| line.contains(&format!("@{l}")))
+    };
     let locations: Vec<&str> = ["x", "y", "z"].into_iter().filter(used).collect();
     observed.extend(locations.iter().map(|l| format!("\"{l}\"")));
-    let memory: String = locations.iter().map(|l| format!("{l} = {}\n", language.memory)).collect();
-    format!("name = \"T\"\n{}observe = [{}]\n\n[memory]\n{memory}{code}", language.head, observed.join(", "))
+    let memory: String = locations
+        .iter()
+        .map(|l| format!("{l} = {}\n", language.memory))
+        .collect();
+    format!(
+        "name = \"T\"\n{}observe = [{}]\n\n[memory]\n{memory}{code}",
+        language.head,
+        observed.join(", ")
+    )
 }
 
 /// One model as the engines ask it.
@@ -257,20 +357,33 @@ struct Side<'a> {
 
 /// The outcomes that are allowed, or nothing if the program is undefined.
 fn allowed(source: &LitmusTest, side: &Side<'_>) -> Option<BTreeSet<State>> {
-    let test = side.mapping.map_or(source.clone(), |m| m.lowered(source).expect("everything has a counterpart"));
+    let test = side.mapping.map_or(source.clone(), |m| {
+        m.lowered(source).expect("everything has a counterpart")
+    });
     let mut session = Session::new(&test, side.model, Engine::Enumerate, Limits::default(), &[]);
-    if side.mapping.is_none() && session.undefined().is_some_and(|answer| answer.verdict == Verdict::Undefined) {
+    if side.mapping.is_none()
+        && session
+            .undefined()
+            .is_some_and(|answer| answer.verdict == Verdict::Undefined)
+    {
         return None;
     }
     let list = session.outcomes();
     assert!(list.complete && list.defect.is_none(), "{list:?}");
-    Some(list.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())
+    Some(
+        list.outcomes
+            .into_iter()
+            .filter(|o| o.allowed)
+            .map(|o| o.state)
+            .collect(),
+    )
 }
 
 /// Whether the first model allows what the second one forbids.
 fn differ(language: &Language, program: &Program, sides: &[Side<'_>; 2]) -> bool {
     let text = text(language, program);
-    let test = litmus::parse("T.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{}\n{text}", e[0].message));
+    let test = litmus::parse("T.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{}\n{text}", e[0].message));
     let [there, here] = sides.each_ref().map(|side| allowed(&test[0], side));
     matches!((there, here), (Some(there), Some(here)) if !there.is_subset(&here))
 }
@@ -280,7 +393,10 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
     }
 }
@@ -288,9 +404,21 @@ impl Numbers {
 /// A program of four instructions, of those that are meant.
 fn drawn(language: &Language, instructions: &Instructions, numbers: &mut Numbers) -> Program {
     loop {
-        let lengths: &[usize] = [&[2, 2][..], &[2, 2], &[3, 1], &[2, 1, 1], &[1, 1, 1, 1], &[4]][numbers.below(6)];
+        let lengths: &[usize] = [
+            &[2, 2][..],
+            &[2, 2],
+            &[3, 1],
+            &[2, 1, 1],
+            &[1, 1, 1, 1],
+            &[4],
+        ][numbers.below(6)];
         let mut thread = |length: &usize| -> Vec<Line> {
-            let mut line = || (numbers.below(instructions.all.len()), numbers.below(LOCATIONS.len()));
+            let mut line = || {
+                (
+                    numbers.below(instructions.all.len()),
+                    numbers.below(LOCATIONS.len()),
+                )
+            };
             (0..*length).map(|_| line()).collect()
         };
         let threads: Vec<Vec<Line>> = lengths.iter().map(&mut thread).collect();
@@ -303,7 +431,9 @@ fn drawn(language: &Language, instructions: &Instructions, numbers: &mut Numbers
 }
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// A pair of models, and through which mapping the first one judges programs of the second one's language.
@@ -317,7 +447,13 @@ struct Pair {
 }
 
 fn pairs() -> Vec<Pair> {
-    let pair = |a, b, mapping, language, whole| Pair { a, b, mapping, language, whole };
+    let pair = |a, b, mapping, language, whole| Pair {
+        a,
+        b,
+        mapping,
+        language,
+        whole,
+    };
     vec![
         pair("ptx", "sc", None, ptx(), 2),
         pair("sc", "ptx", None, ptx(), 2),
@@ -338,7 +474,13 @@ impl Pair {
     fn plain(&self, size: usize, (from, of): (usize, usize)) -> (Option<String>, usize) {
         let (a, b) = (model(self.a), model(self.b));
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
-        let sides = [Side { model: &a, mapping }, Side { model: &b, mapping: None }];
+        let sides = [
+            Side { model: &a, mapping },
+            Side {
+                model: &b,
+                mapping: None,
+            },
+        ];
         let instructions = Instructions::new(&self.language);
         let (mut asked, mut number, mut found) = (0, 0, None);
         instructions.programs(size, &mut Vec::new(), &mut |threads| {
@@ -365,8 +507,18 @@ impl Pair {
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
         let alphabet = Alphabet::new(self.language.dialect, &[]);
         let sought = Sought {
-            allows: vec![Judged { model: &a, mapping, set: &[], learnt: None }],
-            forbids: vec![Judged { model: &b, mapping: None, set: &[], learnt: None }],
+            allows: vec![Judged {
+                model: &a,
+                mapping,
+                set: &[],
+                learnt: None,
+            }],
+            forbids: vec![Judged {
+                model: &b,
+                mapping: None,
+                set: &[],
+                learnt: None,
+            }],
             alphabet: &alphabet,
             size,
             tiers: &[Tier::Critical, Tier::Other],
@@ -397,13 +549,26 @@ fn none_is_found_where_there_is_none() {
         let (instructions, mut numbers) = (Instructions::new(&pair.language), Numbers(1));
         let (a_model, b_model) = (model(a), model(b));
         let mapping = pair.mapping.map(|m| Mapping::named(m).expect("shipped"));
-        let sides = [Side { model: &a_model, mapping }, Side { model: &b_model, mapping: None }];
+        let sides = [
+            Side {
+                model: &a_model,
+                mapping,
+            },
+            Side {
+                model: &b_model,
+                mapping: None,
+            },
+        ];
         let draws = if long { 1_000 } else { 200 };
         let hit = (0..draws)
             .map(|_| drawn(&pair.language, &instructions, &mut numbers))
             .find(|p| differ(&pair.language, p, &sides));
         if let Some(program) = hit {
-            assert!(pair.found(4).is_some(), "{a} and {b}:\n{}", text(&pair.language, &program));
+            assert!(
+                pair.found(4).is_some(),
+                "{a} and {b}:\n{}",
+                text(&pair.language, &program)
+            );
         }
         println!("{a} and {b}: {asked} programs up to {most} instructions, {draws} of 4");
     }
@@ -416,15 +581,32 @@ fn a_part_of_all_programs_is_asked_about() {
     let asked = std::env::var("FENCEPOST_PLAIN")
         .unwrap_or_else(|_| format!("rc11 c11 3 0/{}", if is_long() { 1 } else { 4 }));
     let words: Vec<&str> = asked.split_whitespace().collect();
-    let [a, b, size, part] = words[..] else { panic!("`FENCEPOST_PLAIN`: two models, a size, a part") };
-    let number = |word: &str| word.parse::<usize>().unwrap_or_else(|e| panic!("`{word}`: {e}"));
+    let [a, b, size, part] = words[..] else {
+        panic!("`FENCEPOST_PLAIN`: two models, a size, a part")
+    };
+    let number = |word: &str| {
+        word.parse::<usize>()
+            .unwrap_or_else(|e| panic!("`{word}`: {e}"))
+    };
     let (from, of) = part.split_once('/').expect("a part such as 0/16");
-    let pair = pairs().into_iter().find(|pair| (pair.a, pair.b) == (a, b)).expect("a pair of this test");
+    let pair = pairs()
+        .into_iter()
+        .find(|pair| (pair.a, pair.b) == (a, b))
+        .expect("a pair of this test");
     let (found, programs) = pair.plain(number(size), (number(from), number(of)));
-    println!("{asked}: {programs} programs, none that differs: {}", found.is_none());
+    println!(
+        "{asked}: {programs} programs, none that differs: {}",
+        found.is_none()
+    );
     if let Some(program) = found {
-        assert!(pair.found(number(size)).is_some(), "the search does not find\n{program}");
+        assert!(
+            pair.found(number(size)).is_some(),
+            "the search does not find\n{program}"
+        );
     } else if (from, of) == ("0", "1") {
-        assert!(pair.found(number(size)).is_none_or(|found| found < number(size)));
+        assert!(
+            pair.found(number(size))
+                .is_none_or(|found| found < number(size))
+        );
     }
 }

@@ -31,11 +31,19 @@ impl Leaves<Bounds> for BoundLeaves<'_, '_> {
         match base {
             Base::Set(s) => {
                 let s = s.clone().and(may);
-                Value::Set(Bound { must: s.clone(), may: s })
+                Value::Set(Bound {
+                    must: s.clone(),
+                    may: s,
+                })
             }
-            Base::Rel(r) if r.open.is_empty() => Value::Rel(Bound::known(r.fixed.clone().restricted(may))),
+            Base::Rel(r) if r.open.is_empty() => {
+                Value::Rel(Bound::known(r.fixed.clone().restricted(may)))
+            }
             Base::Rel(r) => {
-                let mut bound = Bound { must: r.fixed.clone(), may: r.fixed.clone() };
+                let mut bound = Bound {
+                    must: r.fixed.clone(),
+                    may: r.fixed.clone(),
+                };
                 for (&(i, j, _), known) in r.open.iter().zip(&self.open[*first..]) {
                     if *known == Some(true) {
                         bound.must.insert(i, j);
@@ -44,7 +52,10 @@ impl Leaves<Bounds> for BoundLeaves<'_, '_> {
                         bound.may.insert(i, j);
                     }
                 }
-                Value::Rel(Bound { must: bound.must.restricted(may), may: bound.may.restricted(may) })
+                Value::Rel(Bound {
+                    must: bound.must.restricted(may),
+                    may: bound.may.restricted(may),
+                })
             }
         }
     }
@@ -60,7 +71,10 @@ pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>
     let must = containing.map_or_else(|| Rel::empty(n), |c| c.must.clone());
     let mut may = within.may.clone().minus(&must.inverse());
     (0..n).for_each(|i| may.remove(i, i));
-    Bound { must: must.and(&may), may }
+    Bound {
+        must: must.and(&may),
+        may,
+    }
 }
 
 /// Bounds of every node, and of the free relations, before anything is chosen.
@@ -93,7 +107,11 @@ const MAX_ROUNDS: usize = 6;
 
 impl TaskBounds {
     /// Computes them, for executions in which certain axioms hold. `None`: out of time.
-    pub(crate) fn new(task: &Task<'_>, axioms: &[bool], deadline: Option<Instant>) -> Option<TaskBounds> {
+    pub(crate) fn new(
+        task: &Task<'_>,
+        axioms: &[bool],
+        deadline: Option<Instant>,
+    ) -> Option<TaskBounds> {
         let sk = &task.sk;
         let n = sk.len();
         let model = task.model;
@@ -101,18 +119,32 @@ impl TaskBounds {
             must: EventSet::from_fn(n, |e| sk.event(e).guard == Cond::TRUE),
             may: EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE),
         };
-        let roots = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
+        let roots = model
+            .free
+            .iter()
+            .flat_map(|f| [Some(f.within), f.containing, f.covering])
+            .flatten();
         let open = vec![None; task.open.len()];
-        let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &[] };
+        let leaves = BoundLeaves {
+            task,
+            algebra: &algebra,
+            open: &open,
+            free: &[],
+        };
         // What is empty in every execution is so under any bounds, and most of a large model is that.
         let absent = |id: NodeId| task.absent[id.index()];
         let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(&algebra, kind)));
         let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
-            .map(|(node, &absent)| absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone()))
+            .map(|(node, &absent)| {
+                absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone())
+            })
             .collect();
         let asked = needed_unless(model, roots, absent);
         let mut fixed = interpret(model, &algebra, &leaves, &asked, (&nothing, &[]), deadline)?;
-        fixed.iter_mut().zip(&nothing).for_each(|(value, nothing)| *value = value.take().or(nothing.clone()));
+        fixed
+            .iter_mut()
+            .zip(&nothing)
+            .for_each(|(value, nothing)| *value = value.take().or(nothing.clone()));
         let rel = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
         let only_source = |bound: &mut Bound<Rel>| {
             for r in (0..n).filter(|&r| sk.events[r].is_read() && !task.domains.may_fault[r]) {
@@ -132,7 +164,10 @@ impl TaskBounds {
                             && sk.events[w].is_write()
                             && task.domains.may_overlap(sk, r, w)
                     });
-                    let mut bound = Bound { must: Rel::empty(n), may: may.restricted(&algebra.may) };
+                    let mut bound = Bound {
+                        must: Rel::empty(n),
+                        may: may.restricted(&algebra.may),
+                    };
                     only_source(&mut bound);
                     bound
                 }
@@ -151,7 +186,10 @@ impl TaskBounds {
         let mut from_reads = from_reads(model).map(|node| (node, Rel::empty(n)));
         let mut values: Values<Bounds> = Vec::new();
         for round in 0.. {
-            let leaves = BoundLeaves { free: &free, ..leaves };
+            let leaves = BoundLeaves {
+                free: &free,
+                ..leaves
+            };
             values = interpret(model, &algebra, &leaves, &all, (&fixed, &values), deadline)?;
             let mut news = false;
             let direct = |axiom: &Axiom| match model.node(axiom.node).op {
@@ -161,18 +199,31 @@ impl TaskBounds {
             let asked = |i: usize, axiom: &Axiom| {
                 axioms[i] && !axiom.negated && round < MAX_ROUNDS && (n <= MANY || direct(axiom))
             };
-            for (i, axiom) in model.axioms.iter().enumerate().filter(|&(i, axiom)| asked(i, axiom)) {
+            for (i, axiom) in model
+                .axioms
+                .iter()
+                .enumerate()
+                .filter(|&(i, axiom)| asked(i, axiom))
+            {
                 let mut of_free = Vec::new();
-                implied(model, &on_free, &algebra, &values, (axiom.test, axiom.node), &mut |node, said| {
-                    if let NodeOp::Free(f) = model.node(node).op {
-                        of_free.push((f, said.clone()));
-                    }
-                    if let (Some((from_reads, never)), Some(more)) = (&mut from_reads, &said.never)
-                        && *from_reads == node
-                    {
-                        *never = std::mem::replace(never, Rel::empty(0)).or(more);
-                    }
-                });
+                implied(
+                    model,
+                    &on_free,
+                    &algebra,
+                    &values,
+                    (axiom.test, axiom.node),
+                    &mut |node, said| {
+                        if let NodeOp::Free(f) = model.node(node).op {
+                            of_free.push((f, said.clone()));
+                        }
+                        if let (Some((from_reads, never)), Some(more)) =
+                            (&mut from_reads, &said.never)
+                            && *from_reads == node
+                        {
+                            *never = std::mem::replace(never, Rel::empty(0)).or(more);
+                        }
+                    },
+                );
                 for (f, mut said) in of_free {
                     let decl = &model.free[f.0 as usize];
                     let bound = &mut free[f.0 as usize];
@@ -180,9 +231,16 @@ impl TaskBounds {
                     if decl.shape == Shape::Order {
                         // Of two that it orders, the one comes first if the other does not.
                         let turned = |pairs: &Option<Rel>| pairs.as_ref().map(Rel::inverse);
-                        let covered = decl.covering.map(|c| rel(c).must.clone().or(&rel(c).must.inverse()));
-                        let total = turned(&said.never).zip(covered).map(|(pairs, covered)| pairs.and(&covered));
-                        heard = bound.hear(&Said { never: turned(&said.always), always: total });
+                        let covered = decl
+                            .covering
+                            .map(|c| rel(c).must.clone().or(&rel(c).must.inverse()));
+                        let total = turned(&said.never)
+                            .zip(covered)
+                            .map(|(pairs, covered)| pairs.and(&covered));
+                        heard = bound.hear(&Said {
+                            never: turned(&said.always),
+                            always: total,
+                        });
                     } else {
                         said.always = None;
                     }
@@ -203,13 +261,27 @@ impl TaskBounds {
             }
         }
         let mut agreed: Vec<(usize, Agreed)> = Vec::new();
-        for (i, axiom) in model.axioms.iter().enumerate().filter(|&(i, axiom)| axioms[i] && !axiom.negated) {
+        for (i, axiom) in model
+            .axioms
+            .iter()
+            .enumerate()
+            .filter(|&(i, axiom)| axioms[i] && !axiom.negated)
+        {
             let one = Agreed::new(model, &algebra, &values, axiom.test, axiom.node);
-            agreed
-                .extend(one.filter(|one| agreed.iter().all(|(_, other)| !one.of_same(other))).map(|one| (i, one)));
+            agreed.extend(
+                one.filter(|one| agreed.iter().all(|(_, other)| !one.of_same(other)))
+                    .map(|one| (i, one)),
+            );
         }
         rests_on.extend(agreed.iter().map(|&(i, _)| i));
-        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, agreed, rests_on, from_reads })
+        Some(TaskBounds {
+            algebra: Rc::new(algebra),
+            values: Rc::new(values),
+            free,
+            agreed,
+            rests_on,
+            from_reads,
+        })
     }
 
     /// Whether they hold in all executions in which certain axioms do.
@@ -222,7 +294,11 @@ impl TaskBounds {
         let model = task.model;
         let axioms = model.axioms.iter().map(|axiom| axiom.node);
         let wanted = needed_unless(model, axioms, |id| task.absent[id.index()]);
-        let wanted = self.values.iter().zip(&wanted).filter(|(_, wanted)| **wanted);
+        let wanted = self
+            .values
+            .iter()
+            .zip(&wanted)
+            .filter(|(_, wanted)| **wanted);
         let pairs = |value: &Computed<Bounds>| match value.as_deref() {
             Some(Value::Rel(bound)) => bound.may.len() - bound.must.len(),
             _ => 0,
@@ -238,7 +314,9 @@ impl TaskBounds {
     /// Whether a write never comes behind the one that a read reads.
     pub(crate) fn is_never_behind(&self, write: usize, read: usize) -> bool {
         self.from_reads.as_ref().is_some_and(|(node, never)| {
-            let bound = self.values[node.index()].as_deref().expect("bounds were computed");
+            let bound = self.values[node.index()]
+                .as_deref()
+                .expect("bounds were computed");
             never.has(read, write) || !bound.rel().may.has(read, write)
         })
     }
@@ -249,7 +327,10 @@ impl TaskBounds {
         let may = &self.free[task.model.values.0 as usize].may;
         Rel::from_fn(sk.len(), |w, r| {
             let [write, read] = [w, r].map(|e| &sk.events[e]);
-            write.is_write() && read.is_read() && task.domains.may_overlap(sk, r, w) && !may.has(w, r)
+            write.is_write()
+                && read.is_read()
+                && task.domains.may_overlap(sk, r, w)
+                && !may.has(w, r)
         })
     }
 }
@@ -257,7 +338,8 @@ impl TaskBounds {
 /// The node of a model that says which writes come behind the one that a read reads.
 fn from_reads(model: &Model) -> Option<NodeId> {
     let is = |id: NodeId, free: FreeId| matches!(model.node(id).op, NodeOp::Free(f) if f == free);
-    let turned = |id: NodeId| matches!(model.node(id).op, NodeOp::Inverse(a) if is(a, model.values));
+    let turned =
+        |id: NodeId| matches!(model.node(id).op, NodeOp::Inverse(a) if is(a, model.values));
     let found = |id: &NodeId| matches!(model.node(*id).op, NodeOp::Seq(a, b) if turned(a) && is(b, model.finals));
     (0..model.nodes.len()).map(|i| NodeId(i as u32)).find(found)
 }

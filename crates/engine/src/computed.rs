@@ -26,12 +26,21 @@ type Numbers = BTreeMap<CellId, BTreeSet<i64>>;
 /// That every observable has a value that executions compute. Those that are consistent end in these states, and some of them are given.
 pub fn computed(task: &Task<'_>, consistent: &[FinalState], executions: &[Execution]) -> Prop {
     let mut numbers = numbers(task);
-    executions.iter().for_each(|execution| written(task, execution, &mut numbers));
+    executions
+        .iter()
+        .for_each(|execution| written(task, execution, &mut numbers));
     let of = |(i, &o): (usize, &Observable)| {
         let ty = task.observable_ty(o);
         let mut values: BTreeSet<i64> = consistent.iter().map(|state| ty.wrap(state[i])).collect();
         values.extend(come_to(task, &numbers, o).into_iter().map(|v| ty.wrap(v)));
-        let is = |v| Prop::Cmp(CmpOp::Eq, ty, Atom::Observable(o).into(), Atom::Const(v).into());
+        let is = |v| {
+            Prop::Cmp(
+                CmpOp::Eq,
+                ty,
+                Atom::Observable(o).into(),
+                Atom::Const(v).into(),
+            )
+        };
         Prop::Or(values.into_iter().map(is).collect())
     };
     Prop::And(task.observed.iter().enumerate().map(of).collect())
@@ -39,10 +48,20 @@ pub fn computed(task: &Task<'_>, consistent: &[FinalState], executions: &[Execut
 
 fn numbers(task: &Task<'_>) -> Numbers {
     let (sk, mut numbers) = (&task.sk, Numbers::new());
-    for (e, event) in sk.events.iter().enumerate().filter(|(_, event)| event.is_write()) {
-        let Some(value) = event.value.and_then(|value| sk.pool.as_const(value)) else { continue };
+    for (e, event) in sk
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| event.is_write())
+    {
+        let Some(value) = event.value.and_then(|value| sk.pool.as_const(value)) else {
+            continue;
+        };
         for cell in &task.domains.cells[e] {
-            numbers.entry(sk.memory.cell(*cell).memory).or_default().insert(value);
+            numbers
+                .entry(sk.memory.cell(*cell).memory)
+                .or_default()
+                .insert(value);
         }
     }
     numbers
@@ -52,7 +71,11 @@ fn numbers(task: &Task<'_>) -> Numbers {
 fn written(task: &Task<'_>, execution: &Execution, numbers: &mut Numbers) {
     let known = execution.known();
     let mut eval = Eval::new(&task.sk, &known);
-    for e in execution.executed.iter().filter(|&e| task.sk.events[e].is_write()) {
+    for e in execution
+        .executed
+        .iter()
+        .filter(|&e| task.sk.events[e].is_write())
+    {
         if let (Some(Some(cell)), Some(value)) = (eval.memory(e), eval.value(e)) {
             numbers.entry(cell).or_default().insert(value);
         }
@@ -62,7 +85,12 @@ fn written(task: &Task<'_>, execution: &Execution, numbers: &mut Numbers) {
 /// The proposition that an execution ends in a state.
 pub fn ends_in(task: &Task<'_>, state: &FinalState) -> Prop {
     let is = |(&o, &v): (&Observable, &i64)| {
-        Prop::Cmp(CmpOp::Eq, task.observable_ty(o), Atom::Observable(o).into(), Atom::Const(v).into())
+        Prop::Cmp(
+            CmpOp::Eq,
+            task.observable_ty(o),
+            Atom::Observable(o).into(),
+            Atom::Const(v).into(),
+        )
     };
     Prop::And(task.observed.iter().zip(state).map(is).collect())
 }
@@ -73,7 +101,9 @@ fn come_to(task: &Task<'_>, numbers: &Numbers, o: Observable) -> BTreeSet<i64> {
     if let Some(cell) = sk.observed_cell(o) {
         return numbers.get(&cell).cloned().unwrap_or_default();
     }
-    let Some(term) = sk.observed_register(o) else { return BTreeSet::new() };
+    let Some(term) = sk.observed_register(o) else {
+        return BTreeSet::new();
+    };
     let (mut found, mut open) = (BTreeSet::new(), vec![Assignment::nothing(sk)]);
     for _ in 0..WAYS {
         let Some(known) = open.pop() else { break };
@@ -81,7 +111,9 @@ fn come_to(task: &Task<'_>, numbers: &Numbers, o: Observable) -> BTreeSet<i64> {
         if let Some(value) = eval.term(term) {
             found.insert(value);
         } else if let Some(read) = eval.waits_for(term) {
-            let cells = task.domains.cells[read].iter().filter_map(|c| numbers.get(&sk.memory.cell(*c).memory));
+            let cells = task.domains.cells[read]
+                .iter()
+                .filter_map(|c| numbers.get(&sk.memory.cell(*c).memory));
             for value in cells.flatten().collect::<BTreeSet<_>>() {
                 let mut more = known.clone();
                 more.reads[read] = Some(sk.events[read].ty.wrap(*value));

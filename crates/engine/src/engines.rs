@@ -31,7 +31,11 @@ const FEW: usize = 24;
 
 /// How long it tries, unless it turns out sooner that it will not be enough; each state that it finds spares a call of the
 /// solver.
-const PATIENCE: Patience = Patience { steps: 28, probe: 32, more_by_state: 20 };
+const PATIENCE: Patience = Patience {
+    steps: 28,
+    probe: 32,
+    more_by_state: 20,
+};
 
 /// For how many clauses about values it takes one step more: computed values make a solver slow, and a search little.
 const VALUES: usize = 20;
@@ -44,7 +48,10 @@ const STEPPED: u64 = 256;
 fn patience(events: usize, values: usize) -> Patience {
     let words = (events * events.div_ceil(64)) as u64;
     let steps = PATIENCE.steps + (values / VALUES) as u64;
-    Patience { steps: steps * STEPPED / words.max(STEPPED), ..PATIENCE }
+    Patience {
+        steps: steps * STEPPED / words.max(STEPPED),
+        ..PATIENCE
+    }
 }
 
 /// How much there is to do, as far as that is known.
@@ -111,51 +118,84 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// Why that is not known.
     pub fn settled(mut task: Task<'a>, deadline: Deadline) -> Result<Self, Reason> {
-        let ask =
-            |task: Task<'_>, query: &Query<'_>| match Prepared::new(task).ask(Engine::Auto, query, deadline).0 {
-                Said::Yes(found) => Ok(Some(found.0)),
-                Said::No => Ok(None),
-                Said::Unknown(reason) => Err(reason),
-                Said::Defect(law) => Err(Reason::Engine(law)),
-            };
+        let ask = |task: Task<'_>, query: &Query<'_>| match Prepared::new(task)
+            .ask(Engine::Auto, query, deadline)
+            .0
+        {
+            Said::Yes(found) => Ok(Some(found.0)),
+            Said::No => Ok(None),
+            Said::Unknown(reason) => Err(reason),
+            Said::Defect(law) => Err(Reason::Engine(law)),
+        };
         let (unwritten, bounds) = initial::unwritten(&task, deadline.0, &ask)?;
         task.unwritten = unwritten;
         let starts = bounds.into_iter().map(Rc::new).collect();
-        Ok(Prepared { starts, ..Prepared::new(task) })
+        Ok(Prepared {
+            starts,
+            ..Prepared::new(task)
+        })
     }
 
     /// The same task under other settings, for who wants to know whether there is an execution, and not which; `None` if it has to
     /// be built anew.
     pub fn under(&self, set: &[Setting]) -> Option<Self> {
-        Some(Prepared::with(self.task.under(set)?, self.size, (self.seen.0.clone(), true)))
+        Some(Prepared::with(
+            self.task.under(set)?,
+            self.size,
+            (self.seen.0.clone(), true),
+        ))
     }
 
     fn with(task: Task<'a>, size: Size, seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
         let task = Rc::new(task);
-        Prepared { enumerate: Enumerate::new(&task), starts: Vec::new(), symbolic: Vec::new(), size, seen, task }
+        Prepared {
+            enumerate: Enumerate::new(&task),
+            starts: Vec::new(),
+            symbolic: Vec::new(),
+            size,
+            seen,
+            task,
+        }
     }
 
     /// An execution that was found before, if the plain evaluator says of one that it is what a query describes: it judges what
     /// engines find, wherever that comes from.
     fn known(&self, query: &Query<'_>) -> Option<Checked> {
-        self.seen.0.borrow().iter().filter(|_| self.seen.1).find_map(|execution| {
-            let replayed = replay::check(&self.task, execution, query).ok()?;
-            Some((execution.clone(), replayed))
-        })
+        self.seen
+            .0
+            .borrow()
+            .iter()
+            .filter(|_| self.seen.1)
+            .find_map(|execution| {
+                let replayed = replay::check(&self.task, execution, query).ok()?;
+                Some((execution.clone(), replayed))
+            })
     }
 
     /// Puts a query to the engine or engines, and replays what they find.
-    pub fn ask(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
+    pub fn ask(
+        &mut self,
+        engine: Engine,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> (Said, &'static str) {
         let (said, who) = self.put_to(engine, query, deadline);
         let rests_on = |said: &Said| match said {
-            Said::No => self.task.first_value(query.props.iter().map(|p| p.0), false),
+            Said::No => self
+                .task
+                .first_value(query.props.iter().map(|p| p.0), false),
             _ => None,
         };
         (rests_on(&said).map_or(said, Said::Unknown), who)
     }
 
     /// The same, with 0 in memory that nothing has written.
-    fn put_to(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
+    fn put_to(
+        &mut self,
+        engine: Engine,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> (Said, &'static str) {
         if let Some(reason) = self.task.unknown(query.props.iter().map(|p| p.0), false) {
             return (Said::Unknown(reason), engine.name());
         }
@@ -189,26 +229,37 @@ impl<'a> Prepared<'a> {
         solve: impl Fn(&mut Self, usize) -> T,
         walk: impl Fn(&Enumerate<'a>, Option<Patience>) -> Option<T>,
     ) -> (T, Engine) {
-        let whole =
-            |engine: &Enumerate<'a>| (walk(engine, None).expect("patience without end"), Engine::Enumerate);
+        let whole = |engine: &Enumerate<'a>| {
+            (
+                walk(engine, None).expect("patience without end"),
+                Engine::Enumerate,
+            )
+        };
         let events = self.task.sk.len();
         if !self.size.large && self.symbolic.is_empty() && events > FEW {
             let start = self.start(&query.axioms, deadline);
-            self.size.expected =
-                start.map_or_else(|_| Expected::default(), |start| Symbolic::expected(&self.task, &start, SMALL));
+            self.size.expected = start.map_or_else(
+                |_| Expected::default(),
+                |start| Symbolic::expected(&self.task, &start, SMALL),
+            );
             self.size.large = self.size.expected.values + self.size.expected.relations > SMALL;
         }
         if !self.size.large {
             let said = solve(self, SMALL);
             match said.gap() {
-                None | Some(Reason::Time | Reason::TooManyOutcomes(_)) => return (said, Engine::Sat),
+                None | Some(Reason::Time | Reason::TooManyOutcomes(_)) => {
+                    return (said, Engine::Sat);
+                }
                 Some(Reason::TooManyGates) => self.size.large = true,
                 Some(_) => return whole(&self.enumerate),
             }
         }
         // A circuit that is there answers further questions sooner.
         if !self.size.in_vain && self.symbolic.iter().all(|circuit| circuit.size() < LARGEST) {
-            match walk(&self.enumerate, Some(patience(events, self.size.expected.values))) {
+            match walk(
+                &self.enumerate,
+                Some(patience(events, self.size.expected.values)),
+            ) {
                 Some(found) => return (found, Engine::Enumerate),
                 None => self.size.in_vain = true,
             }
@@ -234,11 +285,13 @@ impl<'a> Prepared<'a> {
         }
         match (yes, no, unknown) {
             // Where values out of thin air go on without end, each engine sees another part of them.
-            (Some((some, _)), Some(none), _) if !self.task.misses_values(&query.axioms) => Said::Defect(format!(
-                "the engines differ: {} finds an execution, {} finds none",
-                some.name(),
-                none.name()
-            )),
+            (Some((some, _)), Some(none), _) if !self.task.misses_values(&query.axioms) => {
+                Said::Defect(format!(
+                    "the engines differ: {} finds an execution, {} finds none",
+                    some.name(),
+                    none.name()
+                ))
+            }
             (.., Some(reason)) => Said::Unknown(reason),
             (Some((_, found)), ..) => Said::Yes(found),
             (None, ..) => Said::No,
@@ -254,9 +307,10 @@ impl<'a> Prepared<'a> {
                 let execution = settled(&self.task, *execution);
                 match replay::check(&self.task, &execution, query) {
                     Ok(replayed) => Said::Yes(Box::new((execution, replayed))),
-                    Err(law) => {
-                        Said::Defect(format!("a witness of the engine {} failed its replay: {law}", who.name()))
-                    }
+                    Err(law) => Said::Defect(format!(
+                        "a witness of the engine {} failed its replay: {law}",
+                        who.name()
+                    )),
                 }
             }
         }
@@ -270,7 +324,11 @@ impl<'a> Prepared<'a> {
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
         let props = || query.props.iter().map(|p| p.0);
-        if let Some(reason) = self.task.unknown(props(), true).or_else(|| self.task.first_value(props(), true)) {
+        if let Some(reason) = self
+            .task
+            .unknown(props(), true)
+            .or_else(|| self.task.first_value(props(), true))
+        {
             return (Vec::new(), Some(Halt::Undecided(reason)), engine.name());
         }
         let ((states, reason), who) = match engine {
@@ -289,7 +347,11 @@ impl<'a> Prepared<'a> {
     }
 
     /// The final states as all engines find them, compared.
-    fn states_of_all(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Halt>) {
+    fn states_of_all(
+        &mut self,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> (Vec<FinalState>, Option<Halt>) {
         let mut all: Vec<FinalState> = Vec::new();
         let mut first: Option<(Engine, Vec<FinalState>)> = None;
         let mut gap = None;
@@ -301,10 +363,18 @@ impl<'a> Prepared<'a> {
                 continue;
             }
             match &first {
-                Some((other, theirs)) if *theirs != states && !self.task.misses_values(&query.axioms) => {
+                Some((other, theirs))
+                    if *theirs != states && !self.task.misses_values(&query.axioms) =>
+                {
                     let only = |of: &[FinalState], not: &[FinalState]| {
-                        let named = of.iter().filter(|s| !not.contains(s)).map(|s| self.task.name_state(s));
-                        named.map(|state| format!("{state:?}")).collect::<Vec<_>>().join(" ")
+                        let named = of
+                            .iter()
+                            .filter(|s| !not.contains(s))
+                            .map(|s| self.task.name_state(s));
+                        named
+                            .map(|state| format!("{state:?}"))
+                            .collect::<Vec<_>>()
+                            .join(" ")
                     };
                     let law = format!(
                         "the engines differ in outcomes: only {}: {}; only {}: {}",
@@ -325,7 +395,13 @@ impl<'a> Prepared<'a> {
     }
 
     /// Puts a query to one engine, with a circuit of at most that size.
-    fn find(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> Found {
+    fn find(
+        &mut self,
+        engine: Engine,
+        size: usize,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> Found {
         self.put(
             engine,
             size,
@@ -336,7 +412,13 @@ impl<'a> Prepared<'a> {
     }
 
     /// As [`Prepared::find`], for all final states.
-    fn states(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> States {
+    fn states(
+        &mut self,
+        engine: Engine,
+        size: usize,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> States {
         self.put(
             engine,
             size,
@@ -357,7 +439,9 @@ impl<'a> Prepared<'a> {
     ) -> T {
         let asked = match backend(engine) {
             Ok(None) => return walk(&self.enumerate),
-            Ok(Some(with)) => self.symbolic(&query.axioms, size, deadline).map(|circuit| solve(circuit, with)),
+            Ok(Some(with)) => self
+                .symbolic(&query.axioms, size, deadline)
+                .map(|circuit| solve(circuit, with)),
             Err(reason) => Err(reason),
         };
         asked.unwrap_or_else(T::of)
@@ -369,7 +453,11 @@ impl<'a> Prepared<'a> {
             return Ok(start.clone());
         }
         let all = axioms.iter().all(|&on| on);
-        let rested = if all { axioms.to_vec() } else { vec![false; axioms.len()] };
+        let rested = if all {
+            axioms.to_vec()
+        } else {
+            vec![false; axioms.len()]
+        };
         let start = Rc::new(TaskBounds::new(&self.task, &rested, deadline.0).ok_or(Reason::Time)?);
         self.starts.push(start.clone());
         Ok(start)
@@ -377,14 +465,22 @@ impl<'a> Prepared<'a> {
 
     /// The circuit for executions in which certain axioms hold, of at most that size unless a larger one is there; it is
     /// made when first needed.
-    fn symbolic(&mut self, axioms: &[bool], size: usize, deadline: Deadline) -> Result<&mut Symbolic<'a>, Reason> {
+    fn symbolic(
+        &mut self,
+        axioms: &[bool],
+        size: usize,
+        deadline: Deadline,
+    ) -> Result<&mut Symbolic<'a>, Reason> {
         let start = self.start(axioms, deadline)?;
         // An encoding that ran out of time is of no use to the next question, which has its own; and of a large task there is no
         // room for a small one beside it.
         let is_of = |circuit: &Symbolic<'_>| Rc::ptr_eq(circuit.start(), &start);
-        self.symbolic.retain(|circuit| !circuit.out_of_time() && (!is_of(circuit) || circuit.size() >= size));
+        self.symbolic.retain(|circuit| {
+            !circuit.out_of_time() && (!is_of(circuit) || circuit.size() >= size)
+        });
         let at = self.symbolic.iter().position(is_of).unwrap_or_else(|| {
-            self.symbolic.push(Symbolic::new(&self.task, start.clone(), size, deadline));
+            self.symbolic
+                .push(Symbolic::new(&self.task, start.clone(), size, deadline));
             self.symbolic.len() - 1
         });
         Ok(&mut self.symbolic[at])
@@ -409,7 +505,11 @@ impl Gap for Found {
     }
 
     fn gap(&self) -> Option<&Reason> {
-        if let Found::Unknown(reason) = self { Some(reason) } else { None }
+        if let Found::Unknown(reason) = self {
+            Some(reason)
+        } else {
+            None
+        }
     }
 }
 
@@ -447,9 +547,11 @@ mod tests {
     /// Two threads that store to a location of their own, in turn with a fence, and read that of the other.
     fn store_buffering(rounds: usize, fence: &str) -> String {
         let mut text =
-            "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n".to_string();
+            "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n"
+                .to_string();
         for (cta, (mine, other)) in [("x", "y"), ("y", "x")].into_iter().enumerate() {
-            let code = format!("st.relaxed.gpu {mine}, 1; {fence} ld.relaxed.gpu r0, {other}; ").repeat(rounds);
+            let code = format!("st.relaxed.gpu {mine}, 1; {fence} ld.relaxed.gpu r0, {other}; ")
+                .repeat(rounds);
             text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
         }
         text
@@ -458,11 +560,20 @@ mod tests {
     #[test]
     fn auto_goes_by_the_size_of_the_circuit() {
         let answered_by = |text: &str, all: bool| {
-            let test = front::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
-            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
-            let mut prepared = Prepared::new(Task::new(&test, &model, &[], 1, None).expect("a small test"));
+            let test = front::litmus::parse("sb.toml", text.as_bytes())
+                .expect("a good test")
+                .remove(0);
+            let model = load_shipped("ptx", &signature())
+                .expect("shipped")
+                .expect("loads");
+            let mut prepared =
+                Prepared::new(Task::new(&test, &model, &[], 1, None).expect("a small test"));
             let query = Query {
-                props: if all { vec![] } else { vec![(test.condition.as_ref().expect("has one"), true)] },
+                props: if all {
+                    vec![]
+                } else {
+                    vec![(test.condition.as_ref().expect("has one"), true)]
+                },
                 ..Query::complete(&model)
             };
             let who = if all {
@@ -473,18 +584,28 @@ mod tests {
             (who, prepared.size.large, prepared.symbolic.len())
         };
         for all in [false, true] {
-            assert_eq!(answered_by(&store_buffering(1, "fence.sc.gpu;"), all), ("sat", false, 1));
+            assert_eq!(
+                answered_by(&store_buffering(1, "fence.sc.gpu;"), all),
+                ("sat", false, 1)
+            );
             // The enumerating engine needs too long for so many fences.
-            assert_eq!(answered_by(&store_buffering(16, "fence.sc.gpu;"), all), ("sat", true, 1));
+            assert_eq!(
+                answered_by(&store_buffering(16, "fence.sc.gpu;"), all),
+                ("sat", true, 1)
+            );
         }
         // Many threads, of which the first way through is one.
         let one = |k: usize| {
-            format!("ld.relaxed.gpu r{k}, x; setp.eq p, r{k}, 0; @p bra L{k}; st.relaxed.gpu y, {}; L{k}: ", k + 1)
+            format!(
+                "ld.relaxed.gpu r{k}, x; setp.eq p, r{k}, 0; @p bra L{k}; st.relaxed.gpu y, {}; L{k}: ",
+                k + 1
+            )
         };
         let code: String = (0..4).map(one).collect();
         let condition = "y == 4 /\\ P0:r0 == 1 /\\ P0:r3 == 0";
-        let mut branches =
-            format!("name = \"Branches\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
+        let mut branches = format!(
+            "name = \"Branches\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n"
+        );
         for code in std::iter::repeat_n(code.as_str(), 24).chain(["st.relaxed.gpu x, 1;"]) {
             branches += &format!("[[thread]]\ncode = \"{code}\"\n");
         }
@@ -502,20 +623,40 @@ mod tests {
     fn a_search_tells_early_that_it_will_be_long() {
         let searched = |rounds: usize, patience: Option<Patience>| {
             let text = store_buffering(rounds, "fence.sc.gpu;");
-            let test = front::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
-            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+            let test = front::litmus::parse("sb.toml", text.as_bytes())
+                .expect("a good test")
+                .remove(0);
+            let model = load_shipped("ptx", &signature())
+                .expect("shipped")
+                .expect("loads");
             let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
             let props = vec![(test.condition.as_ref().expect("has one"), true)];
-            enumerate::steps(&task, &Query { props, ..Query::complete(&model) }, patience)
+            enumerate::steps(
+                &task,
+                &Query {
+                    props,
+                    ..Query::complete(&model)
+                },
+                patience,
+            )
         };
         // What is not long is gone through.
         let whole = searched(2, None);
-        let early = Patience { steps: 400, ..PATIENCE };
+        let early = Patience {
+            steps: 400,
+            ..PATIENCE
+        };
         assert!(whole.1 && whole.0 > PATIENCE.probe, "{whole:?}");
         assert_eq!(searched(2, Some(early)), whole);
-        let late = Patience { probe: early.steps, ..early };
+        let late = Patience {
+            probe: early.steps,
+            ..early
+        };
         let (sooner, later) = (searched(8, Some(early)), searched(8, Some(late)));
-        assert!(!sooner.1 && !later.1 && sooner.0 < later.0 / 2, "{sooner:?} {later:?}");
+        assert!(
+            !sooner.1 && !later.1 && sooner.0 < later.0 / 2,
+            "{sooner:?} {later:?}"
+        );
     }
 
     #[test]
@@ -537,11 +678,22 @@ mod tests {
             for (cta, code) in threads.iter().filter(|code| !code.is_empty()).enumerate() {
                 text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
             }
-            let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
-            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+            let test = front::litmus::parse("t.toml", text.as_bytes())
+                .expect("a good test")
+                .remove(0);
+            let model = load_shipped("ptx", &signature())
+                .expect("shipped")
+                .expect("loads");
             let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
             let props = vec![(test.condition.as_ref().expect("has one"), true)];
-            let (steps, whole) = enumerate::steps(&task, &Query { props, ..Query::complete(&model) }, None);
+            let (steps, whole) = enumerate::steps(
+                &task,
+                &Query {
+                    props,
+                    ..Query::complete(&model)
+                },
+                None,
+            );
             assert!(whole);
             steps
         };
@@ -554,15 +706,30 @@ mod tests {
     #[test]
     fn operations_are_put_one_behind_the_other() {
         let searched = |n: usize, condition: &str| {
-            let mut text = format!("name = \"Counter\"\ncondition = '{condition}'\nmemory = {{ c = 0 }}\n");
+            let mut text =
+                format!("name = \"Counter\"\ncondition = '{condition}'\nmemory = {{ c = 0 }}\n");
             for cta in 0..n {
-                text += &format!("[[thread]]\ncta = {cta}\ncode = \"atom.relaxed.gpu.add r, c, {}\"\n", 1 << cta);
+                text += &format!(
+                    "[[thread]]\ncta = {cta}\ncode = \"atom.relaxed.gpu.add r, c, {}\"\n",
+                    1 << cta
+                );
             }
-            let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
-            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+            let test = front::litmus::parse("t.toml", text.as_bytes())
+                .expect("a good test")
+                .remove(0);
+            let model = load_shipped("ptx", &signature())
+                .expect("shipped")
+                .expect("loads");
             let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
             let props = vec![(test.condition.as_ref().expect("has one"), true)];
-            enumerate::steps(&task, &Query { props, ..Query::complete(&model) }, None)
+            enumerate::steps(
+                &task,
+                &Query {
+                    props,
+                    ..Query::complete(&model)
+                },
+                None,
+            )
         };
         // The sum is what it is in each order of them; the last one finds what all others leave.
         for (n, condition) in (3..6).zip(["c == 6", "c == 14", "c == 30"]) {
@@ -577,11 +744,20 @@ mod tests {
     #[test]
     fn a_question_without_stack_is_given_up() {
         let text = store_buffering(2, "fence.sc.gpu;");
-        let test = front::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
-        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
-        let query =
-            Query { props: vec![(test.condition.as_ref().expect("has one"), true)], ..Query::complete(&model) };
-        for &engine in Engine::ALONE.iter().filter(|&&engine| engine != Engine::Enumerate) {
+        let test = front::litmus::parse("sb.toml", text.as_bytes())
+            .expect("a good test")
+            .remove(0);
+        let model = load_shipped("ptx", &signature())
+            .expect("shipped")
+            .expect("loads");
+        let query = Query {
+            props: vec![(test.condition.as_ref().expect("has one"), true)],
+            ..Query::complete(&model)
+        };
+        for &engine in Engine::ALONE
+            .iter()
+            .filter(|&&engine| engine != Engine::Enumerate)
+        {
             let asked = |stack: usize| {
                 let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
                 let mut prepared = Prepared::new(task);
@@ -598,19 +774,31 @@ mod tests {
     fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {
         // Large enough that the circuit itself runs out of time, and not only the hand-over to the solver.
         let mut text =
-            "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n".to_string();
+            "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n"
+                .to_string();
         for (cta, (mine, other)) in [("x", "y"), ("y", "x")].into_iter().enumerate() {
             let store = format!("st.relaxed.gpu {mine}, 1; ").repeat(8);
-            text += &format!("[[thread]]\ncta = {cta}\ncode = \"{store} ld.relaxed.gpu r0, {other}\"\n");
+            text += &format!(
+                "[[thread]]\ncta = {cta}\ncode = \"{store} ld.relaxed.gpu r0, {other}\"\n"
+            );
         }
-        let test = front::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
-        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let test = front::litmus::parse("sb.toml", text.as_bytes())
+            .expect("a good test")
+            .remove(0);
+        let model = load_shipped("ptx", &signature())
+            .expect("shipped")
+            .expect("loads");
         let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
         let mut prepared = Prepared::new(task);
-        let query =
-            Query { props: vec![(test.condition.as_ref().expect("has one"), true)], ..Query::complete(&model) };
+        let query = Query {
+            props: vec![(test.condition.as_ref().expect("has one"), true)],
+            ..Query::complete(&model)
+        };
         // The circuit is there already when the axioms are asked for without time to build their part of it.
-        let no_axioms = Query { axioms: vec![false; model.axioms.len()], ..query.clone() };
+        let no_axioms = Query {
+            axioms: vec![false; model.axioms.len()],
+            ..query.clone()
+        };
         prepared.ask(Engine::Sat, &no_axioms, Deadline(None));
         for &engine in Engine::ALONE.iter().chain(&[Engine::Both]) {
             let past = Deadline(Some(Instant::now()));

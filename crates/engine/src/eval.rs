@@ -23,7 +23,10 @@ pub struct Assignment {
 impl Assignment {
     /// Of what nothing is known.
     pub fn nothing(sk: &Skeleton) -> Assignment {
-        Assignment { reads: vec![None; sk.len()], choices: vec![None; sk.pool.choice_count() as usize] }
+        Assignment {
+            reads: vec![None; sk.len()],
+            choices: vec![None; sk.pool.choice_count() as usize],
+        }
     }
 }
 
@@ -38,7 +41,12 @@ pub struct Eval<'a> {
 impl<'a> Eval<'a> {
     /// An evaluator that knows nothing yet.
     pub fn new(sk: &'a Skeleton, known: &'a Assignment) -> Self {
-        Eval { sk, known, terms: FxHashMap::default(), conds: FxHashMap::default() }
+        Eval {
+            sk,
+            known,
+            terms: FxHashMap::default(),
+            conds: FxHashMap::default(),
+        }
     }
 
     /// The value of a term.
@@ -133,10 +141,14 @@ impl<'a> Eval<'a> {
         }
         let (atom, low, high) = self.sk.pool.decision(c)?;
         let tested = match self.sk.pool.atom(atom) {
-            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => self.waits_for(a).or_else(|| self.waits_for(b)),
+            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
+                self.waits_for(a).or_else(|| self.waits_for(b))
+            }
             Atom::Choice(_) => None,
         };
-        tested.or_else(|| self.cond_waits_for(low)).or_else(|| self.cond_waits_for(high))
+        tested
+            .or_else(|| self.cond_waits_for(low))
+            .or_else(|| self.cond_waits_for(high))
     }
 
     /// The final value of a register.
@@ -156,7 +168,8 @@ impl<'a> Eval<'a> {
 
     /// The memory that an access is to, if its address is known; `Some(None)`: none that it can access.
     pub fn memory(&mut self, event: usize) -> Option<Option<CellId>> {
-        self.address(event).map(|address| self.sk.accessed(event, address))
+        self.address(event)
+            .map(|address| self.sk.accessed(event, address))
     }
 
     /// Whether an access names no memory that it can access: then it has no source and reads 0.

@@ -38,7 +38,9 @@ impl<'x, 'a> Excluded<'x, 'a> {
                 _ if *absent => (true, true),
                 NodeOp::Var(..) => (false, false),
                 NodeOp::Diff(a, b) => (grows[a.index()] && is_local[b.index()], all(&is_local)),
-                NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_) => (all(&grows), false),
+                NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_) => {
+                    (all(&grows), false)
+                }
                 _ => (all(&grows), all(&is_local)),
             };
             grows.push(more);
@@ -48,7 +50,14 @@ impl<'x, 'a> Excluded<'x, 'a> {
         let axioms: Vec<usize> = (0..model.axioms.len()).filter(asked).collect();
         let roots = axioms.iter().map(|&i| model.axioms[i].node);
         let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
-        Excluded { task, bounds, from_reads, axioms, needed, known: FxHashMap::default() }
+        Excluded {
+            task,
+            bounds,
+            from_reads,
+            axioms,
+            needed,
+            known: FxHashMap::default(),
+        }
     }
 
     /// Whether it is excluded that these events execute, where some pairs are in free relations and one is in from-reads.
@@ -64,11 +73,18 @@ impl<'x, 'a> Excluded<'x, 'a> {
         }
         let (task, model, n) = (self.task, self.task.model, self.task.sk.len());
         let few = EventSet::from_fn(n, |e| events.contains(&e.index()));
-        let algebra = Bounds { must: few.clone(), may: few.clone() };
+        let algebra = Bounds {
+            must: few.clone(),
+            may: few.clone(),
+        };
         let mut bounds: Vec<Bound<Rel>> = (self.bounds.free.iter())
-            .map(|b| Bound { must: b.must.clone().restricted(&few), may: b.may.clone().restricted(&few) })
+            .map(|b| Bound {
+                must: b.must.clone().restricted(&few),
+                may: b.may.clone().restricted(&few),
+            })
             .collect();
-        free.iter().for_each(|&(f, (a, b))| bounds[f.0 as usize].must.insert(a, b));
+        free.iter()
+            .for_each(|&(f, (a, b))| bounds[f.0 as usize].must.insert(a, b));
         let possible = bounds.iter().all(|bound| bound.must.is_subset(&bound.may));
         let mut known: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
             .map(|(node, &absent)| absent.then(|| std::rc::Rc::new(empty(&algebra, node.kind))))
@@ -76,14 +92,24 @@ impl<'x, 'a> Excluded<'x, 'a> {
         if let Some((read, write)) = from_reads {
             let must = Rel::from_pairs(n, [(read, write)]);
             let may = Rel::product(&few, &few);
-            known[self.from_reads.index()] = Some(std::rc::Rc::new(Value::Rel(Bound { must, may })));
+            known[self.from_reads.index()] =
+                Some(std::rc::Rc::new(Value::Rel(Bound { must, may })));
         }
         let open = vec![None; task.open.len()];
-        let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &bounds };
-        let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None).expect("without end");
+        let leaves = BoundLeaves {
+            task,
+            algebra: &algebra,
+            open: &open,
+            free: &bounds,
+        };
+        let values = interpret(model, &algebra, &leaves, &self.needed, (&known, &[]), None)
+            .expect("without end");
         let fails = |&i: &usize| {
             let axiom = &model.axioms[i];
-            algebra.holds(axiom.test, values[axiom.node.index()].as_deref().expect("asked for")) == Truth::No
+            algebra.holds(
+                axiom.test,
+                values[axiom.node.index()].as_deref().expect("asked for"),
+            ) == Truth::No
         };
         let excluded = !possible || self.axioms.iter().any(fails);
         self.known.insert(key, excluded);
@@ -108,7 +134,9 @@ impl<'x, 'a> Excluded<'x, 'a> {
         (ordered(one.1, other.1) || ordered(other.1, one.1))
             && [(one, other), (other, one)]
                 .into_iter()
-                .all(|((r, w), (_, other))| self.is(&events, Some((r, other)), &[(finals, (other, w))]))
+                .all(|((r, w), (_, other))| {
+                    self.is(&events, Some((r, other)), &[(finals, (other, w))])
+                })
     }
 
     /// Whether none reads what the other writes behind it.
@@ -117,7 +145,9 @@ impl<'x, 'a> Excluded<'x, 'a> {
         let events = [one.0, one.1, other.0, other.1];
         [(one, other), (other, one)]
             .into_iter()
-            .all(|((r, w), (_, other))| self.is(&events, None, &[(values, (other, r)), (finals, (w, other))]))
+            .all(|((r, w), (_, other))| {
+                self.is(&events, None, &[(values, (other, r)), (finals, (w, other))])
+            })
     }
 
     /// All that the answer depends on.
@@ -127,11 +157,21 @@ impl<'x, 'a> Excluded<'x, 'a> {
         from_reads: Option<(usize, usize)>,
         free: &[(FreeId, (usize, usize))],
     ) -> Vec<u64> {
-        let at = |e: usize| events.iter().position(|&other| other == e).expect("one of these") as u64;
+        let at = |e: usize| {
+            events
+                .iter()
+                .position(|&other| other == e)
+                .expect("one of these") as u64
+        };
         let mut key = vec![from_reads.map_or(u64::MAX, |(a, b)| at(a) << 8 | at(b))];
-        key.extend(free.iter().map(|&(f, (a, b))| u64::from(f.0) << 16 | at(a) << 8 | at(b)));
+        key.extend(
+            free.iter()
+                .map(|&(f, (a, b))| u64::from(f.0) << 16 | at(a) << 8 | at(b)),
+        );
         let bits = |has: &dyn Fn(usize, usize) -> bool| {
-            let pairs = events.iter().flat_map(|&a| events.iter().map(move |&b| (a, b)));
+            let pairs = events
+                .iter()
+                .flat_map(|&a| events.iter().map(move |&b| (a, b)));
             pairs.fold(0, |bits, (a, b)| bits << 1 | u64::from(has(a, b)))
         };
         let mut bases: Vec<_> = self.task.bases.iter().collect();
@@ -140,13 +180,20 @@ impl<'x, 'a> Excluded<'x, 'a> {
             match base {
                 Base::Set(set) => key.push(bits(&|a, b| a == b && set.has(a))),
                 Base::Rel(rel) => {
-                    let open = |a, b| rel.open.binary_search_by_key(&(a, b), |cell| (cell.0, cell.1)).is_ok();
+                    let open = |a, b| {
+                        rel.open
+                            .binary_search_by_key(&(a, b), |cell| (cell.0, cell.1))
+                            .is_ok()
+                    };
                     key.extend([bits(&|a, b| rel.fixed.has(a, b)), bits(&open)]);
                 }
             }
         }
         for bound in &self.bounds.free {
-            key.extend([bits(&|a, b| bound.must.has(a, b)), bits(&|a, b| bound.may.has(a, b))]);
+            key.extend([
+                bits(&|a, b| bound.must.has(a, b)),
+                bits(&|a, b| bound.may.has(a, b)),
+            ]);
         }
         key
     }

@@ -22,11 +22,17 @@ pub struct Execution {
 impl Execution {
     /// The write that gives the final value of an observed cell.
     pub fn last_write(&self, cell: CellId) -> Option<usize> {
-        self.finals.iter().find(|last| last.0 == cell).map(|last| last.1)
+        self.finals
+            .iter()
+            .find(|last| last.0 == cell)
+            .map(|last| last.1)
     }
 
     /// What it fixes of reads and choices.
     pub fn known(&self) -> Assignment {
-        Assignment { reads: self.reads.clone(), choices: self.choices.iter().copied().map(Some).collect() }
+        Assignment {
+            reads: self.reads.clone(),
+            choices: self.choices.iter().copied().map(Some).collect(),
+        }
     }
 }

@@ -33,14 +33,21 @@ pub fn describe(
     spared: Option<&Rel>,
 ) -> Option<Fault> {
     let model = task.model;
-    let &flag = flags.iter().find(|&&f| replayed.is_raised(task, f, spared))?;
-    let races: Vec<NodeId> = races.iter().flat_map(|&f| parts(model, model.flags[f].node)).map(|p| p.0).collect();
+    let &flag = flags
+        .iter()
+        .find(|&&f| replayed.is_raised(task, f, spared))?;
+    let races: Vec<NodeId> = races
+        .iter()
+        .flat_map(|&f| parts(model, model.flags[f].node))
+        .map(|p| p.0)
+        .collect();
     let mut found = None;
     for (node, name) in parts(model, model.flags[flag].node) {
         let events = match replayed.values[node.index()].as_deref() {
             Some(Value::Rel(rel)) => {
                 // A pair once, in the order of the events.
-                let counts = |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
+                let counts =
+                    |&(i, j): &(usize, usize)| spared.is_none_or(|spared| !spared.has(i, j));
                 let pair = rel.iter().filter(counts).find(|(i, j)| i <= j);
                 let pair = pair.or_else(|| rel.iter().find(counts));
                 pair.map(|(i, j)| if i == j { vec![i] } else { vec![i, j] })
@@ -69,24 +76,42 @@ pub fn describe(
             execution: execution_shown,
         });
     };
-    let cells: Vec<_> = events.iter().map(|&e| witness::cell(task, execution, e)).collect();
+    let cells: Vec<_> = events
+        .iter()
+        .map(|&e| witness::cell(task, execution, e))
+        .collect();
     let memory = |c| task.sk.memory.cell(c).memory;
     let place = match cells.as_slice() {
         [Some(a), Some(b)] if memory(*a) == memory(*b) => Some(memory(*a)),
         [Some(a)] => Some(memory(*a)),
         _ => None,
     };
-    let object = place.map(|c| task.sk.program.location(task.sk.memory.cell(c).location.0).name.clone());
+    let object = place.map(|c| {
+        task.sk
+            .program
+            .location(task.sk.memory.cell(c).location.0)
+            .name
+            .clone()
+    });
     let place = place.map(|c| task.sk.memory.cell(c).name.clone());
-    let clause = name.as_ref().filter(|_| !races.contains(&node)).and_then(|name| words(model).remove(name));
-    let mut why: Vec<String> = clause.into_iter().map(|clause| said(task, &events, &clause)).collect();
+    let clause = name
+        .as_ref()
+        .filter(|_| !races.contains(&node))
+        .and_then(|name| words(model).remove(name));
+    let mut why: Vec<String> = clause
+        .into_iter()
+        .map(|clause| said(task, &events, &clause))
+        .collect();
     why.extend(met(task, execution, &events));
     // Of what the model itself has words for, two events that access no one place need no more.
     if why.is_empty() || place.is_some() && events.len() > 1 {
         why.extend(reasons(task, node, &events, place.as_deref()));
     }
-    if let (true, [i, j], Some(host)) = (races.contains(&node), events.as_slice(), task.sk.program.host.as_deref())
-        && let [Some(a), Some(b)] = [i, j].map(|&e| task.sk.events[e].thread)
+    if let (true, [i, j], Some(host)) = (
+        races.contains(&node),
+        events.as_slice(),
+        task.sk.program.host.as_deref(),
+    ) && let [Some(a), Some(b)] = [i, j].map(|&e| task.sk.events[e].thread)
     {
         why.extend(host.apart(&task.sk.program, a, b));
     }
@@ -115,7 +140,9 @@ pub fn describe(
 pub fn pairs(task: &Task<'_>, replayed: &Replayed, races: &[usize]) -> Vec<(usize, usize)> {
     let mut all = BTreeSet::new();
     for &flag in races {
-        if let Some(Value::Rel(rel)) = replayed.values[task.model.flags[flag].node.index()].as_deref() {
+        if let Some(Value::Rel(rel)) =
+            replayed.values[task.model.flags[flag].node.index()].as_deref()
+        {
             all.extend(rel.iter().map(|(i, j)| (i.min(j), i.max(j))));
         }
     }
@@ -136,39 +163,64 @@ pub fn racing(task: &Task<'_>, execution: &Execution, (i, j): (usize, usize)) ->
         noun: noun(task, &task.sk.events[e]),
         at: None,
     };
-    RacingPair { place, events: [event(i), event(j)] }
+    RacingPair {
+        place,
+        events: [event(i), event(j)],
+    }
 }
 
 /// What the model says of a relation of events, as a clause.
 fn said(task: &Task<'_>, events: &[usize], clause: &str) -> String {
-    let called = |e: &usize| format!("{}'s {}", owner(task, &task.sk.events[*e]), noun(task, &task.sk.events[*e]));
+    let called = |e: &usize| {
+        format!(
+            "{}'s {}",
+            owner(task, &task.sk.events[*e]),
+            noun(task, &task.sk.events[*e])
+        )
+    };
     let ends = [events.first(), events.last()].map(|e| e.map_or(String::new(), called));
     clause.replace("{a}", &ends[0]).replace("{b}", &ends[1])
 }
 
 /// What an operation on an mbarrier object finds that must not be done to it.
 fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<String> {
-    let (sk, &[misuse]) = (&task.sk, events) else { return None };
+    let (sk, &[misuse]) = (&task.sk, events) else {
+        return None;
+    };
     let at = |e: usize| {
-        Some((sk.events[e].thread?, sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr].span))
+        Some((
+            sk.events[e].thread?,
+            sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr].span,
+        ))
     };
     let of_object = |&e: &usize| {
         let read = &sk.events[e];
         read.is_read() && read.tags.has("MB") && execution.executed.has(e) && at(e) == at(misuse)
     };
-    let read = (0..misuse).rev().filter(|_| sk.events[misuse].tags.has("MISUSE")).find(of_object)?;
+    let read = (0..misuse)
+        .rev()
+        .filter(|_| sk.events[misuse].tags.has("MISUSE"))
+        .find(of_object)?;
     let cell = witness::cell(task, execution, read)?;
     let value = Eval::new(sk, &execution.known()).value(read)?;
-    Some(format!("it finds in `{}`: {}", sk.memory.cell(cell).name, sk.memory.show_in(&sk.program, cell, value)))
+    Some(format!(
+        "it finds in `{}`: {}",
+        sk.memory.cell(cell).name,
+        sk.memory.show_in(&sk.program, cell, value)
+    ))
 }
 
 /// The members of a union, in order, and what each is called: one without a name, as the union is that it is a member of. A node that is
 /// no union is its own only member.
 fn parts(model: &Model, node: NodeId) -> Vec<(NodeId, Option<String>)> {
     let name = name(model, node);
-    let NodeOp::Union(a, b) = model.node(node).op else { return vec![(node, name)] };
+    let NodeOp::Union(a, b) = model.node(node).op else {
+        return vec![(node, name)];
+    };
     let members = [parts(model, a), parts(model, b)].concat().into_iter();
-    members.map(|(member, own)| (member, own.or(name.clone()))).collect()
+    members
+        .map(|(member, own)| (member, own.or(name.clone())))
+        .collect()
 }
 
 /// What the model calls a node.
@@ -235,10 +287,16 @@ fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>)
     let [i, j] = *events else { return why };
     let (a, b) = (&task.sk.events[i], &task.sk.events[j]);
     if let Some(place) = place {
-        let writers: Vec<String> =
-            [a, b].iter().filter(|e| e.is_write()).map(|e| format!("{} writes", owner(task, e))).collect();
+        let writers: Vec<String> = [a, b]
+            .iter()
+            .filter(|e| e.is_write())
+            .map(|e| format!("{} writes", owner(task, e)))
+            .collect();
         if !writers.is_empty() {
-            why.push(format!("they conflict: both access `{place}`, and {}", writers.join(", ")));
+            why.push(format!(
+                "they conflict: both access `{place}`, and {}",
+                writers.join(", ")
+            ));
         }
         access_reasons(task, a, b, &mut why);
     } else {
@@ -250,12 +308,18 @@ fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>)
             }
         }
     }
-    let excuses: Vec<String> = excuses(task.model, node).iter().map(|n| format!("`{n}`")).collect();
+    let excuses: Vec<String> = excuses(task.model, node)
+        .iter()
+        .map(|n| format!("`{n}`"))
+        .collect();
     match excuses.as_slice() {
         [] => {}
         [one] => why.push(format!("{one} would excuse them, and does not relate them")),
         [first @ .., last] => {
-            why.push(format!("{} or {last} would excuse them, and none relates them", first.join(", ")));
+            why.push(format!(
+                "{} or {last} would excuse them, and none relates them",
+                first.join(", ")
+            ));
         }
     }
     why
@@ -266,7 +330,11 @@ fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) 
     let plain: Vec<&Event> = [a, b].into_iter().filter(|e| !is_atomic(e)).collect();
     match plain.as_slice() {
         [] => {}
-        [one] => why.push(format!("{}'s {} is not atomic", owner(task, one), noun(task, one))),
+        [one] => why.push(format!(
+            "{}'s {} is not atomic",
+            owner(task, one),
+            noun(task, one)
+        )),
         _ => why.push("neither is atomic".to_owned()),
     }
     if !plain.is_empty() {
@@ -274,7 +342,9 @@ fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) 
     }
     let mut all_reach = true;
     for (x, y) in [(a, b), (b, a)] {
-        let (Some(scope), Some(from), Some(to)) = (x.scope, x.thread, y.thread) else { continue };
+        let (Some(scope), Some(from), Some(to)) = (x.scope, x.thread, y.thread) else {
+            continue;
+        };
         let (from, to) = (task.sk.program.thread(from), task.sk.program.thread(to));
         if from.name != to.name && !from.place.same(&to.place, scope) {
             all_reach = false;
@@ -292,12 +362,15 @@ fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) 
         && x != y
     {
         let (x, y) = (scope_word(task, x), scope_word(task, y));
-        why.push(format!("their scopes include each other, but differ: `{x}` and `{y}`"));
+        why.push(format!(
+            "their scopes include each other, but differ: `{x}` and `{y}`"
+        ));
     }
 }
 
 fn is_atomic(event: &Event) -> bool {
-    event.tags.has("A") || (event.scope.is_some() && !event.tags.has("WEAK") && event.scope != Some(Scope::Thread))
+    event.tags.has("A")
+        || (event.scope.is_some() && !event.tags.has("WEAK") && event.scope != Some(Scope::Thread))
 }
 
 /// Which group of the other thread is another one, by the scope that leaves it out.
@@ -318,8 +391,14 @@ pub fn scope_word(task: &Task<'_>, scope: Scope) -> String {
 
 /// Who performs an event: the name of its thread, or the agent of one, or `init`.
 pub fn owner(task: &Task<'_>, event: &Event) -> String {
-    let Some(thread) = event.thread.map(|t| &task.sk.program.thread(t).name) else { return "init".to_owned() };
-    if event.is_asynchronous() { format!("{thread}'s agent") } else { thread.clone() }
+    let Some(thread) = event.thread.map(|t| &task.sk.program.thread(t).name) else {
+        return "init".to_owned();
+    };
+    if event.is_asynchronous() {
+        format!("{thread}'s agent")
+    } else {
+        thread.clone()
+    }
 }
 
 /// What an event is, in a word or two.
@@ -327,7 +406,11 @@ pub fn noun(task: &Task<'_>, event: &Event) -> String {
     let plain = !task.sk.program.dialect.row().weak && event.is_memory() && !is_atomic(event);
     let plain = if plain { "plain " } else { "" };
     let half = event.is_memory() && event.tags.has("RMW");
-    let word = if half { "read-modify-write" } else { event.kind.row().noun };
+    let word = if half {
+        "read-modify-write"
+    } else {
+        event.kind.row().noun
+    };
     format!("{plain}{word}")
 }
 
@@ -335,11 +418,18 @@ pub fn noun(task: &Task<'_>, event: &Event) -> String {
 fn odd_tags(event: &Event, other: &Event) -> Vec<String> {
     const HALVES: &[&str] = &["B", "BA", "BW", "EF", "XF", "REL", "ACQ", "ALIGNED"];
     let odd = event.tags.without(HALVES);
-    let mut odd: Vec<String> = odd.iter().filter(|t| !other.tags.has(t)).map(|t| format!("`{t}`")).collect();
+    let mut odd: Vec<String> = odd
+        .iter()
+        .filter(|t| !other.tags.has(t))
+        .map(|t| format!("`{t}`"))
+        .collect();
     if let Some(scope) = event.scope
         && other.scope != event.scope
     {
-        let tag = SCOPE_TAGS.iter().rfind(|t| t.1 == scope).map_or("", |t| t.0);
+        let tag = SCOPE_TAGS
+            .iter()
+            .rfind(|t| t.1 == scope)
+            .map_or("", |t| t.0);
         odd.push(format!("the scope `{tag}`"));
     }
     odd

@@ -33,7 +33,8 @@ const FLAG: &str = "unwritten";
 const MOST: usize = 16;
 
 /// What asks engines: an execution of a task that a query describes, if there is one.
-pub(crate) type Ask<'x> = dyn for<'t> Fn(Task<'t>, &Query<'t>) -> Result<Option<Execution>, Reason> + 'x;
+pub(crate) type Ask<'x> =
+    dyn for<'t> Fn(Task<'t>, &Query<'t>) -> Result<Option<Execution>, Reason> + 'x;
 
 /// Whether a flag is the one that the reads are asked for with: it does not treat threads alike.
 pub(crate) fn is_ours(model: &Model, flag: usize) -> bool {
@@ -81,7 +82,10 @@ pub(crate) fn unwritten(
     asked.absent = signature::absent(&model, &sk.program);
     let [writes, reads] = of_the_checker();
     asked.bases.insert(writes, (0, Base::Set(initial.clone())));
-    let name = |source: usize| task.surely_at(source).map_or(String::new(), |c| first(c).name.clone());
+    let name = |source: usize| {
+        task.surely_at(source)
+            .map_or(String::new(), |c| first(c).name.clone())
+    };
     let site = |read: usize| Some((sk.events[read].thread?, sk.events[read].instr));
     for n in 0.. {
         left.retain(|read, _| site(*read).is_some_and(|site| !found.reads.contains_key(&site)));
@@ -89,19 +93,43 @@ pub(crate) fn unwritten(
             break;
         }
         if n == MOST {
-            found.reads.extend(left.iter().filter_map(|(read, from)| Some((site(*read)?, name(from[0])))));
+            found.reads.extend(
+                left.iter()
+                    .filter_map(|(read, from)| Some((site(*read)?, name(from[0])))),
+            );
             break;
         }
-        asked.bases.insert(reads, (0, Base::Set(EventSet::from_fn(sk.len(), |e| left.contains_key(&e.index())))));
+        asked.bases.insert(
+            reads,
+            (
+                0,
+                Base::Set(EventSet::from_fn(sk.len(), |e| {
+                    left.contains_key(&e.index())
+                })),
+            ),
+        );
         let flags = Some(vec![model.flags.len() - 1]);
-        let query = Query { complete: false, no_fault: false, flags, ..Query::complete(&model) };
-        let Some(execution) = ask(asked.clone(), &query)? else { break };
+        let query = Query {
+            complete: false,
+            no_fault: false,
+            flags,
+            ..Query::complete(&model)
+        };
+        let Some(execution) = ask(asked.clone(), &query)? else {
+            break;
+        };
         let from = &execution.free[model.values.0 as usize];
-        for (source, read) in from.iter().filter(|(w, r)| initial.has(*w) && left.contains_key(r)) {
-            found.reads.extend(site(read).map(|site| (site, name(source))));
+        for (source, read) in from
+            .iter()
+            .filter(|(w, r)| initial.has(*w) && left.contains_key(r))
+        {
+            found
+                .reads
+                .extend(site(read).map(|site| (site, name(source))));
         }
     }
-    found.unknowns = Unknowns::with_unwritten(&task.test.program, found.reads.keys().copied().collect());
+    found.unknowns =
+        Unknowns::with_unwritten(&task.test.program, found.reads.keys().copied().collect());
     Ok((found, Some(bounds)))
 }
 
@@ -114,7 +142,10 @@ fn at_the_end(task: &Task<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason
             continue;
         }
         let mut written = Cond::FALSE;
-        for &(write, here) in writers.iter().filter(|(w, _)| task.sk.events[*w].thread.is_some()) {
+        for &(write, here) in writers
+            .iter()
+            .filter(|(w, _)| task.sk.events[*w].thread.is_some())
+        {
             let guarded = task.sk.pool.and(here, task.sk.events[write].guard);
             written = task.sk.pool.or(written, guarded);
         }
@@ -126,7 +157,12 @@ fn at_the_end(task: &Task<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason
     let mut found = BTreeSet::new();
     for (cell, not) in open {
         let props = task.test.filter.iter().map(|p| (p, true)).collect();
-        let query = Query { require: not, props, no_fault: false, ..Query::complete(task.model) };
+        let query = Query {
+            require: not,
+            props,
+            no_fault: false,
+            ..Query::complete(task.model)
+        };
         if ask(task.clone(), &query)?.is_some() {
             found.insert(cell);
         }
@@ -140,7 +176,13 @@ fn asking(model: &Model) -> Model {
     let free = NodeOp::Free(model.values);
     let nodes = &mut model.nodes;
     let mut add = |op: NodeOp, kind: Kind, is_static: bool| {
-        nodes.push(Node { op, kind, is_static, name: None, span: Default::default() });
+        nodes.push(Node {
+            op,
+            kind,
+            is_static,
+            name: None,
+            span: Default::default(),
+        });
         NodeId(nodes.len() as u32 - 1)
     };
     let [writes, reads] = of_the_checker().map(|id| add(NodeOp::Base(id), Kind::Set, true));

@@ -128,9 +128,17 @@ impl Limits {
                 }
                 Ok(tried) if low == 0 => return Depth::Told(told, tried.cut.then_some(bound)),
                 Ok(tried) => {
-                    let mut high = if tried.cut { bound } else { tried.deepest.clamp(low + 1, bound) };
+                    let mut high = if tried.cut {
+                        bound
+                    } else {
+                        tried.deepest.clamp(low + 1, bound)
+                    };
                     // Where nothing is cut, one iteration less is what was likely not enough.
-                    let mut next = if tried.cut { low.midpoint(high) } else { high - 1 };
+                    let mut next = if tried.cut {
+                        low.midpoint(high)
+                    } else {
+                        high - 1
+                    };
                     while low < next && next < high {
                         let mut smaller = start.clone();
                         match at(next, &mut smaller) {
@@ -165,6 +173,9 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { bound: None, timeout: Some(Duration::from_secs(60)) }
+        Limits {
+            bound: None,
+            timeout: Some(Duration::from_secs(60)),
+        }
     }
 }

@@ -72,7 +72,11 @@ pub(crate) type Turn = (Halves, usize, i64);
 fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
     let sk = &task.sk;
     let mut objects: BTreeMap<CellId, Vec<Halves>> = BTreeMap::new();
-    for (r, w) in sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).filter(|&(_, w)| sk.events[w].tags.has("MB"))
+    for (r, w) in sk
+        .rmw
+        .iter()
+        .map(|(r, w)| (r.index(), w.index()))
+        .filter(|&(_, w)| sk.events[w].tags.has("MB"))
     {
         if let Some(cell) = task.surely_at(w).filter(|_| sk.events[w].parts == 1) {
             objects.entry(cell).or_default().push((r, w));
@@ -80,9 +84,14 @@ fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
     }
     objects.retain(|_, operations| operations.len() > few());
     for w in (0..sk.len()).filter(|&w| sk.events[w].is_write() && sk.events[w].thread.is_some()) {
-        let at = task.domains.cells[w].iter().map(|&c| sk.memory.cell(c).memory);
+        let at = task.domains.cells[w]
+            .iter()
+            .map(|&c| sk.memory.cell(c).memory);
         at.for_each(|cell| {
-            if objects.get(&cell).is_some_and(|operations| operations.iter().all(|o| o.1 != w)) {
+            if objects
+                .get(&cell)
+                .is_some_and(|operations| operations.iter().all(|o| o.1 != w))
+            {
                 objects.remove(&cell);
             }
         });
@@ -92,12 +101,16 @@ fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
 
 /// An operation on an object with many.
 pub(crate) fn of_many(task: &Task<'_>) -> Option<Place> {
-    objects(task).values().find_map(|operations| task.sk.place(operations[0].1))
+    objects(task)
+        .values()
+        .find_map(|operations| task.sk.place(operations[0].1))
 }
 
 /// What the operations on such objects can find.
 pub(crate) fn found(task: &Task<'_>, bounds: &TaskBounds, deadline: Option<Instant>) -> Found {
-    let Some(from_reads) = bounds.node_of_from_reads() else { return Found::default() };
+    let Some(from_reads) = bounds.node_of_from_reads() else {
+        return Found::default();
+    };
     let mut excluded = Excluded::new(task, bounds, from_reads);
     let mut found = Found::default();
     for (cell, operations) in objects(task) {
@@ -170,27 +183,40 @@ impl<'x, 'a> Object<'x, 'a> {
         let (sk, model) = (&task.sk, task.model);
         let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
         let start = (0..sk.len()).find(|&s| {
-            sk.events[s].thread.is_none() && sk.events[s].is_write() && task.surely_at(s) == Some(cell)
+            sk.events[s].thread.is_none()
+                && sk.events[s].is_write()
+                && task.surely_at(s) == Some(cell)
         })?;
         let from = |s: usize, w: usize| s == start || s != w && operations.iter().any(|o| o.1 == s);
         // What stands behind an operation has its word by way of it, so no operation reads that where values have a beginning.
-        let fed = |&(r, w): &Halves| sk.data.iter().any(|d| (d.0.index(), d.1.index(), d.2) == (r, w, Cond::TRUE));
-        let feeds = operations.iter().all(fed) && model.axioms.iter().any(|a| closes_value_flow(model, a, false));
+        let fed = |&(r, w): &Halves| {
+            sk.data
+                .iter()
+                .any(|d| (d.0.index(), d.1.index(), d.2) == (r, w, Cond::TRUE))
+        };
+        let feeds = operations.iter().all(fed)
+            && model
+                .axioms
+                .iter()
+                .any(|a| closes_value_flow(model, a, false));
         let is_chain = sk.events[start].guard == Cond::TRUE
             && operations.iter().all(|&(r, w)| {
                 co.must.has(start, w) && (0..sk.len()).all(|s| !source.may.has(s, r) || from(s, w))
             })
             && operations.iter().enumerate().all(|(i, &one)| {
-                operations[..i]
-                    .iter()
-                    .all(|&other| excluded.whole(one, other) && (feeds || excluded.reads_no_later(one, other)))
+                operations[..i].iter().all(|&other| {
+                    excluded.whole(one, other) && (feeds || excluded.reads_no_later(one, other))
+                })
             });
         if !is_chain {
             return None;
         }
         let mut of_thread: BTreeMap<_, Vec<Halves>> = BTreeMap::new();
         for &(r, w) in operations {
-            of_thread.entry(sk.events[w].thread).or_default().push((r, w));
+            of_thread
+                .entry(sk.events[w].thread)
+                .or_default()
+                .push((r, w));
         }
         let mut pool = sk.pool.clone();
         let mut users = Vec::new();
@@ -201,20 +227,31 @@ impl<'x, 'a> Object<'x, 'a> {
             let guard = |o: &Halves| sk.events[o.1].guard;
             let spared = operations.iter().map(|one| {
                 let fails = pool.not(guard(one));
-                let with = bits(&operations, |other| pool.and(guard(other), fails) == Cond::FALSE);
+                let with = bits(&operations, |other| {
+                    pool.and(guard(other), fails) == Cond::FALSE
+                });
                 (guard(one) != Cond::TRUE, with)
             });
             let spared: Vec<(bool, u64)> = spared.collect();
             let earlier = operations.iter().map(|late| {
                 bits(&operations, |early| {
                     let events = [early.0, early.1, late.0, late.1];
-                    early != late && excluded.is(&events, None, &[(model.finals, (late.1, early.1))])
+                    early != late
+                        && excluded.is(&events, None, &[(model.finals, (late.1, early.1))])
                 })
             });
-            users.push(User { earlier: earlier.collect(), spared, operations });
+            users.push(User {
+                earlier: earlier.collect(),
+                spared,
+                operations,
+            });
         }
         let word = Eval::new(sk, &Assignment::nothing(sk)).value(start)?;
-        Some(Object { task, start: (start, word), users })
+        Some(Object {
+            task,
+            start: (start, word),
+            users,
+        })
     }
 
     /// What an operation of a user does with a word. `None`: it is not known.
@@ -225,16 +262,29 @@ impl<'x, 'a> Object<'x, 'a> {
         known.reads[r] = Some(sk.events[r].ty.wrap(word));
         let mut eval = Eval::new(sk, &known);
         let writes = eval.cond(sk.events[w].guard);
-        let leaves = if writes == Some(false) { None } else { Some(sk.events[w].ty.wrap(eval.value(w)?)) };
-        let dead = bits(&user.operations, |other| eval.cond(sk.events[other.1].guard) == Some(false));
-        Some(Step { leaves, may_fail: writes != Some(true), dead })
+        let leaves = if writes == Some(false) {
+            None
+        } else {
+            Some(sk.events[w].ty.wrap(eval.value(w)?))
+        };
+        let dead = bits(&user.operations, |other| {
+            eval.cond(sk.events[other.1].guard) == Some(false)
+        });
+        Some(Step {
+            leaves,
+            may_fail: writes != Some(true),
+            dead,
+        })
     }
 
     /// What every operation can find. `None`: that would take too long.
     fn found(&self, deadline: Option<Instant>) -> Option<Found> {
         let mut kinds: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (i, user) in self.users.iter().enumerate() {
-            kinds.entry((&user.earlier, &user.spared)).or_default().push(i);
+            kinds
+                .entry((&user.earlier, &user.spared))
+                .or_default()
+                .push(i);
         }
         let mut kinds: Vec<Vec<usize>> = kinds.into_values().collect();
         loop {
@@ -249,7 +299,11 @@ impl<'x, 'a> Object<'x, 'a> {
     }
 
     /// The same, taking users for alike until they are found not to be.
-    fn follow(&self, kinds: &[Vec<usize>], deadline: Option<Instant>) -> Option<Result<Found, Differ>> {
+    fn follow(
+        &self,
+        kinds: &[Vec<usize>],
+        deadline: Option<Instant>,
+    ) -> Option<Result<Found, Differ>> {
         let mut steps: FxHashMap<(usize, usize, i64), Step> = FxHashMap::default();
         let mut step = |kind: usize, at: usize, word: i64| -> Option<Result<Step, Differ>> {
             if let Some(step) = steps.get(&(kind, at, word)) {
@@ -257,7 +311,10 @@ impl<'x, 'a> Object<'x, 'a> {
             }
             let mut by_step: BTreeMap<Step, Vec<usize>> = BTreeMap::new();
             for &user in &kinds[kind] {
-                by_step.entry(self.step(&self.users[user], at, word)?).or_default().push(user);
+                by_step
+                    .entry(self.step(&self.users[user], at, word)?)
+                    .or_default()
+                    .push(user);
             }
             if by_step.len() > 1 {
                 return Some(Err(Differ(kind, by_step.into_values().collect())));
@@ -283,7 +340,9 @@ impl<'x, 'a> Object<'x, 'a> {
             for (g, &(kind, left, _)) in groups.iter().enumerate() {
                 let user = &self.users[kinds[kind][0]];
                 for at in (0..user.operations.len()).filter(|at| left >> at & 1 == 1) {
-                    let Some(after) = user.passed_over(at, left) else { continue };
+                    let Some(after) = user.passed_over(at, left) else {
+                        continue;
+                    };
                     let step = match step(kind, at, word)? {
                         Ok(step) => step,
                         Err(differ) => return Some(Err(differ)),
@@ -298,7 +357,16 @@ impl<'x, 'a> Object<'x, 'a> {
                     let next = (leaves, moved(&groups, g, after));
                     if seen.insert(next.clone()) {
                         open.push(states.len());
-                        states.push((next, Some(Move { from, kind, at, left, after })));
+                        states.push((
+                            next,
+                            Some(Move {
+                                from,
+                                kind,
+                                at,
+                                left,
+                                after,
+                            }),
+                        ));
                     }
                 }
             }
@@ -346,7 +414,11 @@ impl<'x, 'a> Object<'x, 'a> {
         for (&(kind, at), words) in written {
             let of = |word: Option<&i64>| phase_of(*word.expect("a word was found"));
             let (first, last) = (of(words.first()), of(words.last()));
-            phases.extend(kinds[kind].iter().map(|&user| (self.users[user].operations[at], first, last)));
+            phases.extend(
+                kinds[kind]
+                    .iter()
+                    .map(|&user| (self.users[user].operations[at], first, last)),
+            );
         }
         phases.sort_unstable();
         phases
@@ -354,9 +426,14 @@ impl<'x, 'a> Object<'x, 'a> {
 
     /// An order in which as many operations write as in any.
     fn run(&self, kinds: &[Vec<usize>], states: &[(State, Option<Move>)]) -> Vec<Turn> {
-        let path =
-            |state: usize| std::iter::successors(states[state].1.as_ref(), |step| states[step.from].1.as_ref());
-        let last = (0..states.len()).max_by_key(|&state| path(state).count()).expect("there is the first");
+        let path = |state: usize| {
+            std::iter::successors(states[state].1.as_ref(), |step| {
+                states[step.from].1.as_ref()
+            })
+        };
+        let last = (0..states.len())
+            .max_by_key(|&state| path(state).count())
+            .expect("there is the first");
         let mut moves: Vec<&Move> = path(last).collect();
         moves.reverse();
         let mut open: Vec<u64> = self.users.iter().map(User::all).collect();
@@ -368,7 +445,11 @@ impl<'x, 'a> Object<'x, 'a> {
                 .expect("there is one in the state");
             open[user] = step.after;
             let operation = self.users[user].operations[step.at];
-            (operation, std::mem::replace(&mut before, operation.1), states[step.from].0.0)
+            (
+                operation,
+                std::mem::replace(&mut before, operation.1),
+                states[step.from].0.0,
+            )
         };
         moves.into_iter().map(turn).collect()
     }
@@ -383,7 +464,9 @@ impl User {
     /// Which operations may still write once one does, whatever it finds; `None`: it may not write before others do.
     fn passed_over(&self, at: usize, left: u64) -> Option<u64> {
         let mut after = left;
-        for first in (0..self.operations.len()).filter(|first| (self.earlier[at] & left) >> first & 1 == 1) {
+        for first in
+            (0..self.operations.len()).filter(|first| (self.earlier[at] & left) >> first & 1 == 1)
+        {
             let (may_fail, with) = self.spared[first];
             if !may_fail || with >> at & 1 == 1 {
                 return None;
@@ -396,7 +479,10 @@ impl User {
 
 /// The operations of which something holds.
 fn bits(operations: &[Halves], mut has: impl FnMut(&Halves) -> bool) -> u64 {
-    operations.iter().enumerate().fold(0, |bits, (at, one)| bits | u64::from(has(one)) << at)
+    operations
+        .iter()
+        .enumerate()
+        .fold(0, |bits, (at, one)| bits | u64::from(has(one)) << at)
 }
 
 /// Groups of which one user of one has gone on.
@@ -404,7 +490,10 @@ fn moved(groups: &[Group], from: usize, left: u64) -> Vec<Group> {
     let mut groups = groups.to_vec();
     let kind = groups[from].0;
     groups[from].2 -= 1;
-    match groups.iter_mut().find(|group| (group.0, group.1) == (kind, left)) {
+    match groups
+        .iter_mut()
+        .find(|group| (group.0, group.1) == (kind, left))
+    {
         Some(group) => group.2 += 1,
         None => groups.push((kind, left, 1)),
     }

@@ -69,7 +69,8 @@ impl Deadline {
         if stop::requested().is_some() {
             return Some(0);
         }
-        self.0.map(|d| d.saturating_duration_since(Instant::now()).as_millis() as u64)
+        self.0
+            .map(|d| d.saturating_duration_since(Instant::now()).as_millis() as u64)
     }
 }
 

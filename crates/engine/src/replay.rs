@@ -81,7 +81,9 @@ impl Leaves<Bits> for Candidate<'_> {
 impl Candidate<'_> {
     /// The values of some nodes, among which are their operands.
     fn values(&self, nodes: &[bool]) -> Values<Bits> {
-        let algebra = Bits { executed: self.execution.executed.clone() };
+        let algebra = Bits {
+            executed: self.execution.executed.clone(),
+        };
         interpret_all(self.task.model, &algebra, self, nodes)
     }
 
@@ -92,14 +94,27 @@ impl Candidate<'_> {
 
 /// What a declaration of a model comes to in an execution, where it does not depend on the free relations: their bounds.
 pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
-    let candidate = Candidate { task, execution, known: &execution.known() };
+    let candidate = Candidate {
+        task,
+        execution,
+        known: &execution.known(),
+    };
     let values = candidate.values(&needed(task.model, [node]));
-    values[node.index()].as_deref().expect("it was asked for").rel().clone()
+    values[node.index()]
+        .as_deref()
+        .expect("it was asked for")
+        .rel()
+        .clone()
 }
 
 /// The values of all nodes in something that need be no candidate execution: no law is checked.
 pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
-    Candidate { task, execution, known: &execution.known() }.all()
+    Candidate {
+        task,
+        execution,
+        known: &execution.known(),
+    }
+    .all()
 }
 
 /// Replays an execution.
@@ -110,19 +125,28 @@ pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed, String
     replay_known(task, execution, &execution.known())
 }
 
-fn replay_known(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Result<Replayed, String> {
+fn replay_known(
+    task: &Task<'_>,
+    execution: &Execution,
+    known: &Assignment,
+) -> Result<Replayed, String> {
     let sk = &task.sk;
     let mut eval = Eval::new(sk, known);
     let mut decided = |c: Cond, what: &str| -> Result<bool, String> {
-        eval.cond(c).ok_or_else(|| format!("{what} is not determined"))
+        eval.cond(c)
+            .ok_or_else(|| format!("{what} is not determined"))
     };
     for (i, event) in sk.events.iter().enumerate() {
         let executes = decided(event.guard, "a guard")?;
         if executes != execution.executed.has(i) {
-            return Err(format!("event {i} executes although its guard is false, or the reverse"));
+            return Err(format!(
+                "event {i} executes although its guard is false, or the reverse"
+            ));
         }
         if event.is_read() && executes != execution.reads[i].is_some() {
-            return Err(format!("read {i} has a value without executing, or the reverse"));
+            return Err(format!(
+                "read {i} has a value without executing, or the reverse"
+            ));
         }
     }
     for &c in &sk.constraints {
@@ -131,29 +155,62 @@ fn replay_known(task: &Task<'_>, execution: &Execution, known: &Assignment) -> R
         }
     }
     let complete = decided(sk.complete, "completeness")?;
-    let values = Candidate { task, execution, known }.all();
+    let values = Candidate {
+        task,
+        execution,
+        known,
+    }
+    .all();
     check_free(task, execution, &values, &mut eval)?;
     check_values(task, execution, &mut eval)?;
     if eval.waits_in_circle(&execution.executed) {
         return Err("threads wait for each other at barriers".to_string());
     }
-    let algebra = Bits { executed: execution.executed.clone() };
-    let value = |id: NodeId| values[id.index()].as_deref().expect("all nodes were asked for");
+    let algebra = Bits {
+        executed: execution.executed.clone(),
+    };
+    let value = |id: NodeId| {
+        values[id.index()]
+            .as_deref()
+            .expect("all nodes were asked for")
+    };
     let rejected_by = (0..task.model.axioms.len())
         .filter(|&i| {
             let a = &task.model.axioms[i];
             algebra.holds(a.test, value(a.node)) == a.negated
         })
         .collect();
-    let flags = task.model.flags.iter().map(|f| algebra.holds(f.test, value(f.node)) != f.negated).collect();
-    let observed = if complete { task.observed.as_slice() } else { &[] };
-    let state: Result<_, String> = observed.iter().map(|&o| final_value(task, execution, &mut eval, o)).collect();
+    let flags = task
+        .model
+        .flags
+        .iter()
+        .map(|f| algebra.holds(f.test, value(f.node)) != f.negated)
+        .collect();
+    let observed = if complete {
+        task.observed.as_slice()
+    } else {
+        &[]
+    };
+    let state: Result<_, String> = observed
+        .iter()
+        .map(|&o| final_value(task, execution, &mut eval, o))
+        .collect();
     let state = state?;
-    Ok(Replayed { values, rejected_by, flags, complete, state })
+    Ok(Replayed {
+        values,
+        rejected_by,
+        flags,
+        complete,
+        state,
+    })
 }
 
 /// Replays an execution and checks that it answers the query.
-pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Result<Replayed, String> {
+pub fn check(
+    task: &Task<'_>,
+    execution: &Execution,
+    query: &Query<'_>,
+) -> Result<Replayed, String> {
     let known = execution.known();
     let replayed = replay_known(task, execution, &known)?;
     if let Some(&i) = replayed.rejected_by.iter().find(|&&i| query.axioms[i]) {
@@ -163,7 +220,9 @@ pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Resul
         return Err("a thread does not run to its end".to_string());
     }
     if let Some(flags) = &query.flags
-        && !flags.iter().any(|&f| replayed.is_raised(task, f, query.spared.as_ref()))
+        && !flags
+            .iter()
+            .any(|&f| replayed.is_raised(task, f, query.spared.as_ref()))
     {
         return Err("it does not raise the flag".to_string());
     }
@@ -188,7 +247,12 @@ fn check_free(
     eval: &mut Eval<'_>,
 ) -> Result<(), String> {
     let executed = &execution.executed;
-    let rel = |id: NodeId| values[id.index()].as_deref().expect("all nodes were asked for").rel();
+    let rel = |id: NodeId| {
+        values[id.index()]
+            .as_deref()
+            .expect("all nodes were asked for")
+            .rel()
+    };
     for (f, r) in task.model.free.iter().zip(&execution.free) {
         let within = rel(f.within);
         if !r.is_subset(within) {
@@ -201,10 +265,15 @@ fn check_free(
             Shape::Function => {
                 // What a model calls a function from writes to reads: one source for each executed read.
                 let sources = r.inverse();
-                for i in (0..task.sk.len()).filter(|&i| executed.has(i) && task.sk.events[i].is_read()) {
+                for i in
+                    (0..task.sk.len()).filter(|&i| executed.has(i) && task.sk.events[i].is_read())
+                {
                     let wanted = if eval.is_astray(i) { 0 } else { 1 };
                     if sources.successors(i).count() != wanted {
-                        return Err(format!("`{}` does not give event {i} exactly one source", f.name));
+                        return Err(format!(
+                            "`{}` does not give event {i} exactly one source",
+                            f.name
+                        ));
                     }
                 }
             }
@@ -216,7 +285,9 @@ fn check_free(
                     return Err(format!("`{}` is not transitive", f.name));
                 }
                 if let Some(c) = f.covering {
-                    let undecided = rel(c).iter().any(|(i, j)| i != j && !r.has(i, j) && !r.has(j, i));
+                    let undecided = rel(c)
+                        .iter()
+                        .any(|(i, j)| i != j && !r.has(i, j) && !r.has(j, i));
                     if undecided {
                         return Err(format!("`{}` leaves a pair undecided", f.name));
                     }
@@ -236,7 +307,9 @@ fn check_values(task: &Task<'_>, execution: &Execution, eval: &mut Eval<'_>) -> 
     }
     for (w, r) in execution.free[task.model.values.0 as usize].iter() {
         if eval.is_astray(w) || eval.memory(w) != eval.memory(r) {
-            return Err(format!("read {r} takes the value of a write to other memory"));
+            return Err(format!(
+                "read {r} takes the value of a write to other memory"
+            ));
         }
         if eval.value(w).map(|v| sk.events[r].ty.wrap(v)) != execution.reads[r] {
             return Err(format!("read {r} does not return the value of its source"));
@@ -254,19 +327,29 @@ fn final_value(
 ) -> Result<i64, String> {
     let sk = &task.sk;
     if let Observable::Reg(t, r) = observable {
-        return eval.register(t, r).ok_or_else(|| "a final register value is not determined".to_string());
+        return eval
+            .register(t, r)
+            .ok_or_else(|| "a final register value is not determined".to_string());
     }
-    let cell = sk.observed_cell(observable).ok_or("an observed location does not exist")?;
-    let w = execution.last_write(cell).ok_or("an observed location has no final write")?;
+    let cell = sk
+        .observed_cell(observable)
+        .ok_or("an observed location does not exist")?;
+    let w = execution
+        .last_write(cell)
+        .ok_or("an observed location has no final write")?;
     let mut is_here = |i: usize| eval.memory(i) == Some(Some(cell));
     if !sk.events[w].is_write() || !execution.executed.has(w) || !is_here(w) {
         return Err("a final value comes from something that does not write there".to_string());
     }
     let order = &execution.free[task.model.finals.0 as usize];
-    if order.successors(w).any(|j| execution.executed.has(j) && is_here(j)) {
+    if order
+        .successors(w)
+        .any(|j| execution.executed.has(j) && is_here(j))
+    {
         return Err("a final value is overwritten".to_string());
     }
-    eval.value(w).ok_or_else(|| "a final value is not determined".to_string())
+    eval.value(w)
+        .ok_or_else(|| "a final value is not determined".to_string())
 }
 
 #[cfg(test)]

@@ -99,8 +99,17 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
     let halves = sk.rmw.iter().map(|&(r, w)| (r.index(), w.index()));
     let found: FxHashMap<usize, (usize, CellId, Added)> = halves
         .filter_map(|(r, w)| {
-            let cell = task.surely_at(w).filter(|_| task.surely_at(r) == task.surely_at(w))?;
-            Some((w, (r, cell, added(sk, r, w).filter(|_| sk.events[w].parts == 1)?)))
+            let cell = task
+                .surely_at(w)
+                .filter(|_| task.surely_at(r) == task.surely_at(w))?;
+            Some((
+                w,
+                (
+                    r,
+                    cell,
+                    added(sk, r, w).filter(|_| sk.events[w].parts == 1)?,
+                ),
+            ))
         })
         .collect();
     let (conds, mut open) = sk.decisive();
@@ -112,7 +121,11 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
         None => sk.events[w].value,
     }));
     let asked = [task.test.observables(), observables(&task.test.filter, &[])].concat();
-    open.extend(asked.into_iter().filter_map(|observable| sk.observed_register(observable)));
+    open.extend(
+        asked
+            .into_iter()
+            .filter_map(|observable| sk.observed_register(observable)),
+    );
     let mut used = vec![false; sk.len()];
     let mut seen = vec![false; sk.pool.term_count()];
     while let Some(t) = open.pop() {
@@ -133,8 +146,14 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
         }
         adders.members.push((*r, w));
     }
-    let mut candidates: Vec<_> = by_cell.into_values().filter(|of| !of.differ).map(|of| of.members).collect();
-    candidates.iter_mut().for_each(|members| members.sort_unstable());
+    let mut candidates: Vec<_> = by_cell
+        .into_values()
+        .filter(|of| !of.differ)
+        .map(|of| of.members)
+        .collect();
+    candidates
+        .iter_mut()
+        .for_each(|members| members.sort_unstable());
     candidates.sort_unstable();
     candidates
 }
@@ -146,20 +165,29 @@ pub(crate) fn are_large(task: &Task<'_>) -> bool {
         task.domains.of(value).map_or(MANY_VALUES, Vec::len)
     };
     let several = |members: &Vec<(usize, usize)>| members.len() > 1;
-    candidates(task).iter().filter(|members| several(members)).flatten().map(listed).sum::<usize>() >= MANY_VALUES
+    candidates(task)
+        .iter()
+        .filter(|members| several(members))
+        .flatten()
+        .map(listed)
+        .sum::<usize>()
+        >= MANY_VALUES
 }
 
 /// The sums of a task.
 pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
     let model = task.model;
-    let Some(from_reads) = bounds.node_of_from_reads() else { return Vec::new() };
+    let Some(from_reads) = bounds.node_of_from_reads() else {
+        return Vec::new();
+    };
     let source = &bounds.free[model.values.0 as usize].may;
     let mut excluded = Excluded::new(task, bounds, from_reads);
     let mut sums = Vec::new();
     for all in candidates(task) {
         let mut by_start: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
         for &(r, w) in &all {
-            let mut starts = (0..task.sk.len()).filter(|&s| source.has(s, r) && all.iter().all(|m| m.1 != s));
+            let mut starts =
+                (0..task.sk.len()).filter(|&s| source.has(s, r) && all.iter().all(|m| m.1 != s));
             if let (Some(start), None) = (starts.next(), starts.next()) {
                 by_start.entry(start).or_default().push((r, w));
             }
@@ -169,14 +197,23 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
         sums.extend(by_start.into_iter().map(sum).filter(whole));
     }
     // What is added up first is not seen by what starts from it.
-    let of_another = |sums: &[Sum], start: usize| sums.iter().flat_map(|sum| &sum.members).any(|m| m.1 == start);
+    let of_another = |sums: &[Sum], start: usize| {
+        sums.iter()
+            .flat_map(|sum| &sum.members)
+            .any(|m| m.1 == start)
+    };
     let all = sums.clone();
     sums.retain(|sum| !of_another(&all, sum.start));
     sums
 }
 
 /// Whether all executions in which the axioms hold are of the kind that the module's head describes.
-fn is_whole(task: &Task<'_>, bounds: &TaskBounds, excluded: &mut Excluded<'_, '_>, sum: &Sum) -> bool {
+fn is_whole(
+    task: &Task<'_>,
+    bounds: &TaskBounds,
+    excluded: &mut Excluded<'_, '_>,
+    sum: &Sum,
+) -> bool {
     let (sk, model) = (&task.sk, task.model);
     let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
     let Sum { start, members } = sum;
@@ -188,12 +225,16 @@ fn is_whole(task: &Task<'_>, bounds: &TaskBounds, excluded: &mut Excluded<'_, '_
         && sk.events[*start].guard == Cond::TRUE
         && members.iter().all(|&(_, w)| co.must.has(*start, w))
         && events.all(|e| {
-            let at = task.domains.cells[e].iter().any(|&c| Some(sk.memory.cell(c).memory) == cell);
+            let at = task.domains.cells[e]
+                .iter()
+                .any(|&c| Some(sk.memory.cell(c).memory) == cell);
             let event = &sk.events[e];
             if !at || is_member(e) || e == *start {
                 return true;
             }
-            (!event.is_write() || co.must.has(e, *start) || members.iter().all(|&(_, w)| co.must.has(w, e)))
+            (!event.is_write()
+                || co.must.has(e, *start)
+                || members.iter().all(|&(_, w)| co.must.has(w, e)))
                 && (!event.is_read()
                     || members.iter().all(|&(_, w)| !source.may.has(w, e))
                     || members.iter().all(|&(_, w)| bounds.is_never_behind(w, e)))
@@ -209,8 +250,17 @@ fn is_whole(task: &Task<'_>, bounds: &TaskBounds, excluded: &mut Excluded<'_, '_
 pub(crate) fn settled(task: &Task<'_>, mut execution: Execution) -> Execution {
     for sum in &task.sums {
         let co = &execution.free[task.model.finals.0 as usize];
-        let mut members: Vec<_> = sum.members.iter().filter(|m| execution.executed.has(m.1)).collect();
-        members.sort_by_key(|m| sum.members.iter().filter(|other| co.has(other.1, m.1)).count());
+        let mut members: Vec<_> = sum
+            .members
+            .iter()
+            .filter(|m| execution.executed.has(m.1))
+            .collect();
+        members.sort_by_key(|m| {
+            sum.members
+                .iter()
+                .filter(|other| co.has(other.1, m.1))
+                .count()
+        });
         let mut before = sum.start;
         for &&(r, w) in &members {
             let value = Eval::new(&task.sk, &execution.known()).value(before);

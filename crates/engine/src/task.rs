@@ -102,7 +102,10 @@ pub(crate) fn has_unknown(memory: &Memory) -> bool {
 }
 
 fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
-    Reason::Unknown { made: place(program, made), depends }
+    Reason::Unknown {
+        made: place(program, made),
+        depends,
+    }
 }
 
 /// What depends on a value, of a proposition.
@@ -110,7 +113,10 @@ const ASKED: &str = "what is asked about";
 
 /// The options of a test under a model, where `set` overrides both.
 fn options(test: &LitmusTest, model: &Model, set: &[Setting]) -> Options {
-    let of_model = model.options.iter().map(|&(option, value)| Setting { option, value });
+    let of_model = model
+        .options
+        .iter()
+        .map(|&(option, value)| Setting { option, value });
     Options::of(of_model.chain(test.options.iter().chain(set).copied()))
 }
 
@@ -149,16 +155,34 @@ impl<'a> Task<'a> {
     ) -> Result<Task<'a>, Reason> {
         let build = |known: Known<'_>, sums: &[Sum], objects: &Found, rough: bool| {
             let known = (known, sums, objects, rough);
-            Task::build_without(purpose, test, model, set, (bound, thin_air), known, deadline)
+            Task::build_without(
+                purpose,
+                test,
+                model,
+                set,
+                (bound, thin_air),
+                known,
+                deadline,
+            )
         };
         let nothing = Found::default();
         let first = build(Known::default(), &[], &nothing, false);
-        let adds_up = |task: &Task<'_>| !purpose.is_progress() && !thin_air && sums::are_large(task);
-        let of_many = |task: &Task<'_>| if thin_air { None } else { objects::of_many(task) };
+        let adds_up =
+            |task: &Task<'_>| !purpose.is_progress() && !thin_air && sums::are_large(task);
+        let of_many = |task: &Task<'_>| {
+            if thin_air {
+                None
+            } else {
+                objects::of_many(task)
+            }
+        };
         let made;
         let rough = match &first {
             Ok(task)
-                if !task.open_values && task.needed.is_none() && !adds_up(task) && of_many(task).is_none() =>
+                if !task.open_values
+                    && task.needed.is_none()
+                    && !adds_up(task)
+                    && of_many(task).is_none() =>
             {
                 return first;
             }
@@ -176,12 +200,28 @@ impl<'a> Task<'a> {
         let all = vec![true; model.axioms.len()];
         let bounds = TaskBounds::new(rough, &all, deadline).ok_or(Reason::Time)?;
         let never = bounds.never_read(rough);
-        let sums = if adds_up(rough) { sums::sums(rough, &bounds) } else { Vec::new() };
-        let found = if thin_air { Found::default() } else { objects::found(rough, &bounds, deadline) };
+        let sums = if adds_up(rough) {
+            sums::sums(rough, &bounds)
+        } else {
+            Vec::new()
+        };
+        let found = if thin_air {
+            Found::default()
+        } else {
+            objects::found(rough, &bounds, deadline)
+        };
         if never.is_empty() && sums.is_empty() && found.words.is_empty() {
             return first;
         }
-        match build(Known { never: Some(&never), found: Some(&found.words) }, &sums, &found, false) {
+        match build(
+            Known {
+                never: Some(&never),
+                found: Some(&found.words),
+            },
+            &sums,
+            &found,
+            false,
+        ) {
             Ok(mut again) if again.sk.len() == rough.sk.len() && again.needed.is_none() => {
                 // That they are never read rests on the axioms.
                 again.domains.open = true;
@@ -218,18 +258,38 @@ impl<'a> Task<'a> {
             .enumerate()
             .find(|(i, f)| f.shape == Shape::Function && *i != model.values.0 as usize)
         {
-            return Err(Reason::Unsupported(format!("free function `{}` besides `values`", f.1.name)));
+            return Err(Reason::Unsupported(format!(
+                "free function `{}` besides `values`",
+                f.1.name
+            )));
         }
         if test.program.host.is_some() && !signature::speaks_of(model, Role::Launch) {
-            return Err(Reason::NotInModel("calls of the runtime by host threads".into()));
+            return Err(Reason::NotInModel(
+                "calls of the runtime by host threads".into(),
+            ));
         }
-        if let Some(instr) = test.program.assembly().filter(|_| signature::is_deaf_to(model, "GEN")) {
+        if let Some(instr) = test
+            .program
+            .assembly()
+            .filter(|_| signature::is_deaf_to(model, "GEN"))
+        {
             let why = "PTX in assembly or in a function of the library, which means something under a model of PTX alone";
-            return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
+            return Err(Reason::NotInModel(format!(
+                "`{}` (line {}), {why}",
+                instr.text, instr.line
+            )));
         }
-        let dependent = test.program.host.iter().flat_map(|host| &host.commands).find(|c| c.programmatic);
+        let dependent = test
+            .program
+            .host
+            .iter()
+            .flat_map(|host| &host.commands)
+            .find(|c| c.programmatic);
         if let Some(command) = dependent.filter(|_| signature::is_deaf_to(model, "GDL")) {
-            return Err(Reason::NotInModel(format!("dependent launches (`{}`)", command.name)));
+            return Err(Reason::NotInModel(format!(
+                "dependent launches (`{}`)",
+                command.name
+            )));
         }
         let has = |tag: &'static str| {
             test.program
@@ -247,26 +307,44 @@ impl<'a> Task<'a> {
             return Err(Reason::NotInModel(what));
         }
         if let Some(instr) = has("HALF") {
-            let what = format!("proxy fences of one direction (`{}`, line {})", instr.text, instr.line);
+            let what = format!(
+                "proxy fences of one direction (`{}`, line {})",
+                instr.text, instr.line
+            );
             return Err(Reason::NotInModel(what));
         }
-        if let Some(instr) =
-            test.program.asynchronous().filter(|_| !signature::speaks_of(model, Role::Asynchronous))
+        if let Some(instr) = test
+            .program
+            .asynchronous()
+            .filter(|_| !signature::speaks_of(model, Role::Asynchronous))
         {
-            let what = format!("asynchronous operations (`{}`, line {})", instr.text, instr.line);
+            let what = format!(
+                "asynchronous operations (`{}`, line {})",
+                instr.text, instr.line
+            );
             return Err(Reason::NotInModel(what));
         }
-        if let Some(instr) = test.program.of_several_cells().filter(|_| !signature::speaks_of(model, Role::Whole))
+        if let Some(instr) = test
+            .program
+            .of_several_cells()
+            .filter(|_| !signature::speaks_of(model, Role::Whole))
         {
             let why = match instr.element.whole {
                 true => "an access of 128 bits",
                 false => "an access to an object that is accessed in smaller pieces elsewhere",
             };
-            return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
+            return Err(Reason::NotInModel(format!(
+                "`{}` (line {}), {why}",
+                instr.text, instr.line
+            )));
         }
         let unknowns = Unknowns::of(&test.program);
         if let Some((made, steered)) = unknowns.steered() {
-            return Err(not_worked_out(&test.program, made, place(&test.program, steered).to_string()));
+            return Err(not_worked_out(
+                &test.program,
+                made,
+                place(&test.program, steered).to_string(),
+            ));
         }
         let options = options(test, model, set);
         let excluded = !thin_air && excludes_thin_air(model);
@@ -279,8 +357,11 @@ impl<'a> Task<'a> {
             let alone = |asked: Vec<Observable>| {
                 let mut sk = sk.clone();
                 let needed = Needed::alone(&mut sk, &asked);
-                let domains = Domains::compute(&sk, &[], known, Some(&needed), false, deadline).ok()?;
-                needed.covers(&sk, &domains).then_some((sk, domains, needed))
+                let domains =
+                    Domains::compute(&sk, &[], known, Some(&needed), false, deadline).ok()?;
+                needed
+                    .covers(&sk, &domains)
+                    .then_some((sk, domains, needed))
             };
             asked.into_iter().find_map(alone)
         };
@@ -291,7 +372,11 @@ impl<'a> Task<'a> {
                 sk.sums.extend(seen);
             }
             sk.fall_in(&objects.phases);
-            let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
+            let seeds = if excluded {
+                Vec::new()
+            } else {
+                seeds(&sk, &props)
+            };
             match Domains::compute(&sk, &seeds, known, None, rough, deadline) {
                 Ok(domains) => Ok((sk, domains, None)),
                 Err(why) => match fewer(&sk, &why) {
@@ -323,10 +408,14 @@ impl<'a> Task<'a> {
                 }
             }
         }
-        let rivals = options.same_value_benign().then(|| Rivals::of(&mut sk, &domains, &unknowns));
+        let rivals = options
+            .same_value_benign()
+            .then(|| Rivals::of(&mut sk, &domains, &unknowns));
         let absent = signature::absent(model, &sk.program);
         debug_assert!(
-            bases.iter().all(|(&id, (_, base))| signature::is_present(id, &sk.program) || base.is_empty()),
+            bases
+                .iter()
+                .all(|(&id, (_, base))| signature::is_present(id, &sk.program) || base.is_empty()),
             "what needs other instructions has no members"
         );
         let mut fault = Cond::FALSE;
@@ -385,7 +474,10 @@ impl<'a> Task<'a> {
             order.has_cycle(&EventSet::full(sk.len()))
         };
         Ok(Task {
-            names: observed.iter().map(|&o| sk.memory.observable_name(&sk.program, o).into()).collect(),
+            names: observed
+                .iter()
+                .map(|&o| sk.memory.observable_name(&sk.program, o).into())
+                .collect(),
             test,
             model,
             sk,
@@ -433,42 +525,70 @@ impl<'a> Task<'a> {
 
     /// Why an answer is not to be had that rests on some propositions, and on what all outcomes show if it `lists` them: they depend
     /// on values that are not worked out.
-    pub fn unknown<'p>(&self, props: impl IntoIterator<Item = &'p Prop>, lists: bool) -> Option<Reason> {
+    pub fn unknown<'p>(
+        &self,
+        props: impl IntoIterator<Item = &'p Prop>,
+        lists: bool,
+    ) -> Option<Reason> {
         let program = &self.test.program;
         let mut asked = Vec::new();
-        props.into_iter().for_each(|p| p.observables(&mut |o| asked.push(o)));
+        props
+            .into_iter()
+            .for_each(|p| p.observables(&mut |o| asked.push(o)));
         asked.extend(self.observed.iter().filter(|_| lists));
         if let Some(why) = asked.iter().find_map(|&o| self.given_up(o)) {
             return Some(why.clone());
         }
-        let made = asked.into_iter().find_map(|o| self.unknowns.shown(program, &self.sk.memory, o))?;
+        let made = asked
+            .into_iter()
+            .find_map(|o| self.unknowns.shown(program, &self.sk.memory, o))?;
         Some(not_worked_out(program, made, ASKED.to_owned()))
     }
 
     /// Why an answer that there is no execution rests on what is in memory that nothing has written, if it does; for some propositions,
     /// and what all outcomes show if it `lists` them. An execution that there is stands: what is in that memory may be 0.
-    pub fn first_value<'p>(&self, props: impl IntoIterator<Item = &'p Prop>, lists: bool) -> Option<Reason> {
+    pub fn first_value<'p>(
+        &self,
+        props: impl IntoIterator<Item = &'p Prop>,
+        lists: bool,
+    ) -> Option<Reason> {
         if self.unwritten.reads.is_empty() && self.unwritten.ends.is_empty() {
             return None;
         }
         let program = &self.test.program;
         let read = |(made, depends): (Site, String)| {
             let memory = self.unwritten.reads.get(&made).cloned().unwrap_or_default();
-            Reason::Unwritten { read: Some(Box::new(place(program, made))), memory, depends }
+            Reason::Unwritten {
+                read: Some(Box::new(place(program, made))),
+                memory,
+                depends,
+            }
         };
         let unknowns = &self.unwritten.unknowns;
         if let Some((made, steered)) = unknowns.steered() {
             return Some(read((made, place(program, steered).to_string())));
         }
         let mut asked = Vec::new();
-        props.into_iter().for_each(|p| p.observables(&mut |o| asked.push(o)));
+        props
+            .into_iter()
+            .for_each(|p| p.observables(&mut |o| asked.push(o)));
         asked.extend(self.observed.iter().filter(|_| lists));
-        let as_it_was = |o: &Observable| self.sk.observed_cell(*o).filter(|c| self.unwritten.ends.contains(c));
+        let as_it_was = |o: &Observable| {
+            self.sk
+                .observed_cell(*o)
+                .filter(|c| self.unwritten.ends.contains(c))
+        };
         if let Some(cell) = asked.iter().find_map(as_it_was) {
             let memory = self.sk.memory.cell(cell).name.clone();
-            return Some(Reason::Unwritten { read: None, memory, depends: ASKED.to_owned() });
+            return Some(Reason::Unwritten {
+                read: None,
+                memory,
+                depends: ASKED.to_owned(),
+            });
         }
-        let made = asked.into_iter().find_map(|o| unknowns.shown(program, &self.sk.memory, o))?;
+        let made = asked
+            .into_iter()
+            .find_map(|o| unknowns.shown(program, &self.sk.memory, o))?;
         Some(read((made, ASKED.to_owned())))
     }
 
@@ -476,7 +596,12 @@ impl<'a> Task<'a> {
     pub fn reads_of_nothing_written(&self) -> Vec<verdict::Unwritten> {
         let of = |(site, memory): (&Site, &String)| {
             let Place { text, thread, line } = place(&self.sk.program, *site);
-            verdict::Unwritten { thread, line, text, memory: memory.clone() }
+            verdict::Unwritten {
+                thread,
+                line,
+                text,
+                memory: memory.clone(),
+            }
         };
         self.unwritten.reads.iter().map(of).collect()
     }
@@ -487,7 +612,11 @@ impl<'a> Task<'a> {
             let (_, thread, header) = self.sk.cuts[cut];
             place(&self.sk.program, (thread, header))
         });
-        Tried { open, cut: self.sk.cut != Cond::FALSE, deepest: self.sk.deepest }
+        Tried {
+            open,
+            cut: self.sk.cut != Cond::FALSE,
+            deepest: self.sk.deepest,
+        }
     }
 
     /// A base set or relation that the model uses.
@@ -498,7 +627,9 @@ impl<'a> Task<'a> {
     /// The memory that an access is to in all executions in which it executes.
     pub(crate) fn surely_at(&self, e: usize) -> Option<CellId> {
         let cells = &self.domains.cells[e];
-        let one = cells.first().filter(|_| cells.len() == 1 && !self.domains.may_fault[e])?;
+        let one = cells
+            .first()
+            .filter(|_| cells.len() == 1 && !self.domains.may_fault[e])?;
         Some(self.sk.memory.cell(*one).memory)
     }
 
@@ -515,7 +646,9 @@ impl<'a> Task<'a> {
         let mut shown = FxHashMap::<(usize, i64), Arc<str>>::default();
         states.into_iter().map(move |state| {
             let mut show = |(i, &v): (usize, &i64)| {
-                let value = shown.entry((i, v)).or_insert_with(|| self.show_value(self.observed[i], v).into());
+                let value = shown
+                    .entry((i, v))
+                    .or_insert_with(|| self.show_value(self.observed[i], v).into());
                 (self.names[i].clone(), value.clone())
             };
             state.iter().enumerate().map(&mut show).collect()
@@ -524,22 +657,37 @@ impl<'a> Task<'a> {
 
     /// Why what an observable shows was given up, if it was.
     fn given_up(&self, o: Observable) -> Option<&Reason> {
-        self.needed.as_ref().filter(|(needed, _)| !needed.knows(&self.sk, o)).map(|(_, why)| why)
+        self.needed
+            .as_ref()
+            .filter(|(needed, _)| !needed.knows(&self.sk, o))
+            .map(|(_, why)| why)
     }
 
     /// Whether what is in a cell may not be worked out.
     pub fn is_unknown(&self, cell: CellId) -> bool {
         let memory = self.sk.memory.cell(cell).memory;
-        self.needed.as_ref().is_some_and(|(needed, _)| !needed.has(memory))
-            || self.unknowns.in_cell(&self.test.program, &self.sk.memory, memory).is_some()
+        self.needed
+            .as_ref()
+            .is_some_and(|(needed, _)| !needed.has(memory))
+            || self
+                .unknowns
+                .in_cell(&self.test.program, &self.sk.memory, memory)
+                .is_some()
     }
 
     /// A value as shown in outcomes: addresses by name, `?` for one that is not worked out.
     pub fn show_value(&self, o: Observable, v: i64) -> String {
-        if self.unknowns.shown(&self.test.program, &self.sk.memory, o).is_some() || self.given_up(o).is_some() {
+        if self
+            .unknowns
+            .shown(&self.test.program, &self.sk.memory, o)
+            .is_some()
+            || self.given_up(o).is_some()
+        {
             return "?".to_owned();
         }
-        self.sk.memory.show_held(&self.sk.program, o, self.observable_ty(o), v)
+        self.sk
+            .memory
+            .show_held(&self.sk.program, o, self.observable_ty(o), v)
     }
 
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
@@ -601,7 +749,10 @@ fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
 
 /// Whether an axiom of the model makes every cycle of `rf` and value flow impossible.
 fn excludes_thin_air(model: &Model) -> bool {
-    model.axioms.iter().any(|a| closes_value_flow(model, a, true))
+    model
+        .axioms
+        .iter()
+        .any(|a| closes_value_flow(model, a, true))
 }
 
 /// The axioms that do nothing but exclude values out of thin air: cycles of `rf` and program order or dependencies, and of

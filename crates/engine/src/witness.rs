@@ -32,20 +32,31 @@ pub fn describe_with(
     let n = sk.len();
     let shown = shown(task, execution, also);
     let mut position = vec![None; n];
-    shown.iter().enumerate().for_each(|(at, &e)| position[e] = Some(at));
+    shown
+        .iter()
+        .enumerate()
+        .for_each(|(at, &e)| position[e] = Some(at));
     let list = |rel: &Rel| -> Vec<(usize, usize)> {
-        rel.iter().filter_map(|(i, j)| Some((position[i]?, position[j]?))).collect()
+        rel.iter()
+            .filter_map(|(i, j)| Some((position[i]?, position[j]?)))
+            .collect()
     };
     let mut relations = Vec::new();
     let [program_order, from_reads] = Witness::ALWAYS.map(|(name, _)| name.to_owned());
     let po = sk.program_order().clone().restricted(&execution.executed);
     relations.push((program_order, list(&immediate(&po))));
     for (f, rel) in task.model.free.iter().zip(&execution.free) {
-        let rel = if f.shape == Shape::Order { immediate(rel) } else { rel.clone() };
+        let rel = if f.shape == Shape::Order {
+            immediate(rel)
+        } else {
+            rel.clone()
+        };
         relations.push((f.name.clone(), list(&rel)));
     }
     let (rf, co) = (task.model.values.0 as usize, task.model.finals.0 as usize);
-    let mut fr = execution.free[rf].inverse().seq(&execution.free[co], &execution.executed);
+    let mut fr = execution.free[rf]
+        .inverse()
+        .seq(&execution.free[co], &execution.executed);
     (0..n).for_each(|i| fr.remove(i, i));
     relations.push((from_reads, list(&fr)));
     for (name, node) in &task.model.shows {
@@ -62,20 +73,42 @@ pub fn describe_with(
         true => named(task)
             .into_iter()
             .filter(|(name, _)| !relations.iter().any(|(known, _)| known == name))
-            .filter_map(|(name, node)| match replayed.values[node.index()].as_deref() {
-                Some(Value::Rel(r)) if !r.is_empty() && r.len() <= MOST_PAIRS => Some((name, list(r))),
-                _ => None,
-            })
+            .filter_map(
+                |(name, node)| match replayed.values[node.index()].as_deref() {
+                    Some(Value::Rel(r)) if !r.is_empty() && r.len() <= MOST_PAIRS => {
+                        Some((name, list(r)))
+                    }
+                    _ => None,
+                },
+            )
             .filter(|(_, pairs)| !pairs.is_empty())
             .collect(),
     };
     let threads = seats(&sk.program);
     let free = |id: FreeId, style| (task.model.free[id.0 as usize].name.clone(), style);
-    let roles = [free(task.model.values, Style::ReadsFrom), free(task.model.finals, Style::Coherence)];
-    let texts = task.model.drawn.iter().filter_map(|(name, style)| Some((name.clone(), Style::named(style)?)));
+    let roles = [
+        free(task.model.values, Style::ReadsFrom),
+        free(task.model.finals, Style::Coherence),
+    ];
+    let texts = task
+        .model
+        .drawn
+        .iter()
+        .filter_map(|(name, style)| Some((name.clone(), Style::named(style)?)));
     let always = Witness::ALWAYS.map(|(name, style)| (name.to_owned(), style));
     let styles = always.into_iter().chain(roles).chain(texts).collect();
-    (Witness { events, relations, state, ends: Vec::new(), threads, derived, styles }, position)
+    (
+        Witness {
+            events,
+            relations,
+            state,
+            ends: Vec::new(),
+            threads,
+            derived,
+            styles,
+        },
+        position,
+    )
 }
 
 /// The events that are shown, in order; `also` are, whatever they are.
@@ -127,22 +160,39 @@ fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
 fn seats(program: &Program) -> Vec<Seat> {
     let levels = program.dialect.row().levels;
     let domains = program.threads.iter().any(|t| t.place.domain != 0);
-    let shared =
-        |t: &program::Thread| program.threads.iter().filter(|o| o.place.same(&t.place, Scope::Warp)).count() > 1;
+    let shared = |t: &program::Thread| {
+        program
+            .threads
+            .iter()
+            .filter(|o| o.place.same(&t.place, Scope::Warp))
+            .count()
+            > 1
+    };
     let seat = |t: &program::Thread| {
         let place = &t.place;
         if place.host && !levels.is_empty() {
-            return Seat { thread: t.name.clone(), groups: vec!["host".to_owned()] };
+            return Seat {
+                thread: t.name.clone(),
+                groups: vec!["host".to_owned()],
+            };
         }
         let mut groups = Vec::new();
         for level in levels {
             let told = level.scope != Scope::Warp || shared(t);
-            groups.extend(place.group(level.scope).filter(|_| told).map(|n| format!("{} {n}", level.noun)));
+            groups.extend(
+                place
+                    .group(level.scope)
+                    .filter(|_| told)
+                    .map(|n| format!("{} {n}", level.noun)),
+            );
             if level.scope == Scope::Gpu && domains {
                 groups.push(format!("domain {}", place.domain));
             }
         }
-        Seat { thread: t.name.clone(), groups }
+        Seat {
+            thread: t.name.clone(),
+            groups,
+        }
     };
     program.threads.iter().map(seat).collect()
 }
@@ -150,7 +200,9 @@ fn seats(program: &Program) -> Vec<Seat> {
 /// The memory that an event of an execution accesses.
 pub fn cell(task: &Task<'_>, execution: &Execution, e: usize) -> Option<CellId> {
     let address = Eval::new(&task.sk, &execution.known()).address(e)?;
-    task.sk.memory.cell_at(address, task.sk.events[e].ty.bytes())
+    task.sk
+        .memory
+        .cell_at(address, task.sk.events[e].ty.bytes())
 }
 
 /// One event of an execution.
@@ -166,7 +218,9 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
         let value = Eval::new(sk, &execution.known()).value(e);
         let shown = |v| match cell(task, execution, e) {
             Some(c) if event.thread.is_some() && task.is_unknown(c) => "?".to_string(),
-            Some(c) if event.thread.is_none() && sk.memory.cell(sk.memory.cell(c).memory).unknown => {
+            Some(c)
+                if event.thread.is_none() && sk.memory.cell(sk.memory.cell(c).memory).unknown =>
+            {
                 "?".to_string()
             }
             Some(c) => sk.memory.show_in(&sk.program, c, v),
@@ -184,7 +238,14 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
         }
     };
     let agent = agent(task, execution, e);
-    WitnessEvent { thread: event.thread.map(|t| t.0 as usize), thread_name, agent, line, action, text }
+    WitnessEvent {
+        thread: event.thread.map(|t| t.0 as usize),
+        thread_name,
+        agent,
+        line,
+        action,
+        text,
+    }
 }
 
 /// Which agent of its thread performs an event, if one does: they are counted where there are several in the execution.
@@ -192,10 +253,17 @@ fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
     let sk = &task.sk;
     let own = sk.operation(e)?;
     let of_thread = |&o: &usize| sk.events[o].thread == sk.events[e].thread;
-    let mut agents: Vec<usize> =
-        execution.executed.iter().filter(of_thread).filter_map(|o| sk.operation(o)).collect();
+    let mut agents: Vec<usize> = execution
+        .executed
+        .iter()
+        .filter(of_thread)
+        .filter_map(|o| sk.operation(o))
+        .collect();
     agents.dedup();
-    let at = agents.iter().position(|&o| o == own).filter(|_| agents.len() > 1);
+    let at = agents
+        .iter()
+        .position(|&o| o == own)
+        .filter(|_| agents.len() > 1);
     Some(at.map_or_else(|| "agent".to_owned(), |at| format!("agent {}", at + 1)))
 }
 
@@ -217,14 +285,21 @@ pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
     let sk = &task.sk;
     let known = execution.known();
     let mut eval = Eval::new(sk, &known);
-    let mut accesses = (0..sk.len()).filter(|&e| execution.executed.has(e) && task.domains.may_fault[e]);
+    let mut accesses =
+        (0..sk.len()).filter(|&e| execution.executed.has(e) && task.domains.may_fault[e]);
     let found = accesses.find(|&e| eval.is_astray(e)).and_then(|e| {
         let instr = &sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr];
         Some((instr.op.aborts(), sk.place(e)?))
     });
-    let unmet = sk.unmet.iter().find(|(when, _)| eval.cond(*when) == Some(true));
+    let unmet = sk
+        .unmet
+        .iter()
+        .find(|(when, _)| eval.cond(*when) == Some(true));
     match found {
-        None if let Some((_, place)) = unmet => Reason::Apart { place: place.clone(), named: true },
+        None if let Some((_, place)) = unmet => Reason::Apart {
+            place: place.clone(),
+            named: true,
+        },
         Some((true, place)) => Reason::Aborted(place),
         found => Reason::Astray(found.map(|(_, place)| place)),
     }

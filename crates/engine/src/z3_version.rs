@@ -71,11 +71,18 @@ pub enum UnusableZ3 {
 #[cfg_attr(not(feature = "z3"), allow(dead_code))] // tested without Z3 too
 fn compare(found: &str) -> Result<(), UnusableZ3> {
     // `5.3.2.0`; builds from a source tree may add words.
-    let number = found.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    let mut parts = number.unwrap_or("").split('.').map(|part| part.parse::<u32>().ok());
+    let number = found
+        .split_whitespace()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let mut parts = number
+        .unwrap_or("")
+        .split('.')
+        .map(|part| part.parse::<u32>().ok());
     match (parts.next().flatten(), parts.next().flatten()) {
         (Some(major), Some(minor)) if (major, minor) == EXPECTED => Ok(()),
-        _ => Err(UnusableZ3::Other { found: found.to_owned() }),
+        _ => Err(UnusableZ3::Other {
+            found: found.to_owned(),
+        }),
     }
 }
 
@@ -104,6 +111,9 @@ mod tests {
         let (a, b) = (Bool::new_const("a"), Bool::new_const("b"));
         solver.assert(Bool::or(&[&a, &b]));
         assert_eq!(solver.check_assumptions(&[a.not()]), SatResult::Sat);
-        assert_eq!(solver.check_assumptions(&[a.not(), b.not()]), SatResult::Unsat);
+        assert_eq!(
+            solver.check_assumptions(&[a.not(), b.not()]),
+            SatResult::Unsat
+        );
     }
 }

@@ -43,11 +43,21 @@ pub(crate) enum Shape {
 }
 
 pub(crate) const fn key(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key { name, shape, required: false, doc }
+    Key {
+        name,
+        shape,
+        required: false,
+        doc,
+    }
 }
 
 pub(crate) const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key { name, shape, required: true, doc }
+    Key {
+        name,
+        shape,
+        required: true,
+        doc,
+    }
 }
 
 /// A value with its place.
@@ -61,7 +71,10 @@ pub(crate) fn span_of<T>(value: &Spanned<T>) -> Span {
 
 /// The entries of a table in file order.
 pub(crate) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t Value<'a>)> {
-    let mut all: Vec<_> = table.iter().map(|(k, v)| (k.get_ref().as_ref(), span_of(k), v)).collect();
+    let mut all: Vec<_> = table
+        .iter()
+        .map(|(k, v)| (k.get_ref().as_ref(), span_of(k), v))
+        .collect();
     all.sort_by_key(|e| e.1);
     all
 }
@@ -71,12 +84,19 @@ pub(crate) fn parse<'t>(text: &'t str, sink: &mut Sink) -> Option<Spanned<DeTabl
     let (document, errors) = DeTable::parse_recoverable(text);
     // A file with another ending was hardly meant as TOML: one line of it shows that.
     let name = &sink.file().name;
-    let shown = if name.ends_with(".toml") || name.starts_with('<') { errors.len() } else { 1 };
+    let shown = if name.ends_with(".toml") || name.starts_with('<') {
+        errors.len()
+    } else {
+        1
+    };
     for error in errors.iter().take(shown) {
         let range = error.span().unwrap_or(0..0);
-        sink.error("toml-syntax", Span::new(range.start, range.end), "this is not TOML", |d| {
-            d.label(error.message().to_string())
-        });
+        sink.error(
+            "toml-syntax",
+            Span::new(range.start, range.end),
+            "this is not TOML",
+            |d| d.label(error.message().to_string()),
+        );
     }
     errors.is_empty().then_some(document)
 }
@@ -96,17 +116,34 @@ pub(crate) fn table(
             (None, Some(shape)) => check(value, shape, name, sink),
             (None, None) => {
                 let names: Vec<&str> = keys.iter().map(|k| k.name).collect();
-                sink.error("unknown-key", span, format!("{what} has no key `{name}`"), |d| {
-                    let d = d.label("unknown key").did_you_mean(name, names.iter().copied());
-                    if d.help.is_some() { d } else { d.help(format!("known keys: {}", names.join(", "))) }
-                });
+                sink.error(
+                    "unknown-key",
+                    span,
+                    format!("{what} has no key `{name}`"),
+                    |d| {
+                        let d = d
+                            .label("unknown key")
+                            .did_you_mean(name, names.iter().copied());
+                        if d.help.is_some() {
+                            d
+                        } else {
+                            d.help(format!("known keys: {}", names.join(", ")))
+                        }
+                    },
+                );
             }
         }
     }
-    for key in keys.iter().filter(|k| k.required && !table.contains_key(k.name)) {
-        sink.error("missing-key", at, format!("{what} has no `{}`", key.name), |d| {
-            d.label(format!("`{}` is needed: {}", key.name, key.doc))
-        });
+    for key in keys
+        .iter()
+        .filter(|k| k.required && !table.contains_key(k.name))
+    {
+        sink.error(
+            "missing-key",
+            at,
+            format!("{what} has no `{}`", key.name),
+            |d| d.label(format!("`{}` is needed: {}", key.name, key.doc)),
+        );
     }
 }
 
@@ -158,23 +195,36 @@ fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
     let span = span_of(value);
     if !outer_fits(value.get_ref(), shape) {
         let expected = describe(shape);
-        sink.error("wrong-type", span, format!("`{name}` is {}", kind(value.get_ref())), |d| {
-            d.label(format!("expected {expected}"))
-        });
+        sink.error(
+            "wrong-type",
+            span,
+            format!("`{name}` is {}", kind(value.get_ref())),
+            |d| d.label(format!("expected {expected}")),
+        );
         return;
     }
     match (value.get_ref(), shape) {
         // Classes, and structures that code defines.
         (DeValue::String(_), Shape::Type(_)) => {}
-        (DeValue::String(s), Shape::Word(words)) if !s.contains("${") && !words.contains(&s.as_ref()) => {
-            sink.error("unknown-word", span, format!("`{name}` cannot be `{s}`"), |d| {
-                d.label(format!("expected one of {}", words.join(", "))).did_you_mean(s, words.iter().copied())
-            });
+        (DeValue::String(s), Shape::Word(words))
+            if !s.contains("${") && !words.contains(&s.as_ref()) =>
+        {
+            sink.error(
+                "unknown-word",
+                span,
+                format!("`{name}` cannot be `{s}`"),
+                |d| {
+                    d.label(format!("expected one of {}", words.join(", ")))
+                        .did_you_mean(s, words.iter().copied())
+                },
+            );
         }
         (DeValue::Array(items), Shape::List(inner)) => {
             items.iter().for_each(|item| check(item, inner, name, sink));
         }
-        (DeValue::Table(t), Shape::Table(keys)) => table(t, span, keys, None, &format!("`{name}`"), sink),
+        (DeValue::Table(t), Shape::Table(keys)) => {
+            table(t, span, keys, None, &format!("`{name}`"), sink)
+        }
         (DeValue::Table(t), Shape::Open(keys, shape)) => {
             table(t, span, keys, Some(shape), &format!("`{name}`"), sink);
         }

@@ -61,7 +61,11 @@ mod linux {
 
     /// What the loader says, which is behind what the crate says.
     fn missing(error: &libloading::Error) -> Missing {
-        Missing(error.source().map_or_else(|| error.to_string(), ToString::to_string))
+        Missing(
+            error
+                .source()
+                .map_or_else(|| error.to_string(), ToString::to_string),
+        )
     }
 
     /// The library under the first name under which it is there.

@@ -43,7 +43,9 @@ pub fn carry_out(
     let dialect = test.program.dialect;
     let memory = match run.memory {
         Some("weak") => MachineMemory::Weak,
-        Some("language") => MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak),
+        Some("language") => {
+            MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak)
+        }
         _ => MachineMemory::Sc,
     };
     let mapping = Mapping::current(dialect).filter(|_| memory == MachineMemory::Weak);
@@ -52,7 +54,9 @@ pub fn carry_out(
         Some(Ok(lowered)) => Some(lowered),
         Some(Err(why)) => return Err(why),
     };
-    let scheduling = Scheduling::ALL.into_iter().find(|s| Some(s.name()) == run.scheduling);
+    let scheduling = Scheduling::ALL
+        .into_iter()
+        .find(|s| Some(s.name()) == run.scheduling);
     let launch = Launch {
         warp_size: run.warp_size,
         sms: run.sms,
@@ -72,7 +76,10 @@ pub fn carry_out(
     };
     let schedule = match run.schedule {
         Some("exhaustive") => Schedule::Exhaustive,
-        _ => Schedule::Random { runs: u64::from(run.runs.unwrap_or(program::litmus::RUNS)), seed: 1 },
+        _ => Schedule::Random {
+            runs: u64::from(run.runs.unwrap_or(program::litmus::RUNS)),
+            seed: 1,
+        },
     };
     let test = lowered.as_ref().unwrap_or(test);
     let mut observation = observe(test, &options, schedule)?;
@@ -81,17 +88,26 @@ pub fn carry_out(
 }
 
 /// Judges an expectation by the runs that were carried out for it.
-pub fn judge(test: &LitmusTest, run: &RunExpectation, observed: &Result<Observation, String>) -> Judged {
+pub fn judge(
+    test: &LitmusTest,
+    run: &RunExpectation,
+    observed: &Result<Observation, String>,
+) -> Judged {
     let seen = match observed {
         Ok(seen) => seen,
         Err(why) => return Judged::Undecided(why.clone()),
     };
     let Unmet { against, lacking } = unmet(test, run, seen);
-    let every = run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
+    let every =
+        run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
     match seen.limit() {
         // What runs that were cut short have not shown, others may.
-        Some(why) if against.is_empty() && (every || !lacking.is_empty()) => Judged::Undecided(why.to_owned()),
-        _ if !against.is_empty() || !lacking.is_empty() => Judged::Unmet([against, lacking].concat()),
+        Some(why) if against.is_empty() && (every || !lacking.is_empty()) => {
+            Judged::Undecided(why.to_owned())
+        }
+        _ if !against.is_empty() || !lacking.is_empty() => {
+            Judged::Unmet([against, lacking].concat())
+        }
         _ => Judged::Met,
     }
 }
@@ -112,17 +128,27 @@ struct Unmet {
 
 fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
     let mut unmet = Unmet::default();
-    let stops: Vec<String> =
-        seen.stops.iter().map(|s| format!("{} {}: {}", s.count, s.how.name(), s.why.join("; "))).collect();
+    let stops: Vec<String> = seen
+        .stops
+        .iter()
+        .map(|s| format!("{} {}: {}", s.count, s.how.name(), s.why.join("; ")))
+        .collect();
     match run.ends {
         Some("finished") if !stops.is_empty() => {
             let (n, why) = (stops.len(), stops.join(" | "));
-            unmet.against.push(format!("expected every run to finish, but {n} kinds of them: {why}"));
+            unmet.against.push(format!(
+                "expected every run to finish, but {n} kinds of them: {why}"
+            ));
         }
-        Some("finished") if seen.ended.finished == 0 => unmet.lacking.push("no run finished".into()),
+        Some("finished") if seen.ended.finished == 0 => {
+            unmet.lacking.push("no run finished".into())
+        }
         Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
             let finished = seen.ended.finished;
-            let why = format!("expected a run to end by {how}: {finished} finished; {}", stops.join(" | "));
+            let why = format!(
+                "expected a run to end by {how}: {finished} finished; {}",
+                stops.join(" | ")
+            );
             unmet.lacking.push(why);
         }
         // Nothing is said of a launch that fails: then it must not.
@@ -130,17 +156,25 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
         _ => {}
     }
     // Where the memory finds races itself, why they are may not be known.
-    let own = hazards(test, seen).into_iter().filter(|h| h.kind == HazardKind::Race);
+    let own = hazards(test, seen)
+        .into_iter()
+        .filter(|h| h.kind == HazardKind::Race);
     let own: Vec<String> = own.map(|h| race(test, &h)).collect();
-    let explained = seen.races.iter().map(|r| format!("{} / {}: {}", r.first, r.second, r.why));
+    let explained = seen
+        .races
+        .iter()
+        .map(|r| format!("{} / {}: {}", r.first, r.second, r.why));
     let races: Vec<String> = explained.chain(own.iter().cloned()).collect();
     let language = run.memory == Some("language") && dialect_races(test);
     match run.race {
-        Some("racy") if races.is_empty() => {
-            unmet.lacking.push(format!("expected a race, and {} runs have none", seen.judged))
-        }
+        Some("racy") if races.is_empty() => unmet.lacking.push(format!(
+            "expected a race, and {} runs have none",
+            seen.judged
+        )),
         Some("race-free") if !races.is_empty() => {
-            unmet.against.push(format!("expected no race: {}", races.join(" | ")));
+            unmet
+                .against
+                .push(format!("expected no race: {}", races.join(" | ")));
         }
         Some("race-free") if seen.judged == 0 && !language => {
             unmet.lacking.push("no run was looked at for races".into());
@@ -151,12 +185,18 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
         let texts = races.iter().chain(&stops);
         if !texts.clone().any(|text| text.contains(why)) {
             let all: Vec<&str> = texts.map(String::as_str).collect();
-            unmet.lacking.push(format!("expected the reason `{why}`, and there is: {}", all.join(" | ")));
+            unmet.lacking.push(format!(
+                "expected the reason `{why}`, and there is: {}",
+                all.join(" | ")
+            ));
         }
     }
     if let Some(expected) = run.condition {
-        let holds: Vec<bool> =
-            seen.outcomes.iter().map(|o| holds(test, test.condition.as_ref(), &o.state)).collect();
+        let holds: Vec<bool> = seen
+            .outcomes
+            .iter()
+            .map(|o| holds(test, test.condition.as_ref(), &o.state))
+            .collect();
         let fits = match expected {
             "always" => !holds.is_empty() && holds.iter().all(|h| *h),
             "never" => !holds.iter().any(|h| *h),
@@ -166,20 +206,27 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
             let states: Vec<String> = name(test, seen)
                 .iter()
                 .map(|(state, seen)| {
-                    let values: Vec<String> = state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                    let values: Vec<String> =
+                        state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
                     format!("{} ({} times)", values.join(", "), seen.count)
                 })
                 .collect();
             let shown = states[..states.len().min(MAX_STATES)].join("; ");
             let more = states.len().saturating_sub(MAX_STATES);
-            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!("; and {more} more")
+            } else {
+                String::new()
+            };
             // Only an outcome that was seen speaks against it.
             let list = if is_of_all(run.condition) && !holds.is_empty() {
                 &mut unmet.against
             } else {
                 &mut unmet.lacking
             };
-            list.push(format!("expected the condition to hold {expected}: {shown}{more}"));
+            list.push(format!(
+                "expected the condition to hold {expected}: {shown}{more}"
+            ));
         }
     }
     unmet
@@ -195,8 +242,14 @@ fn dialect_races(test: &LitmusTest) -> bool {
 fn race(test: &LitmusTest, hazard: &Hazard) -> String {
     let side = |&(thread, instr): &(usize, usize)| {
         let thread = &test.program.threads[thread];
-        format!("{} line {}: `{}`", thread.name, thread.code[instr].line, thread.code[instr].text)
+        format!(
+            "{} line {}: `{}`",
+            thread.name, thread.code[instr].line, thread.code[instr].text
+        )
     };
-    let sides: Vec<String> = std::iter::once(&hazard.first).chain(&hazard.second).map(side).collect();
+    let sides: Vec<String> = std::iter::once(&hazard.first)
+        .chain(&hazard.second)
+        .map(side)
+        .collect();
     format!("data race: {}", sides.join(" / "))
 }

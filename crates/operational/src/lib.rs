@@ -82,10 +82,20 @@ const MAX_ACCESSES: usize = 4096;
 /// How many accesses a program has, those in loops counted for every iteration.
 fn accesses(test: &LitmusTest, bound: u32) -> usize {
     let of = |t: &Thread| {
-        let loops: Vec<_> =
-            (0..t.code.len()).filter_map(|at| Some(t.code[at].op.target().filter(|to| *to <= at)?..=at)).collect();
-        let times = |at: usize| if loops.iter().any(|l| l.contains(&at)) { bound.max(1) as usize } else { 1 };
-        (0..t.code.len()).filter(|at| t.code[*at].op.is_access()).map(times).sum::<usize>()
+        let loops: Vec<_> = (0..t.code.len())
+            .filter_map(|at| Some(t.code[at].op.target().filter(|to| *to <= at)?..=at))
+            .collect();
+        let times = |at: usize| {
+            if loops.iter().any(|l| l.contains(&at)) {
+                bound.max(1) as usize
+            } else {
+                1
+            }
+        };
+        (0..t.code.len())
+            .filter(|at| t.code[*at].op.is_access())
+            .map(times)
+            .sum::<usize>()
     };
     test.program.threads.iter().map(of).sum()
 }
@@ -113,21 +123,47 @@ pub fn faults(
     let mut session = Session::new(test, model, engine, limits, set);
     let (race, undefined) = (session.race(), session.undefined());
     let seen = hazards(test, observation);
-    let observed =
-        |race: bool| seen.iter().any(|h| if race { h.kind == HazardKind::Race } else { h.kind.is_undefined() });
+    let observed = |race: bool| {
+        seen.iter().any(|h| {
+            if race {
+                h.kind == HazardKind::Race
+            } else {
+                h.kind.is_undefined()
+            }
+        })
+    };
     let left_open = seen.iter().any(|h| !h.kind.is_undefined());
     let verdict = |answer: &Option<Answer>| answer.as_ref().map(|a| a.verdict.clone());
     let broken = [
-        (observed(true) && verdict(&race) == Some(Verdict::RaceFree), "a race", "race-free"),
-        (observed(false) && verdict(&undefined) == Some(Verdict::Defined), "undefined behaviour", "defined"),
-        (left_open && verdict(&undefined) == Some(Verdict::Defined), "what implementations settle", "defined"),
+        (
+            observed(true) && verdict(&race) == Some(Verdict::RaceFree),
+            "a race",
+            "race-free",
+        ),
+        (
+            observed(false) && verdict(&undefined) == Some(Verdict::Defined),
+            "undefined behaviour",
+            "defined",
+        ),
+        (
+            left_open && verdict(&undefined) == Some(Verdict::Defined),
+            "what implementations settle",
+            "defined",
+        ),
     ];
-    let law = broken
-        .iter()
-        .find(|b| b.0)
-        .map(|(_, what, word)| format!("the executor shows {what} in a program that the model calls {word}"));
-    let defect = [&race, &undefined].into_iter().flatten().find_map(|a| a.defect.clone()).or(law);
-    Faults { race: verdict(&race), undefined: verdict(&undefined), defect }
+    let law = broken.iter().find(|b| b.0).map(|(_, what, word)| {
+        format!("the executor shows {what} in a program that the model calls {word}")
+    });
+    let defect = [&race, &undefined]
+        .into_iter()
+        .flatten()
+        .find_map(|a| a.defect.clone())
+        .or(law);
+    Faults {
+        race: verdict(&race),
+        undefined: verdict(&undefined),
+        defect,
+    }
 }
 
 /// Whether a proposition of the test, if it has one, holds of an observed outcome.
@@ -157,7 +193,12 @@ pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
         // A run without an outcome passes no filter.
         None => test.filter.is_none(),
     };
-    let mut list: Vec<Hazard> = observation.hazards.iter().filter(counts).map(|u| u.hazard.clone()).collect();
+    let mut list: Vec<Hazard> = observation
+        .hazards
+        .iter()
+        .filter(counts)
+        .map(|u| u.hazard.clone())
+        .collect();
     list.dedup();
     list
 }
@@ -167,11 +208,16 @@ pub fn leave_out_races(test: &LitmusTest, options: &Options, observation: &mut O
     if test.filter.is_none() {
         return;
     }
-    let options = &Options { races: false, ..*options };
-    observation.races.retain(|race| match simt::replay(test, options, &race.schedule) {
-        Ok(run) => run.outcomes.iter().any(|seen| passes(test, &seen.state)),
-        Err(_) => false,
-    });
+    let options = &Options {
+        races: false,
+        ..*options
+    };
+    observation
+        .races
+        .retain(|race| match simt::replay(test, options, &race.schedule) {
+            Ok(run) => run.outcomes.iter().any(|seen| passes(test, &seen.state)),
+            Err(_) => false,
+        });
 }
 
 /// Observed outcomes by name, without those that the test's filter excludes.
@@ -182,7 +228,10 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> 
         let value = |(o, &v): (&Observable, &i64)| {
             let ty = observable_ty(&test.program, &memory, *o);
             let shown = memory.show_held(&test.program, *o, ty, v);
-            (memory.observable_name(&test.program, *o).into(), shown.into())
+            (
+                memory.observable_name(&test.program, *o).into(),
+                shown.into(),
+            )
         };
         observables.iter().zip(&seen.state).map(value).collect()
     };
@@ -210,7 +259,13 @@ pub fn hold(
     if accesses > MAX_ACCESSES {
         let observed = |(state, seen): (State, Seen)| {
             let (count, schedule) = (seen.count, seen.schedule);
-            Observed { state, count, allowed: None, reason: None, schedule }
+            Observed {
+                state,
+                count,
+                allowed: None,
+                reason: None,
+                schedule,
+            }
         };
         let observed = named.into_iter().map(observed).collect();
         return Held {
@@ -223,14 +278,29 @@ pub fn hold(
     let mut session = Session::new(test, model, engine, limits, set);
     let listed = (accesses <= MANY_ACCESSES).then(|| session.outcomes());
     let (complete, reason, outcomes, bound, mut defect) = match listed {
-        Some(Outcomes { complete, reason, outcomes, bound, defect, .. }) => {
-            (complete, reason, outcomes, bound, defect)
-        }
-        None => (false, Some(Reason::NotListed(accesses)), Vec::new(), None, None),
+        Some(Outcomes {
+            complete,
+            reason,
+            outcomes,
+            bound,
+            defect,
+            ..
+        }) => (complete, reason, outcomes, bound, defect),
+        None => (
+            false,
+            Some(Reason::NotListed(accesses)),
+            Vec::new(),
+            None,
+            None,
+        ),
     };
     // What implementations settle, no list of outcomes tells.
     let left_open = matches!(reason, Some(Reason::ImplementationDefined { .. }));
-    let allowed: Vec<&State> = outcomes.iter().filter(|o| o.allowed && !left_open).map(|o| &o.state).collect();
+    let allowed: Vec<&State> = outcomes
+        .iter()
+        .filter(|o| o.allowed && !left_open)
+        .map(|o| &o.state)
+        .collect();
     let mut observed = Vec::new();
     for (state, seen) in named {
         let (verdict, reason) = if allowed.contains(&&state) {
@@ -247,15 +317,39 @@ pub fn hold(
                 other => (None, other.reason().cloned()),
             }
         };
-        observed.push(Observed { state, count: seen.count, allowed: verdict, reason, schedule: seen.schedule });
+        observed.push(Observed {
+            state,
+            count: seen.count,
+            allowed: verdict,
+            reason,
+            schedule: seen.schedule,
+        });
     }
     let missing = |s: &&&State| observed.iter().all(|o| o.state != ***s);
-    let not_observed = allowed.iter().filter(missing).map(|s| (*s).clone()).collect();
-    Held { observed, not_observed, complete, reason, bound, defect, ..Held::default() }
+    let not_observed = allowed
+        .iter()
+        .filter(missing)
+        .map(|s| (*s).clone())
+        .collect();
+    Held {
+        observed,
+        not_observed,
+        complete,
+        reason,
+        bound,
+        defect,
+        ..Held::default()
+    }
 }
 
 /// Replays a run of every observed outcome through a model that the memory claims to be inside of.
-pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits, options: &Options) {
+pub fn replay(
+    held: &mut Held,
+    test: &LitmusTest,
+    model: &Model,
+    limits: Limits,
+    options: &Options,
+) {
     if simt::elements::has_vectors(test) {
         held.left_out = Some("vectors, whose elements a run has in some order");
         return;
@@ -281,19 +375,24 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
         },
     };
     // Races were looked for when the run was first seen.
-    let options = &Options { races: false, ..*options };
+    let options = &Options {
+        races: false,
+        ..*options
+    };
     for o in &held.observed {
-        let tried =
-            simt::replay(test, options, &o.schedule).and_then(|run| match (run.outcomes.as_slice(), &task) {
+        let tried = simt::replay(test, options, &o.schedule).and_then(|run| {
+            match (run.outcomes.as_slice(), &task) {
                 ([seen], Some(task)) => trial::try_run(task, &run.events, &seen.state),
                 ([seen], None) => try_straight(test, model, (&run.events, &seen.state), deadline),
                 _ => Err("it does not come to an end again".into()),
-            });
+            }
+        });
         match tried {
             Ok(Tried::Consistent(_)) => held.replayed += 1,
             Ok(Tried::LeftOut(why)) => held.left_out = Some(why),
             Err(law) => {
-                let state: Vec<String> = o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                let state: Vec<String> =
+                    o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
                 let law = format!("a run to {} failed its replay: {law}", state.join(", "));
                 held.defect.get_or_insert(law);
             }
@@ -329,7 +428,18 @@ fn exactly(test: &LitmusTest, seen: &Seen) -> Prop {
     let memory = Memory::new(&test.program);
     let equal = |(o, v): (Observable, &i64)| {
         let ty = observable_ty(&test.program, &memory, o);
-        Prop::Cmp(CmpOp::Eq, ty, Atom::Observable(o).into(), Atom::Const(*v).into())
+        Prop::Cmp(
+            CmpOp::Eq,
+            ty,
+            Atom::Observable(o).into(),
+            Atom::Const(*v).into(),
+        )
     };
-    Prop::And(test.observables().into_iter().zip(&seen.state).map(equal).collect())
+    Prop::And(
+        test.observables()
+            .into_iter()
+            .zip(&seen.state)
+            .map(equal)
+            .collect(),
+    )
 }

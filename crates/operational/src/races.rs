@@ -55,9 +55,17 @@ pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<D
     let (mut judged, mut not_judged) = (0, None);
     for (seed, runs) in BATCHES.into_iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
-        let options =
-            Options { memory, early: Early::None, races: true, timeout: Some(left), ..Options::default() };
-        let schedule = Schedule::Random { runs, seed: seed as u64 };
+        let options = Options {
+            memory,
+            early: Early::None,
+            races: true,
+            timeout: Some(left),
+            ..Options::default()
+        };
+        let schedule = Schedule::Random {
+            runs,
+            seed: seed as u64,
+        };
         let observation = match simt::observe(test, &options, schedule) {
             Ok(observation) => observation,
             Err(why) => return Raced::None(why),
@@ -66,7 +74,12 @@ pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<D
         for race in observation.races.iter().take(TRIES) {
             match proved(test, (model, set), &options, race, deadline) {
                 Ok(fault) => return Raced::Shown(Box::new(fault)),
-                Err(but) => _ = seen.get_or_insert_with(|| Raced::Seen { race: words(race), but }),
+                Err(but) => {
+                    _ = seen.get_or_insert_with(|| Raced::Seen {
+                        race: words(race),
+                        but,
+                    })
+                }
             }
         }
         if let Some(seen) = seen {
@@ -78,11 +91,16 @@ pub fn look(test: &LitmusTest, model: &Model, set: &[Setting], timeout: Option<D
             break;
         }
     }
-    not_judged.filter(|_| judged == 0).map_or(Raced::Not(judged), Raced::None)
+    not_judged
+        .filter(|_| judged == 0)
+        .map_or(Raced::Not(judged), Raced::None)
 }
 
 fn words(race: &Race) -> String {
-    format!("on `{}`, {} with {}: {}", race.location, race.first, race.second, race.why)
+    format!(
+        "on `{}`, {} with {}: {}",
+        race.location, race.first, race.second, race.why
+    )
 }
 
 /// What the model says of the run that has a race, if it calls it one.
@@ -98,9 +116,14 @@ fn proved(
 ) -> Result<Fault, String> {
     let left_out = |why: &str| format!("the run was not put before the model: {why}");
     if options.memory.knows_races() {
-        return Err(left_out("a memory of a language keeps no order of all writes"));
+        return Err(left_out(
+            "a memory of a language keeps no order of all writes",
+        ));
     }
-    let options = &Options { races: false, ..*options };
+    let options = &Options {
+        races: false,
+        ..*options
+    };
     let run = simt::replay(test, options, &race.schedule)?;
     let [seen] = run.outcomes.as_slice() else {
         return Err(left_out("it does not come to its end"));
@@ -109,15 +132,20 @@ fn proved(
         return Err(left_out("the test's filter excludes it"));
     }
     let settled = settled(test, &run.events).map_err(left_out)?;
-    let task = Task::new(&settled, model, set, 1, Some(deadline)).map_err(|why| left_out(&why.to_string()))?;
+    let task = Task::new(&settled, model, set, 1, Some(deadline))
+        .map_err(|why| left_out(&why.to_string()))?;
     let (execution, replayed) = match try_run(&task, &run.events, &[])? {
         Tried::Consistent(done) => *done,
         Tried::LeftOut(why) => return Err(left_out(why)),
     };
     if task.rivals.is_some() {
-        return Err("the setting `same-value=benign` asks of every execution, and this is one".to_owned());
+        return Err(
+            "the setting `same-value=benign` asks of every execution, and this is one".to_owned(),
+        );
     }
-    let flags: Vec<usize> = (0..model.flags.len()).filter(|&i| model.flags[i].effect == Effect::Race).collect();
+    let flags: Vec<usize> = (0..model.flags.len())
+        .filter(|&i| model.flags[i].effect == Effect::Race)
+        .collect();
     let fault = fault::describe(&task, &execution, &replayed, &flags, &flags, None);
     fault.ok_or_else(|| "the model calls no two accesses of that run a race".to_owned())
 }

@@ -32,7 +32,12 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
         return Err("accesses to several cells, which a run carries out in some order");
     }
     let memory = Memory::new(&test.program);
-    if memory.cells.iter().enumerate().any(|(i, cell)| cell.memory.0 as usize != i) {
+    if memory
+        .cells
+        .iter()
+        .enumerate()
+        .any(|(i, cell)| cell.memory.0 as usize != i)
+    {
         return Err("aliases, of which a run does not tell which was used");
     }
     let mut new = test.clone();
@@ -44,7 +49,12 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
             _ => None,
         });
         let way = way(thread, jumps)?;
-        thread.code = code(thread, &way, events.iter().filter(|e| does(e) == Some(t)), &memory)?;
+        thread.code = code(
+            thread,
+            &way,
+            events.iter().filter(|e| does(e) == Some(t)),
+            &memory,
+        )?;
     }
     Ok(new)
 }
@@ -52,7 +62,11 @@ pub(super) fn settled(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest,
 /// The thread that accesses memory, or comes to a barrier.
 fn does(event: &Event) -> Option<usize> {
     match event {
-        Event::Read { thread, .. } | Event::Write { source: Source::Write(thread, _), .. } => Some(*thread),
+        Event::Read { thread, .. }
+        | Event::Write {
+            source: Source::Write(thread, _),
+            ..
+        } => Some(*thread),
         Event::Arrive(spot, _) | Event::Pass(spot, _) => Some(spot.thread),
         _ => None,
     }
@@ -82,47 +96,90 @@ fn code<'e>(
         let came = events.next_if(|e| matches!(e, Event::Arrive(spot, _) if spot.instr == at));
         let passed = events.next_if(|e| matches!(e, Event::Pass(spot, _) if spot.instr == at));
         let place = |event: &Event| match event {
-            Event::Read { loc, value, .. } | Event::Write { loc, value, .. } => {
-                memory.cells.get(*loc).map(|cell| (Expr::Const(cell.address), *value))
-            }
+            Event::Read { loc, value, .. } | Event::Write { loc, value, .. } => memory
+                .cells
+                .get(*loc)
+                .map(|cell| (Expr::Const(cell.address), *value)),
             _ => None,
         };
         let lost = "a run whose accesses were not all written down";
         let of = |event: Option<&Event>| event.and_then(place).ok_or(lost);
         let op = match instr.op.clone() {
-            Op::Load { dst, access, .. } => Op::Load { dst, addr: of(read)?.0, access },
+            Op::Load { dst, access, .. } => Op::Load {
+                dst,
+                addr: of(read)?.0,
+                access,
+            },
             Op::Store { access, .. } => {
                 let (addr, value) = of(write)?;
-                Op::Store { addr, value: Expr::Const(value), access }
+                Op::Store {
+                    addr,
+                    value: Expr::Const(value),
+                    access,
+                }
             }
-            Op::Rmw { dst, update, read: tags, write: written, .. } => {
+            Op::Rmw {
+                dst,
+                update,
+                read: tags,
+                write: written,
+                ..
+            } => {
                 let (addr, found) = of(read)?;
                 let update = match (write.and_then(place), update) {
                     (Some((_, value)), _) => Update::Exchange(Expr::Const(value)),
                     // It has not found what it compares with.
                     (None, Update::CompareExchange { .. } | Update::When { .. }) => {
                         let ty: Ty = tags.ty;
-                        Update::CompareExchange { expected: Expr::Const(ty.wrap(found ^ 1)), new: Expr::Const(0) }
+                        Update::CompareExchange {
+                            expected: Expr::Const(ty.wrap(found ^ 1)),
+                            new: Expr::Const(0),
+                        }
                     }
                     (None, _) => return Err(lost),
                 };
-                Op::Rmw { dst, addr, update, read: tags, write: written }
+                Op::Rmw {
+                    dst,
+                    addr,
+                    update,
+                    read: tags,
+                    write: written,
+                }
             }
             Op::Mark { addr: None, mark } => Op::Mark { addr: None, mark },
             // All that came to one phase are an instance of their own.
             Op::Barrier(barrier) => {
                 let phase = came.or(passed).and_then(phase).ok_or(lost)?;
-                let naming = BarrierNaming::Instance { instance: phase.into(), id: None, quorum: None };
-                Op::Barrier(Barrier { naming, lanes: None, ..barrier })
+                let naming = BarrierNaming::Instance {
+                    instance: phase.into(),
+                    id: None,
+                    quorum: None,
+                };
+                Op::Barrier(Barrier {
+                    naming,
+                    lanes: None,
+                    ..barrier
+                })
             }
             // Nothing is left that needs what it computes or chooses, and lanes that meet order no accesses.
-            Op::Assign { .. } | Op::Branch { .. } | Op::Give { .. } | Op::Take { .. } | Op::Choice { .. } => {
+            Op::Assign { .. }
+            | Op::Branch { .. }
+            | Op::Give { .. }
+            | Op::Take { .. }
+            | Op::Choice { .. } => {
                 continue;
             }
             Op::Mark { .. } => return Err("fences that name an address"),
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return Err("calls of the runtime"),
         };
-        code.push(Instr { op, ..instr.clone() });
+        code.push(Instr {
+            op,
+            ..instr.clone()
+        });
     }
-    if events.next().is_some() { Err("a run whose accesses came out of order") } else { Ok(code) }
+    if events.next().is_some() {
+        Err("a run whose accesses came out of order")
+    } else {
+        Ok(code)
+    }
 }

@@ -28,7 +28,11 @@ pub(super) fn has_loop(test: &LitmusTest) -> bool {
 /// Why there is none.
 pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
     let instance = |b: &Barrier| !matches!(b.naming, BarrierNaming::Counted { .. });
-    if test.program.instrs().any(|(_, _, i)| i.op.barrier().is_some_and(instance)) {
+    if test
+        .program
+        .instrs()
+        .any(|(_, _, i)| i.op.barrier().is_some_and(instance))
+    {
         return Err("loops beside barriers whose members are counted in the code");
     }
     let mut new = test.clone();
@@ -55,7 +59,10 @@ pub(super) fn way(
 ) -> Result<Vec<(usize, bool)>, &'static str> {
     let (mut way, mut pc) = (Vec::new(), 0);
     while let Some(instr) = thread.code.get(pc) {
-        let taken = match (instr.op.target(), instr.op.target().and_then(|_| jumps.next())) {
+        let taken = match (
+            instr.op.target(),
+            instr.op.target().and_then(|_| jumps.next()),
+        ) {
             (None, _) => false,
             (_, Some((at, taken))) if at == pc => taken,
             _ => return Err("a run whose branches were not written down"),
@@ -71,16 +78,31 @@ pub(super) fn way(
 
 /// These instructions in a row; branches leave it for the end where they went on.
 fn path(thread: &Thread, way: &[(usize, bool)]) -> Vec<Instr> {
-    let constant =
-        |&&(pc, _): &&(usize, bool)| matches!(thread.code[pc].op, Op::Branch { cond: Expr::Const(_), .. });
+    let constant = |&&(pc, _): &&(usize, bool)| {
+        matches!(
+            thread.code[pc].op,
+            Op::Branch {
+                cond: Expr::Const(_),
+                ..
+            }
+        )
+    };
     let kept: Vec<&(usize, bool)> = way.iter().filter(|w| !constant(w)).collect();
     let end = kept.len();
     let one = |&&(pc, taken): &&(usize, bool)| {
         let instr = thread.code[pc].clone();
         let op = match instr.op {
             Op::Branch { cond, .. } if taken => {
-                let not = Expr::Cmp(CmpOp::Eq, Ty::WORD, Box::new(cond), Box::new(Expr::Const(0)));
-                Op::Branch { cond: not, target: end }
+                let not = Expr::Cmp(
+                    CmpOp::Eq,
+                    Ty::WORD,
+                    Box::new(cond),
+                    Box::new(Expr::Const(0)),
+                );
+                Op::Branch {
+                    cond: not,
+                    target: end,
+                }
             }
             Op::Branch { cond, .. } => Op::Branch { cond, target: end },
             other => other,

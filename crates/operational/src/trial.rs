@@ -41,24 +41,37 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         return Ok(Tried::LeftOut("barriers with free choices"));
     }
     // A run decides what its reads see, the order of writes, and one order of fences.
-    let mut others =
-        (0..model.free.len()).filter(|&i| i != model.values.0 as usize && i != model.finals.0 as usize);
+    let mut others = (0..model.free.len())
+        .filter(|&i| i != model.values.0 as usize && i != model.finals.0 as usize);
     let of_fences = others.next();
     if others.next().is_some() {
         return Ok(Tried::LeftOut("a free relation that no run decides"));
     }
     let n = sk.len();
-    let mut known = Assignment { reads: vec![None; n], choices: Vec::new() };
+    let mut known = Assignment {
+        reads: vec![None; n],
+        choices: Vec::new(),
+    };
     let mut executed = EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init);
     // By source, its event; by executed read, its source; fences in the order in which they were committed.
-    let mut writes: BTreeMap<Source, usize> = (0..sk.init_cells.len()).map(|i| (Source::Initial(i), i)).collect();
+    let mut writes: BTreeMap<Source, usize> = (0..sk.init_cells.len())
+        .map(|i| (Source::Initial(i), i))
+        .collect();
     let (mut reads, mut fences) = (Vec::new(), Vec::new());
     let mut left: Vec<_> = sk
         .program
         .thread_ids()
         .map(|t| {
-            let turns = events.iter().enumerate().filter(move |(_, e)| turn_of(e) == Some(usize::from(t.0)));
-            ((0..n).filter(move |&i| sk.events[i].thread == Some(t)).peekable(), turns)
+            let turns = events
+                .iter()
+                .enumerate()
+                .filter(move |(_, e)| turn_of(e) == Some(usize::from(t.0)));
+            (
+                (0..n)
+                    .filter(move |&i| sk.events[i].thread == Some(t))
+                    .peekable(),
+                turns,
+            )
         })
         .collect();
     // What a thread does may depend on what others read, whose values it takes where they meet.
@@ -77,7 +90,9 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
                     continue;
                 }
                 executed.insert(i);
-                let (at, turn) = turns.next().ok_or_else(|| format!("the run ends before event {i}"))?;
+                let (at, turn) = turns
+                    .next()
+                    .ok_or_else(|| format!("the run ends before event {i}"))?;
                 match (event.kind, turn) {
                     (EventKind::Read, Event::Read { source, value, .. }) => {
                         known.reads[i] = Some(event.ty.wrap(*value));
@@ -87,9 +102,12 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
                         writes.insert(*source, i);
                     }
                     (EventKind::Fence, Event::Fence(_)) => fences.push((at, i)),
-                    (EventKind::Arrive, Event::Arrive(..)) | (EventKind::Wait, Event::Pass(..)) => {}
+                    (EventKind::Arrive, Event::Arrive(..)) | (EventKind::Wait, Event::Pass(..)) => {
+                    }
                     (kind, turn) => {
-                        return Err(format!("event {i} is a {kind:?}, and the run has {turn:?} there"));
+                        return Err(format!(
+                            "event {i} is a {kind:?}, and the run has {turn:?} there"
+                        ));
                     }
                 }
             }
@@ -97,15 +115,26 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         match open {
             None => break,
             Some(_) if moved => {}
-            Some(i) => return Err(format!("whether event {i} executes does not follow from the run")),
+            Some(i) => {
+                return Err(format!(
+                    "whether event {i} executes does not follow from the run"
+                ));
+            }
         }
     }
     for (_, turns) in &mut left {
         if let Some((_, turn)) = turns.next() {
-            return Err(format!("the run goes on after the thread's last event: {turn:?}"));
+            return Err(format!(
+                "the run goes on after the thread's last event: {turn:?}"
+            ));
         }
     }
-    let event = |s: &Source| writes.get(s).copied().ok_or_else(|| format!("no event is the write {s:?}"));
+    let event = |s: &Source| {
+        writes
+            .get(s)
+            .copied()
+            .ok_or_else(|| format!("no event is the write {s:?}"))
+    };
     let (mut rf, mut co, mut sc) = (Rel::empty(n), Rel::empty(n), Rel::empty(n));
     for (source, read) in &reads {
         rf.insert(event(source)?, *read);
@@ -119,7 +148,10 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     fences.sort_unstable();
     for (k, (_, a)) in fences.iter().enumerate() {
         let is_sc = |e: usize| sk.events[e].tags.has("SC");
-        for (_, b) in fences[k + 1..].iter().filter(|(_, b)| is_sc(*a) && is_sc(*b)) {
+        for (_, b) in fences[k + 1..]
+            .iter()
+            .filter(|(_, b)| is_sc(*a) && is_sc(*b))
+        {
             sc.insert(*a, *b);
         }
     }
@@ -130,10 +162,20 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         _ => Rel::empty(n),
     };
     let free = (0..model.free.len()).map(relation).collect();
-    let mut execution = Execution { executed, reads: known.reads, choices: Vec::new(), free, finals };
+    let mut execution = Execution {
+        executed,
+        reads: known.reads,
+        choices: Vec::new(),
+        free,
+        finals,
+    };
     if let Some(i) = of_fences {
         let within = declared(task, &execution, model.free[i].within);
-        if within.iter().any(|(a, b)| [a, b].iter().any(|&e| sk.events[e].kind != EventKind::Fence)) {
+        if within.iter().any(|(a, b)| {
+            [a, b]
+                .iter()
+                .any(|&e| sk.events[e].kind != EventKind::Fence)
+        }) {
             return Ok(Tried::LeftOut("a free relation that no run decides"));
         }
         // Fences that are not morally strong commit in some order, too, but nothing follows from it.
@@ -150,10 +192,14 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         return Err("a thread does not run to its end".into());
     }
     let wrapped = |(o, v): (&_, &i64)| task.observable_ty(*o).wrap(*v);
-    let same =
-        |(i, v): (usize, &i64)| wrapped((&task.observed[i], v)) == wrapped((&task.observed[i], &outcome[i]));
+    let same = |(i, v): (usize, &i64)| {
+        wrapped((&task.observed[i], v)) == wrapped((&task.observed[i], &outcome[i]))
+    };
     if !replayed.state.iter().enumerate().all(same) {
-        return Err(format!("it ends in {:?}, and the machine in {outcome:?}", replayed.state));
+        return Err(format!(
+            "it ends in {:?}, and the machine in {outcome:?}",
+            replayed.state
+        ));
     }
     Ok(Tried::Consistent(Box::new((execution, replayed))))
 }
@@ -179,7 +225,9 @@ fn finals(
     let mut eval = Eval::new(sk, known);
     let mut finals = Vec::new();
     for (o, &wanted) in task.observed.iter().zip(outcome) {
-        let Some(cell) = sk.observed_cell(*o) else { continue };
+        let Some(cell) = sk.observed_cell(*o) else {
+            continue;
+        };
         let last = (0..sk.len()).find(|&w| {
             sk.events[w].is_write()
                 && executed.has(w)

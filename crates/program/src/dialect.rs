@@ -202,7 +202,12 @@ pub static DIALECTS: [DialectRow; 5] = [
         default_model: "ptx",
         models: &["ptx"],
         prelude: "ptx",
-        levels: &[level(Scope::Gpu, "GPU", "gpu"), CLUSTER, level(Scope::Cta, "CTA", "cta"), WARP],
+        levels: &[
+            level(Scope::Gpu, "GPU", "gpu"),
+            CLUSTER,
+            level(Scope::Cta, "CTA", "cta"),
+            WARP,
+        ],
         scopes: PTX_SCOPES,
         access_scopes: PTX_SCOPES,
         orders: PTX_ORDERS,
@@ -225,7 +230,12 @@ pub static DIALECTS: [DialectRow; 5] = [
         doc: "CUDA C++",
         default_model: "cuda",
         models: &["cuda"],
-        levels: &[level(Scope::Gpu, "GPU", "gpu"), CLUSTER, level(Scope::Cta, "block", "block"), WARP],
+        levels: &[
+            level(Scope::Gpu, "GPU", "gpu"),
+            CLUSTER,
+            level(Scope::Cta, "block", "block"),
+            WARP,
+        ],
         scopes: CUDA_SCOPES,
         access_scopes: CUDA_SCOPES,
         fence: |order, scope| format!("cuda::atomic_thread_fence(cuda::{order}, cuda::{scope})"),
@@ -300,13 +310,20 @@ impl Dialect {
     /// The only dialect whose tests a shipped model judges; `None`: it judges all.
     pub fn of_model(model: &str) -> Option<Dialect> {
         let family = model.split('-').next().unwrap_or(model);
-        DIALECTS.iter().find(|row| row.models.contains(&family)).map(|row| row.dialect)
+        DIALECTS
+            .iter()
+            .find(|row| row.models.contains(&family))
+            .map(|row| row.dialect)
     }
 
     /// All keys by which tests say a thread's group at that level.
     pub fn keys(scope: Scope) -> Vec<&'static str> {
         let mut keys: Vec<&str> = Vec::new();
-        for level in DIALECTS.iter().flat_map(|row| row.levels).filter(|l| l.scope == scope) {
+        for level in DIALECTS
+            .iter()
+            .flat_map(|row| row.levels)
+            .filter(|l| l.scope == scope)
+        {
             if !keys.contains(&level.key) {
                 keys.push(level.key);
             }
@@ -318,13 +335,21 @@ impl Dialect {
 impl DialectRow {
     /// The levels of the scope tree; where threads are part of nothing, those that tests may give them all the same.
     pub fn tree(&self) -> &'static [Level] {
-        if self.levels.is_empty() { Dialect::default().row().levels } else { self.levels }
+        if self.levels.is_empty() {
+            Dialect::default().row().levels
+        } else {
+            self.levels
+        }
     }
 
     /// What a group of that level is called; one that the dialect has no word for, as in PTX.
     pub fn noun(&self, scope: Scope) -> &'static str {
-        let mut all = self.levels.iter().chain(DIALECTS.iter().flat_map(|row| row.levels));
-        all.find(|level| level.scope == scope).map_or("system", |level| level.noun)
+        let mut all = self
+            .levels
+            .iter()
+            .chain(DIALECTS.iter().flat_map(|row| row.levels));
+        all.find(|level| level.scope == scope)
+            .map_or("system", |level| level.noun)
     }
 
     /// A scope as it is written; one that the dialect does not have, as PTX would write it.
@@ -336,7 +361,9 @@ impl DialectRow {
     /// A scope in text: its word without what all scopes begin with.
     pub fn bare_scope(&self, scope: Scope) -> String {
         let word = self.scope_word(scope);
-        word.split_once("_scope_").map_or(word.trim_start_matches('.'), |(_, bare)| bare).to_owned()
+        word.split_once("_scope_")
+            .map_or(word.trim_start_matches('.'), |(_, bare)| bare)
+            .to_owned()
     }
 
     /// The scopes that an atomic access may have, narrowest first.
@@ -348,7 +375,10 @@ impl DialectRow {
 
     /// An order as it is written.
     pub fn order_word(&self, order: Order) -> &'static str {
-        self.orders.iter().find(|o| o.1 == order).map_or("", |o| o.0)
+        self.orders
+            .iter()
+            .find(|o| o.1 == order)
+            .map_or("", |o| o.0)
     }
 }
 
@@ -374,7 +404,11 @@ mod tests {
         assert_eq!(Dialect::of_model("ptx-v6.0"), Some(Dialect::Ptx));
         assert_eq!(Dialect::of_model("rc11"), Some(Dialect::C));
         assert_eq!(Dialect::of_model("sc"), None);
-        assert!(DIALECTS.iter().all(|row| Dialect::of_model(row.default_model) == Some(row.dialect)));
+        assert!(
+            DIALECTS
+                .iter()
+                .all(|row| Dialect::of_model(row.default_model) == Some(row.dialect))
+        );
     }
 
     #[test]
@@ -383,7 +417,13 @@ mod tests {
         assert_eq!(row.scope_word(Scope::Sys), "memory_scope_all_svm_devices");
         assert_eq!(row.bare_scope(Scope::Sys), "all_svm_devices");
         assert_eq!(Dialect::Ptx.row().bare_scope(Scope::Sys), "sys");
-        assert_eq!((row.noun(Scope::Cta), Dialect::C.row().noun(Scope::Cta)), ("work-group", "CTA"));
-        assert_eq!(Dialect::keys(Scope::Cta), ["cta", "block", "work_group", "workgroup"]);
+        assert_eq!(
+            (row.noun(Scope::Cta), Dialect::C.row().noun(Scope::Cta)),
+            ("work-group", "CTA")
+        );
+        assert_eq!(
+            Dialect::keys(Scope::Cta),
+            ["cta", "block", "work_group", "workgroup"]
+        );
     }
 }

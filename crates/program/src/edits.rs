@@ -8,8 +8,8 @@
 //! - What is not changed keeps its place in the source.
 
 use super::{
-    Dialect, Element, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope, Space, Tags,
-    ThreadId,
+    Dialect, Element, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope,
+    Space, Tags, ThreadId,
 };
 use crate::proxy::PROXY_FENCES;
 use crate::strength;
@@ -81,9 +81,19 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
             Site::Instr(t, i) => {
                 let code = &mut new.threads[usize::from(t.0)].code;
                 // What goes with an operation on an mbarrier object goes with it.
-                let last = (i..code.len()).take_while(|&at| at == i || code[at].follows(&code[i])).last();
-                let whole = if change == Change::Nothing { i..last.unwrap_or(i) + 1 } else { i..i + 1 };
-                let whole = if code[i].element.of > 1 { code[i].element.siblings(i) } else { whole };
+                let last = (i..code.len())
+                    .take_while(|&at| at == i || code[at].follows(&code[i]))
+                    .last();
+                let whole = if change == Change::Nothing {
+                    i..last.unwrap_or(i) + 1
+                } else {
+                    i..i + 1
+                };
+                let whole = if code[i].element.of > 1 {
+                    code[i].element.siblings(i)
+                } else {
+                    whole
+                };
                 // The elements of a vector have one order and scope.
                 for at in whole {
                     if at == i || !matches!(change, Change::Value(_)) {
@@ -116,10 +126,20 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
     for (t, i, fence) in fences {
         let code = &mut new.threads[usize::from(t.0)].code;
         for instr in code.iter_mut() {
-            instr.op.target_mut().filter(|target| **target > i).into_iter().for_each(|target| *target += 1);
+            instr
+                .op
+                .target_mut()
+                .filter(|target| **target > i)
+                .into_iter()
+                .for_each(|target| *target += 1);
         }
         let text = fence_text(program.dialect, fence);
-        let fence = Instr { op: fence_op(program, fence), element: Element::ONLY, text, ..code[i].clone() };
+        let fence = Instr {
+            op: fence_op(program, fence),
+            element: Element::ONLY,
+            text,
+            ..code[i].clone()
+        };
         code.insert(i, fence);
     }
     new
@@ -129,7 +149,10 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
 pub fn fence_text(dialect: Dialect, fence: Fence) -> String {
     let (order, scope) = match fence {
         Fence::Proxy(kind) => {
-            let kind = PROXY_FENCES.iter().find(|row| row.1 == kind).map_or("generic", |row| row.0);
+            let kind = PROXY_FENCES
+                .iter()
+                .find(|row| row.1 == kind)
+                .map_or("generic", |row| row.0);
             return format!("fence.proxy.{kind}");
         }
         Fence::Memory(order, scope) => (order, scope),
@@ -156,17 +179,27 @@ fn alter(op: &mut Op, at: usize, change: Change, program: &Program) {
         (op, Change::Order(order)) => strength::set_order(op, order),
         (op, Change::Weak) => strength::make_weak(op),
         (op, Change::Atomic(order, scope)) => strength::make_atomic(op, order, scope),
-        (op, Change::Result) => op.accesses_mut().for_each(|access| access.tags = access.tags.without(&["RED"])),
+        (op, Change::Result) => op
+            .accesses_mut()
+            .for_each(|access| access.tags = access.tags.without(&["RED"])),
         (op, Change::Generic) => op.accesses_mut().for_each(|access| {
             access.tags = access.tags.without(&PROXIES);
             access.tags.insert("GEN");
         }),
         (op, Change::Regions) => {
-            let ordering = op.tags_mut().into_iter().filter(|(kind, _)| kind.is_in("F"));
+            let ordering = op
+                .tags_mut()
+                .into_iter()
+                .filter(|(kind, _)| kind.is_in("F"));
             ordering.for_each(|(_, tags)| all_regions(tags, program));
         }
         // A jump to what follows, never taken.
-        (op, Change::Nothing) => *op = Op::Branch { cond: Expr::Const(0), target: at + 1 },
+        (op, Change::Nothing) => {
+            *op = Op::Branch {
+                cond: Expr::Const(0),
+                target: at + 1,
+            }
+        }
         (Op::Store { value, .. }, Change::Value(new)) => *value = Expr::Const(new),
         (Op::Branch { cond, .. }, Change::Path(taken)) => *cond = Expr::Const(i64::from(taken)),
         _ => {}
@@ -174,7 +207,16 @@ fn alter(op: &mut Op, at: usize, change: Change, program: &Program) {
 }
 
 fn alter_location(location: &mut LocationKind, change: Change) {
-    let LocationKind::Object { space, opencl, kind, atomic, .. } = location else { return };
+    let LocationKind::Object {
+        space,
+        opencl,
+        kind,
+        atomic,
+        ..
+    } = location
+    else {
+        return;
+    };
     match change {
         Change::Global => {
             *space = Space::Global;
@@ -202,7 +244,8 @@ fn rename(op: &mut Op, old: LocId, new: LocId) {
 
 fn all_regions(tags: &mut Tags, program: &Program) {
     tags.extend(&["GLOBAL", "LOCAL"]);
-    let capped = |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
+    let capped =
+        |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
     if program.locations.iter().any(capped) {
         tags.insert("CAPPED");
     }
@@ -212,9 +255,21 @@ fn all_regions(tags: &mut Tags, program: &Program) {
 pub fn enough(program: &Program) -> Scope {
     let places = || program.threads.iter().map(|t| &t.place);
     let holds = |scope: Scope| {
-        places().enumerate().all(|(i, a)| places().enumerate().all(|(j, b)| i == j || a.same(b, scope)))
+        places().enumerate().all(|(i, a)| {
+            places()
+                .enumerate()
+                .all(|(j, b)| i == j || a.same(b, scope))
+        })
     };
-    let needed = [Scope::Cta, Scope::Gpu].into_iter().find(|s| holds(*s)).unwrap_or(Scope::Sys);
-    let used = program.threads.iter().flat_map(|t| &t.code).filter_map(|i| strength::scope(&i.op)).max();
+    let needed = [Scope::Cta, Scope::Gpu]
+        .into_iter()
+        .find(|s| holds(*s))
+        .unwrap_or(Scope::Sys);
+    let used = program
+        .threads
+        .iter()
+        .flat_map(|t| &t.code)
+        .filter_map(|i| strength::scope(&i.op))
+        .max();
     used.map_or(needed, |used| used.max(needed))
 }

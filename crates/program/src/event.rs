@@ -31,27 +31,66 @@ pub struct KindRow {
 
 /// Every kind, in the order of [`EventKind`].
 pub const KINDS: &[KindRow] = &[
-    KindRow { kind: EventKind::Init, mark: "W", noun: "initial write" },
-    KindRow { kind: EventKind::Read, mark: "R", noun: "load" },
-    KindRow { kind: EventKind::Write, mark: "W", noun: "store" },
-    KindRow { kind: EventKind::Fence, mark: "F", noun: "fence" },
-    KindRow { kind: EventKind::Arrive, mark: "BA", noun: "barrier" },
-    KindRow { kind: EventKind::Wait, mark: "BW", noun: "barrier" },
+    KindRow {
+        kind: EventKind::Init,
+        mark: "W",
+        noun: "initial write",
+    },
+    KindRow {
+        kind: EventKind::Read,
+        mark: "R",
+        noun: "load",
+    },
+    KindRow {
+        kind: EventKind::Write,
+        mark: "W",
+        noun: "store",
+    },
+    KindRow {
+        kind: EventKind::Fence,
+        mark: "F",
+        noun: "fence",
+    },
+    KindRow {
+        kind: EventKind::Arrive,
+        mark: "BA",
+        noun: "barrier",
+    },
+    KindRow {
+        kind: EventKind::Wait,
+        mark: "BW",
+        noun: "barrier",
+    },
 ];
 
 /// The sets that consist of all events of some kinds: name, meaning, what an event in it is,
 /// kinds.
 pub const EVENT_SETS: &[(&str, &str, &str, &[EventKind])] = &[
     ("R", "reads", "a read", &[EventKind::Read]),
-    ("W", "writes, initial ones included", "a write", &[EventKind::Write, EventKind::Init]),
-    ("M", "reads and writes", "a memory access", &[EventKind::Read, EventKind::Write, EventKind::Init]),
+    (
+        "W",
+        "writes, initial ones included",
+        "a write",
+        &[EventKind::Write, EventKind::Init],
+    ),
+    (
+        "M",
+        "reads and writes",
+        "a memory access",
+        &[EventKind::Read, EventKind::Write, EventKind::Init],
+    ),
     (
         "F",
         "fences and both halves of barriers",
         "a fence",
         &[EventKind::Fence, EventKind::Arrive, EventKind::Wait],
     ),
-    ("IW", "initial writes", "an initial write", &[EventKind::Init]),
+    (
+        "IW",
+        "initial writes",
+        "an initial write",
+        &[EventKind::Init],
+    ),
 ];
 
 impl EventKind {

@@ -66,23 +66,38 @@ impl FloatOp {
     /// `a op b`, by the bits.
     pub fn apply(self, format: Format, a: i64, b: i64) -> i64 {
         let number = |bits| format.exact(bits);
-        let (nan, zero) =
-            (format.is_nan(a) || format.is_nan(b), |negative| if negative { format.sign() } else { 0 });
+        let (nan, zero) = (format.is_nan(a) || format.is_nan(b), |negative| {
+            if negative { format.sign() } else { 0 }
+        });
         let negative = |bits| format.magnitude(bits).1;
         // Of numbers, in order; zeros are equal.
         let place = |bits| match format.magnitude(bits) {
             (magnitude, true) => -magnitude,
             (magnitude, false) => magnitude,
         };
-        let smaller = || if (place(a), !negative(a)) < (place(b), !negative(b)) { (a, b) } else { (b, a) };
-        let flush = |bits| if format.is_subnormal(bits) { bits & format.sign() } else { bits };
+        let smaller = || {
+            if (place(a), !negative(a)) < (place(b), !negative(b)) {
+                (a, b)
+            } else {
+                (b, a)
+            }
+        };
+        let flush = |bits| {
+            if format.is_subnormal(bits) {
+                bits & format.sign()
+            } else {
+                bits
+            }
+        };
         match self {
             FloatOp::Less => i64::from(!nan && place(a) < place(b)),
             FloatOp::LessEqual => i64::from(!nan && place(a) <= place(b)),
             FloatOp::Equal => i64::from(!nan && place(a) == place(b)),
             FloatOp::Unordered => i64::from(nan),
             FloatOp::Flush => flush(a),
-            FloatOp::AddFlush => flush(FloatOp::Add(Rounding::Nearest).apply(format, flush(a), flush(b))),
+            FloatOp::AddFlush => {
+                flush(FloatOp::Add(Rounding::Nearest).apply(format, flush(a), flush(b)))
+            }
             FloatOp::Min | FloatOp::Max if nan => match (format.is_nan(a), format.is_nan(b)) {
                 (true, true) => format.nan(),
                 (true, false) => b,
@@ -92,8 +107,20 @@ impl FloatOp {
             FloatOp::Max => smaller().1,
             FloatOp::From(ty, rounding) => {
                 let v = ty.wrap(a);
-                let (negative, size) = if ty.signed { (v < 0, v.unsigned_abs()) } else { (false, v as u64) };
-                format.bits_of(&Exact { negative, size: size.into(), exponent: 0, more: false }, rounding)
+                let (negative, size) = if ty.signed {
+                    (v < 0, v.unsigned_abs())
+                } else {
+                    (false, v as u64)
+                };
+                format.bits_of(
+                    &Exact {
+                        negative,
+                        size: size.into(),
+                        exponent: 0,
+                        more: false,
+                    },
+                    rounding,
+                )
             }
             FloatOp::To(Number::Int(ty), rounding) => to_integer(format, ty, rounding, a),
             FloatOp::To(Number::Float(to), rounding) => match number(a) {
@@ -102,9 +129,14 @@ impl FloatOp {
                 None => to.infinity() | if negative(a) { to.sign() } else { 0 },
             },
             FloatOp::Whole(rounding) => match number(a) {
-                Some(v) if v.exponent < 0 => {
-                    format.bits_of(&Exact { size: v.over(0, rounding), exponent: 0, ..v }, rounding)
-                }
+                Some(v) if v.exponent < 0 => format.bits_of(
+                    &Exact {
+                        size: v.over(0, rounding),
+                        exponent: 0,
+                        ..v
+                    },
+                    rounding,
+                ),
                 _ if format.is_nan(a) => format.nan(),
                 _ => a,
             },
@@ -178,7 +210,11 @@ fn infinite(format: Format, negative: bool) -> i64 {
 fn to_integer(format: Format, ty: Ty, rounding: Rounding, a: i64) -> i64 {
     let bits = u32::from(ty.bits);
     if format.is_nan(a) {
-        return if format.bits == 64 || bits == 64 { ty.wrap(1i64.wrapping_shl(bits - 1)) } else { 0 };
+        return if format.bits == 64 || bits == 64 {
+            ty.wrap(1i64.wrapping_shl(bits - 1))
+        } else {
+            0
+        };
     }
     let (least, most) = match ty.signed {
         true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),

@@ -31,16 +31,25 @@ impl Instr {
 
 /// Whether a micro-op is a further one of its instruction, as by [`Instr::follows`].
 pub fn is_further(code: &[Instr], at: usize) -> bool {
-    let mut before = code[..at].iter().rev().take_while(|before| before.span == code[at].span);
+    let mut before = code[..at]
+        .iter()
+        .rev()
+        .take_while(|before| before.span == code[at].span);
     before.any(|before| code[at].follows(before))
 }
 
 /// Whether a micro-op is a further one of its instruction, and what it computes is of what that found in memory: no address is.
 pub fn is_of_word(code: &[Instr], at: usize) -> bool {
-    let Op::Assign { value, .. } = &code[at].op else { return is_further(code, at) };
+    let Op::Assign { value, .. } = &code[at].op else {
+        return is_further(code, at);
+    };
     let found = |before: &Instr| before.op.defines().filter(|_| code[at].follows(before));
-    let words: Vec<RegId> =
-        code[..at].iter().rev().take_while(|b| b.span == code[at].span).filter_map(found).collect();
+    let words: Vec<RegId> = code[..at]
+        .iter()
+        .rev()
+        .take_while(|b| b.span == code[at].span)
+        .filter_map(found)
+        .collect();
     value.any(&|e| matches!(e, Expr::Reg(r) if words.contains(r)))
 }
 
@@ -60,7 +69,12 @@ pub struct Element {
 
 impl Element {
     /// That of an instruction that is no vector.
-    pub const ONLY: Element = Element { at: 0, of: 1, cells: 1, whole: false };
+    pub const ONLY: Element = Element {
+        at: 0,
+        of: 1,
+        cells: 1,
+        whole: false,
+    };
 
     /// The micro-ops of its instruction, where it is number `index` of the code.
     pub fn siblings(self, index: usize) -> std::ops::Range<usize> {

@@ -43,13 +43,27 @@ impl From<Ty> for Layout {
 impl Layout {
     /// One integer; `boolean`: 0 or 1.
     pub fn of(ty: Ty, boolean: bool) -> Layout {
-        let field = Field { path: String::new(), offset: 0, ty, boolean, mbarrier: false };
-        Layout { name: None, fields: [field].into(), size: ty.bytes() }
+        let field = Field {
+            path: String::new(),
+            offset: 0,
+            ty,
+            boolean,
+            mbarrier: false,
+        };
+        Layout {
+            name: None,
+            fields: [field].into(),
+            size: ty.bytes(),
+        }
     }
 
     /// Several cells.
     pub fn record(name: Option<&str>, fields: Vec<Field>, size: u32) -> Layout {
-        Layout { name: name.map(Arc::from), fields: fields.into(), size }
+        Layout {
+            name: name.map(Arc::from),
+            fields: fields.into(),
+            size,
+        }
     }
 
     /// The name of the type, if it has one of its own.
@@ -74,7 +88,8 @@ impl Layout {
 
     /// How far a cell lies from the object's first byte.
     pub fn offset(&self, cell: u32) -> i64 {
-        i64::from(cell / self.cells() as u32) * i64::from(self.size) + i64::from(self.field(cell).offset)
+        i64::from(cell / self.cells() as u32) * i64::from(self.size)
+            + i64::from(self.field(cell).offset)
     }
 
     /// Whether some field is an mbarrier object.
@@ -86,8 +101,13 @@ impl Layout {
     pub fn with_mbarriers(&self, at: &BTreeSet<i64>) -> Layout {
         let found: BTreeSet<i64> = at.iter().map(|at| at % i64::from(self.size)).collect();
         let mut fields = self.fields.to_vec();
-        fields.iter_mut().for_each(|field| field.mbarrier |= found.contains(&i64::from(field.offset)));
-        Layout { fields: fields.into(), ..self.clone() }
+        fields
+            .iter_mut()
+            .for_each(|field| field.mbarrier |= found.contains(&i64::from(field.offset)));
+        Layout {
+            fields: fields.into(),
+            ..self.clone()
+        }
     }
 
     /// What stands behind the name of an object of so many cells for one of them.
@@ -103,12 +123,20 @@ impl Layout {
     /// called by its first one; an element, by its first cell.
     pub fn find(&self, suffix: &str, cells: usize) -> Option<u32> {
         let first = |suffix: &str| {
-            let inside = |rest: &str| suffix.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']);
-            self.fields.iter().position(|f| f.path.strip_prefix(suffix).is_some_and(inside))
+            let inside =
+                |rest: &str| suffix.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']);
+            self.fields
+                .iter()
+                .position(|f| f.path.strip_prefix(suffix).is_some_and(inside))
         };
-        let element = suffix.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let element = suffix
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'));
         let of_element = element.and_then(|(n, rest)| {
-            let n = n.parse::<usize>().ok().filter(|n| *n < cells / self.cells())?;
+            let n = n
+                .parse::<usize>()
+                .ok()
+                .filter(|n| *n < cells / self.cells())?;
             Some(n * self.cells() + first(rest)?)
         });
         of_element.or_else(|| first(suffix)).map(|cell| cell as u32)
@@ -121,18 +149,46 @@ mod tests {
 
     #[test]
     fn cells_have_names_and_places() {
-        let field =
-            |path: &str, offset| Field { path: path.into(), offset, ty: Ty::S32, boolean: false, mbarrier: false };
-        let node =
-            Layout::record(Some("Node"), vec![field(".data", 0), field(".at[0]", 8), field(".at[1]", 12)], 16);
-        assert_eq!((node.suffix(4, 6), node.offset(4), node.bytes(6)), ("[1].at[0]".into(), 24, 32));
+        let field = |path: &str, offset| Field {
+            path: path.into(),
+            offset,
+            ty: Ty::S32,
+            boolean: false,
+            mbarrier: false,
+        };
+        let node = Layout::record(
+            Some("Node"),
+            vec![field(".data", 0), field(".at[0]", 8), field(".at[1]", 12)],
+            16,
+        );
         assert_eq!(
-            (node.find("[1].at[1]", 6), node.find("[1].at", 6), node.find("[1]", 6)),
+            (node.suffix(4, 6), node.offset(4), node.bytes(6)),
+            ("[1].at[0]".into(), 24, 32)
+        );
+        assert_eq!(
+            (
+                node.find("[1].at[1]", 6),
+                node.find("[1].at", 6),
+                node.find("[1]", 6)
+            ),
             (Some(5), Some(4), Some(3))
         );
-        assert_eq!((node.find("[2]", 6), node.find(".da", 6), node.find(".data", 3)), (None, None, Some(0)));
+        assert_eq!(
+            (
+                node.find("[2]", 6),
+                node.find(".da", 6),
+                node.find(".data", 3)
+            ),
+            (None, None, Some(0))
+        );
         let word = Layout::from(Ty::S32);
-        assert_eq!((word.find("", 2), word.find("[1]", 2), word.find("[2]", 2)), (Some(0), Some(1), None));
-        assert_eq!((word.suffix(0, 1), word.suffix(1, 2), word.offset(1)), (String::new(), "[1]".into(), 4));
+        assert_eq!(
+            (word.find("", 2), word.find("[1]", 2), word.find("[2]", 2)),
+            (Some(0), Some(1), None)
+        );
+        assert_eq!(
+            (word.suffix(0, 1), word.suffix(1, 2), word.offset(1)),
+            (String::new(), "[1]".into(), 4)
+        );
     }
 }

@@ -46,7 +46,8 @@ pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use float::{FloatOp, Format, Fused, Number, Rounding};
 pub use ids::{LocId, RegId, ThreadId};
 pub use instr::{
-    Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update, is_further, is_of_word,
+    Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update,
+    is_further, is_of_word,
 };
 pub use layout::{Field, Layout};
 pub use live::live_registers;

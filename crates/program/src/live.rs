@@ -33,18 +33,26 @@ pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
             }
             let needed = match op {
                 Op::Assign { dst, value } => here[dst.0 as usize] || may_fail(value),
-                _ => !idle[pc].as_ref().is_some_and(|idle| idle.assigned.iter().all(|&d| !live[idle.end][d])),
+                _ => !idle[pc]
+                    .as_ref()
+                    .is_some_and(|idle| idle.assigned.iter().all(|&d| !live[idle.end][d])),
             };
             if let Some(d) = op.defines() {
                 here[d.0 as usize] = false;
             }
             // The operands of such an update see the value read in `dst`.
             let own = match op {
-                Op::Rmw { dst, update: Update::When { .. }, .. } => *dst,
+                Op::Rmw {
+                    dst,
+                    update: Update::When { .. },
+                    ..
+                } => *dst,
                 _ => None,
             };
             if needed {
-                op.operands().iter().for_each(|e| e.registers(&mut |r| here[r.0 as usize] |= Some(r) != own));
+                op.operands()
+                    .iter()
+                    .for_each(|e| e.registers(&mut |r| here[r.0 as usize] |= Some(r) != own));
             }
             if let Some(addr) = op.address() {
                 addr.registers(&mut |r| here[r.0 as usize] = true);
@@ -118,7 +126,11 @@ fn next(thread: &Thread, at: usize) -> Option<impl Iterator<Item = usize>> {
         Op::Assign { .. } | Op::Branch { .. } => {}
         _ => return None,
     }
-    Some(op.target().into_iter().chain(op.falls_through().then_some(at + 1)))
+    Some(
+        op.target()
+            .into_iter()
+            .chain(op.falls_through().then_some(at + 1)),
+    )
 }
 
 /// Whether computing it can be an error of its own.

@@ -41,7 +41,10 @@ pub enum MemoryKind {
 impl MemoryKind {
     /// Whether it is fine-grained shared virtual memory, with or without atomics.
     pub fn is_fine_grained(self) -> bool {
-        matches!(self, MemoryKind::SvmFine | MemoryKind::SvmFineAtomic | MemoryKind::SvmSystem)
+        matches!(
+            self,
+            MemoryKind::SvmFine | MemoryKind::SvmFineAtomic | MemoryKind::SvmSystem
+        )
     }
 
     /// The set of accesses to such memory in models.
@@ -88,7 +91,10 @@ pub const SVM_ATOMICS: &str = "CL_DEVICE_SVM_ATOMICS";
 impl Machine {
     /// A machine that has everything.
     pub fn full() -> Machine {
-        Machine { lacks: Vec::new(), p2p: None }
+        Machine {
+            lacks: Vec::new(),
+            p2p: None,
+        }
     }
 
     /// Takes an attribute away.
@@ -107,11 +113,16 @@ impl Machine {
 
     /// Whether memory of that kind is fine-grained shared virtual memory with atomics.
     pub fn has_svm_atomics(&self, kind: MemoryKind) -> bool {
-        kind == MemoryKind::SvmFineAtomic || (kind == MemoryKind::SvmSystem && self.has(SVM_ATOMICS))
+        kind == MemoryKind::SvmFineAtomic
+            || (kind == MemoryKind::SvmSystem && self.has(SVM_ATOMICS))
     }
 
     /// Whether two GPUs have native atomics between them (`p2pNativeAtomicSupported`).
     pub fn peers(&self, a: u32, b: u32) -> bool {
-        a == b || self.p2p.as_ref().is_none_or(|all| all.contains(&(a, b)) || all.contains(&(b, a)))
+        a == b
+            || self
+                .p2p
+                .as_ref()
+                .is_none_or(|all| all.contains(&(a, b)) || all.contains(&(b, a)))
     }
 }

@@ -66,7 +66,10 @@ impl State {
             n if n < 0 => format!(", {} bytes came before they were expected", -n),
             n => format!(", tx {n}"),
         };
-        format!("phase {}, pending {} of {}{bytes}", self.phase, self.pending, self.expected)
+        format!(
+            "phase {}, pending {} of {}{bytes}",
+            self.phase, self.pending, self.expected
+        )
     }
 }
 
@@ -77,7 +80,11 @@ pub fn phase_of(word: i64) -> i64 {
 
 /// The word of an object that was just made to expect so many arrivals; of none: of memory that holds no object.
 pub fn made(count: i64) -> i64 {
-    if count == 0 { 0 } else { count | count << EXPECTED | NO_BYTES << BYTES }
+    if count == 0 {
+        0
+    } else {
+        count | count << EXPECTED | NO_BYTES << BYTES
+    }
 }
 
 /// The number of arrivals that an object was made with.
@@ -105,7 +112,11 @@ fn shifted(e: Expr, by: u32) -> Expr {
 }
 
 fn field(word: Expr, at: u32, most: i64) -> Expr {
-    let from = if at == 0 { word } else { bin(BinOp::Shr, word, number(at.into())) };
+    let from = if at == 0 {
+        word
+    } else {
+        bin(BinOp::Shr, word, number(at.into()))
+    };
     bin(BinOp::And, from, number(most))
 }
 
@@ -136,21 +147,32 @@ pub fn live(word: Expr) -> Expr {
 
 /// Whether a number is from 1 to the most.
 pub fn within(n: Expr, most: Expr) -> Expr {
-    both(cmp(CmpOp::Ge, n.clone(), number(1)), cmp(CmpOp::Le, n, most))
+    both(
+        cmp(CmpOp::Ge, n.clone(), number(1)),
+        cmp(CmpOp::Le, n, most),
+    )
 }
 
 /// The word of a new object in place of none; its phase is what it was.
 pub fn init(word: Expr, count: Expr) -> Expr {
     let count = bin(BinOp::And, count, number(MOST_ARRIVALS));
     let fields = bin(BinOp::Mul, count, number(made(1) & !(NO_BYTES << BYTES)));
-    bin(BinOp::Add, word, bin(BinOp::Add, fields, number(NO_BYTES << BYTES)))
+    bin(
+        BinOp::Add,
+        word,
+        bin(BinOp::Add, fields, number(NO_BYTES << BYTES)),
+    )
 }
 
 /// The word after the end of an object.
 pub fn inval(word: Expr) -> Expr {
     let phase = phase(word);
     let odd = bin(BinOp::And, phase.clone(), number(1));
-    let next = bin(BinOp::And, bin(BinOp::Add, bin(BinOp::Add, phase, odd), number(2)), number(PHASES - 1));
+    let next = bin(
+        BinOp::And,
+        bin(BinOp::Add, bin(BinOp::Add, phase, odd), number(2)),
+        number(PHASES - 1),
+    );
     shifted(next, PHASE)
 }
 
@@ -164,8 +186,17 @@ pub fn expect(word: Expr, bytes: Expr, sign: i64) -> Expr {
 pub fn in_range(word: Expr, bytes: Expr, sign: i64) -> Expr {
     let op = if sign < 0 { BinOp::Sub } else { BinOp::Add };
     let after = bin(op, field(word, BYTES, 2 * NO_BYTES - 1), bytes.clone());
-    let given = both(cmp(CmpOp::Ge, bytes.clone(), number(0)), cmp(CmpOp::Le, bytes, number(MOST_BYTES)));
-    both(given, both(cmp(CmpOp::Ge, after.clone(), number(1)), cmp(CmpOp::Lt, after, number(2 * NO_BYTES))))
+    let given = both(
+        cmp(CmpOp::Ge, bytes.clone(), number(0)),
+        cmp(CmpOp::Le, bytes, number(MOST_BYTES)),
+    );
+    both(
+        given,
+        both(
+            cmp(CmpOp::Ge, after.clone(), number(1)),
+            cmp(CmpOp::Lt, after, number(2 * NO_BYTES)),
+        ),
+    )
 }
 
 /// The word after so many arrivals.
@@ -180,13 +211,21 @@ pub fn drop(word: Expr, count: Expr) -> Expr {
 
 /// Whether nothing is missing in the phase.
 pub fn is_complete(word: Expr) -> Expr {
-    let left = bin(BinOp::And, word, number(((2 * NO_BYTES - 1) << BYTES) | MOST_ARRIVALS));
+    let left = bin(
+        BinOp::And,
+        word,
+        number(((2 * NO_BYTES - 1) << BYTES) | MOST_ARRIVALS),
+    );
     cmp(CmpOp::Eq, left, number(NO_BYTES << BYTES))
 }
 
 /// The word with the phase completed if nothing is missing in it.
 pub fn settled(word: Expr) -> Expr {
-    let begun = bin(BinOp::Add, bin(BinOp::Add, word.clone(), expected(word.clone())), number(1 << PHASE));
+    let begun = bin(
+        BinOp::Add,
+        bin(BinOp::Add, word.clone(), expected(word.clone())),
+        number(1 << PHASE),
+    );
     let begun = bin(BinOp::And, begun, number(i64::MAX));
     Expr::Select(is_complete(word.clone()).into(), begun.into(), word.into())
 }
@@ -199,19 +238,35 @@ pub fn has_passed_parity(word: Expr, parity: Expr) -> Expr {
 
 /// What an arrival returns: the object, and the phase in which it falls.
 pub fn token(word: Expr, object: Expr) -> Expr {
-    bin(BinOp::Add, bin(BinOp::Mul, object, number(PHASES)), phase(word))
+    bin(
+        BinOp::Add,
+        bin(BinOp::Mul, object, number(PHASES)),
+        phase(word),
+    )
 }
 
 /// Whether the phase of a token is complete: it was the one before.
 pub fn has_passed(word: Expr, token: Expr) -> Expr {
-    let since = bin(BinOp::And, bin(BinOp::Sub, phase(word), token), number(PHASES - 1));
+    let since = bin(
+        BinOp::And,
+        bin(BinOp::Sub, phase(word), token),
+        number(PHASES - 1),
+    );
     cmp(CmpOp::Eq, since, number(1))
 }
 
 /// Whether a token is of the object, and of its current phase or the one before.
 pub fn is_token(word: Expr, token: Expr, object: Expr) -> Expr {
-    let of = cmp(CmpOp::Eq, bin(BinOp::Shr, token.clone(), number(12)), object);
-    let since = bin(BinOp::And, bin(BinOp::Sub, phase(word), token), number(PHASES - 1));
+    let of = cmp(
+        CmpOp::Eq,
+        bin(BinOp::Shr, token.clone(), number(12)),
+        object,
+    );
+    let since = bin(
+        BinOp::And,
+        bin(BinOp::Sub, phase(word), token),
+        number(PHASES - 1),
+    );
     both(of, cmp(CmpOp::Le, since, number(1)))
 }
 
@@ -224,7 +279,12 @@ mod tests {
     }
 
     fn state(pending: i64, expected: i64, bytes: i64, phase: i64) -> State {
-        State { pending, expected, bytes, phase }
+        State {
+            pending,
+            expected,
+            bytes,
+            phase,
+        }
     }
 
     #[test]
@@ -237,7 +297,10 @@ mod tests {
         assert_eq!(State::of(word), state(1, 2, 0, 0));
         let word = value(&settled(expect(number(word), number(16), -1)));
         assert_eq!(State::of(word), state(1, 2, -16, 0));
-        let word = value(&settled(arrive(expect(number(word), number(32), 1), number(1))));
+        let word = value(&settled(arrive(
+            expect(number(word), number(32), 1),
+            number(1),
+        )));
         assert_eq!(State::of(word), state(0, 2, 16, 0));
         assert_eq!(value(&has_passed_parity(number(word), number(0))), 0);
         let word = value(&settled(expect(number(word), number(16), -1)));
@@ -245,7 +308,10 @@ mod tests {
         assert_eq!(value(&has_passed_parity(number(word), number(0))), 1);
         let gone = value(&inval(number(word)));
         assert_eq!((value(&live(number(gone))), phase_of(gone)), (0, 4));
-        assert_eq!(State::of(value(&init(number(gone), number(2)))), state(2, 2, 0, 4));
+        assert_eq!(
+            State::of(value(&init(number(gone), number(2)))),
+            state(2, 2, 0, 4)
+        );
     }
 
     #[test]
@@ -265,7 +331,8 @@ mod tests {
         let token = value(&token(number(before), number(0x300)));
         let passed = |word| value(&has_passed(number(word), number(token))) != 0;
         assert!(!passed(before) && passed(after));
-        let mine = |word, object| value(&is_token(number(word), number(token), number(object))) != 0;
+        let mine =
+            |word, object| value(&is_token(number(word), number(token), number(object))) != 0;
         assert!(mine(before, 0x300) && mine(after, 0x300) && !mine(after, 0x400));
         let two = value(&settled(arrive(number(after), number(1))));
         assert!(!mine(two, 0x300));
@@ -274,6 +341,9 @@ mod tests {
     #[test]
     fn the_last_phase_is_followed_by_the_first() {
         let word = made(1) | (PHASES - 1) << PHASE;
-        assert_eq!(State::of(value(&settled(arrive(number(word), number(1))))), state(1, 1, 0, 0));
+        assert_eq!(
+            State::of(value(&settled(arrive(number(word), number(1))))),
+            state(1, 1, 0, 0)
+        );
     }
 }

@@ -20,7 +20,9 @@ use crate::litmus::Observable;
 use crate::mbarrier::State;
 use crate::points::Points;
 use crate::waiting::Wanted;
-use crate::{Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty};
+use crate::{
+    Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty,
+};
 
 /// Index into [`Memory::cells`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,13 +82,24 @@ impl Memory {
     pub fn new(program: &Program) -> Memory {
         let first = |like: &dyn Fn(&Place, &Place) -> bool| -> Vec<ThreadId> {
             let place = |t: ThreadId| &program.thread(t).place;
-            let of = |t: ThreadId| program.thread_ids().take_while(|u| *u < t).find(|&u| like(place(u), place(t)));
+            let of = |t: ThreadId| {
+                program
+                    .thread_ids()
+                    .take_while(|u| *u < t)
+                    .find(|&u| like(place(u), place(t)))
+            };
             program.thread_ids().map(|t| of(t).unwrap_or(t)).collect()
         };
         let cta_of = first(&|a, b| a.same(b, Scope::Cta));
         let device_of = first(&Place::same_gpu);
         let (cells, bases) = Default::default();
-        let mut memory = Memory { cells, bases, cta_of, device_of, points: Arc::default() };
+        let mut memory = Memory {
+            cells,
+            bases,
+            cta_of,
+            device_of,
+            points: Arc::default(),
+        };
         // Objects first, so that an alias declared before its object finds it.
         let (objects, aliases): (Vec<LocId>, Vec<LocId>) = (0..program.locations.len() as u16)
             .map(LocId)
@@ -94,17 +107,28 @@ impl Memory {
         let mut next = GAP;
         for &loc in objects.iter().chain(&aliases) {
             let object = program.object(loc);
-            let LocationKind::Object { layout, init, space, .. } = &program.location(object).kind else {
+            let LocationKind::Object {
+                layout,
+                init,
+                space,
+                ..
+            } = &program.location(object).kind
+            else {
                 unreachable!("Program::object ends at an object");
             };
             for owner in memory.copies(program, loc) {
-                memory.bases.insert((loc, owner), CellId(memory.cells.len() as u32));
+                memory
+                    .bases
+                    .insert((loc, owner), CellId(memory.cells.len() as u32));
                 for index in 0..init.len() as u32 {
                     let id = CellId(memory.cells.len() as u32);
                     let at = |l: LocId| CellId(memory.bases[&(l, owner)].0 + index);
                     let (target, virtual_address) = match program.location(loc).kind {
                         LocationKind::Object { .. } => (id, id),
-                        LocationKind::Alias { proxy: Proxy::Generic, .. } => (at(object), id),
+                        LocationKind::Alias {
+                            proxy: Proxy::Generic,
+                            ..
+                        } => (at(object), id),
                         LocationKind::Alias { of, .. } => {
                             (at(object), memory.cells[at(of).0 as usize].virtual_address)
                         }
@@ -132,7 +156,9 @@ impl Memory {
             if let LocationKind::Object { init, .. } = &program.location(program.object(loc)).kind {
                 let viewer = memory.cells[i].owner;
                 memory.cells[i].init =
-                    memory.cells[i].ty.wrap(memory.initial(program, &init[index as usize], viewer));
+                    memory.cells[i]
+                        .ty
+                        .wrap(memory.initial(program, &init[index as usize], viewer));
                 memory.cells[i].unknown =
                     init[index as usize] == Init::Unknown && !program.is_mbarrier(loc, index);
             }
@@ -158,8 +184,12 @@ impl Memory {
             Copied::ByThread => program.thread_ids().collect(),
             Copied::ByCta => self.cta_of.clone(),
             Copied::ByDevice => {
-                let of_devices = program.thread_ids().filter(|t| !program.thread(*t).place.host);
-                of_devices.map(|t| self.device_of[usize::from(t.0)]).collect()
+                let of_devices = program
+                    .thread_ids()
+                    .filter(|t| !program.thread(*t).place.host);
+                of_devices
+                    .map(|t| self.device_of[usize::from(t.0)])
+                    .collect()
             }
         };
         owners.sort_unstable();
@@ -167,7 +197,13 @@ impl Memory {
         owners.into_iter().map(Some).collect()
     }
 
-    fn element_name(&self, program: &Program, loc: LocId, index: u32, owner: Option<ThreadId>) -> String {
+    fn element_name(
+        &self,
+        program: &Program,
+        loc: LocId,
+        index: u32,
+        owner: Option<ThreadId>,
+    ) -> String {
         let location = program.location(loc);
         let object = program.location(program.object(loc));
         let mut name = location.name.clone();
@@ -189,18 +225,28 @@ impl Memory {
 
     /// The cell that begins at an address.
     pub fn at(&self, address: i64) -> Option<CellId> {
-        self.cells.binary_search_by_key(&address, |c| c.address).ok().map(|i| CellId(i as u32))
+        self.cells
+            .binary_search_by_key(&address, |c| c.address)
+            .ok()
+            .map(|i| CellId(i as u32))
     }
 
     /// The cell that an access of `size` bytes at an address is to; `None` if nothing is there, and if the access is to a
     /// part of a cell or to more than one: accesses of mixed sizes are not supported.
     pub fn cell_at(&self, address: i64, size: u32) -> Option<CellId> {
-        self.at(address).filter(|&c| self.cell(c).ty.bytes() == size)
+        self.at(address)
+            .filter(|&c| self.cell(c).ty.bytes() == size)
     }
 
     /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer is missing where
     /// there are several copies, or the element does not exist.
-    pub fn cell_of(&self, program: &Program, loc: LocId, index: u32, viewer: Option<ThreadId>) -> Option<CellId> {
+    pub fn cell_of(
+        &self,
+        program: &Program,
+        loc: LocId,
+        index: u32,
+        viewer: Option<ThreadId>,
+    ) -> Option<CellId> {
         let owner = match (program.copied(loc), viewer) {
             (Copied::Not, _) => None,
             (_, None) => Some(self.only_copy(program, loc)?),
@@ -215,8 +261,15 @@ impl Memory {
     }
 
     /// The address of an element of a location, in the copy that `viewer` sees, as [`Memory::cell_of`].
-    pub fn address(&self, program: &Program, loc: LocId, index: u32, viewer: Option<ThreadId>) -> Option<i64> {
-        self.cell_of(program, loc, index, viewer).map(|c| self.cell(c).address)
+    pub fn address(
+        &self,
+        program: &Program,
+        loc: LocId,
+        index: u32,
+        viewer: Option<ThreadId>,
+    ) -> Option<i64> {
+        self.cell_of(program, loc, index, viewer)
+            .map(|c| self.cell(c).address)
     }
 
     fn only_copy(&self, program: &Program, loc: LocId) -> Option<ThreadId> {
@@ -247,7 +300,10 @@ impl Memory {
                 owner == thread || a.same(b, Scope::Cluster)
             }
             (Space::Local | Space::Register, Some(owner)) => owner == thread,
-            (Space::Global, Some(owner)) => program.thread(owner).place.same_gpu(&program.thread(thread).place),
+            (Space::Global, Some(owner)) => program
+                .thread(owner)
+                .place
+                .same_gpu(&program.thread(thread).place),
             _ => true,
         }
     }
@@ -273,10 +329,12 @@ impl Memory {
                 let thread = program.thread(t);
                 format!("{}:{}", thread.name, thread.regs[r.0 as usize].name)
             }
-            Observable::Mem { loc, index, viewer } => match self.cell_of(program, loc, index, viewer) {
-                Some(c) => self.cell(c).name.clone(),
-                None => program.location(loc).name.clone(),
-            },
+            Observable::Mem { loc, index, viewer } => {
+                match self.cell_of(program, loc, index, viewer) {
+                    Some(c) => self.cell(c).name.clone(),
+                    None => program.location(loc).name.clone(),
+                }
+            }
         }
     }
 
@@ -285,8 +343,21 @@ impl Memory {
         if self.is_mbarrier(program, cell) {
             State::of(v).text()
         } else {
-            let Cell { ty, location: (loc, index), .. } = *self.cell(cell);
-            self.show_held(program, Observable::Mem { loc, index, viewer: None }, ty, v)
+            let Cell {
+                ty,
+                location: (loc, index),
+                ..
+            } = *self.cell(cell);
+            self.show_held(
+                program,
+                Observable::Mem {
+                    loc,
+                    index,
+                    viewer: None,
+                },
+                ty,
+                v,
+            )
         }
     }
 
@@ -308,7 +379,10 @@ impl Memory {
     /// number.
     pub fn show_held(&self, program: &Program, by: Observable, ty: Ty, v: i64) -> String {
         let v = ty.wrap(v);
-        let cell = self.at(v).filter(|_| ty.bits == Ty::WORD.bits).map(|c| self.cell(c));
+        let cell = self
+            .at(v)
+            .filter(|_| ty.bits == Ty::WORD.bits)
+            .map(|c| self.cell(c));
         let points = || self.points.get_or_init(|| Points::compute(program));
         match cell.filter(|cell| points().holds(by, program.object(cell.location.0))) {
             Some(cell) => format!("&{}", cell.name),
@@ -327,17 +401,21 @@ impl Memory {
 
 fn addresses_are_values(program: &Program) -> bool {
     let is_address = |i: &Init| matches!(i, Init::Address { .. });
-    program
-        .locations
-        .iter()
-        .any(|l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)))
-        || program.threads.iter().any(|t| {
-            t.regs.iter().any(|r| is_address(&r.init))
-                || t.code.iter().any(|i| {
-                    matches!(
-                        &i.op,
-                        Op::Assign { value: Expr::Address(_), .. } | Op::Store { value: Expr::Address(_), .. }
-                    )
-                })
-        })
+    program.locations.iter().any(
+        |l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)),
+    ) || program.threads.iter().any(|t| {
+        t.regs.iter().any(|r| is_address(&r.init))
+            || t.code.iter().any(|i| {
+                matches!(
+                    &i.op,
+                    Op::Assign {
+                        value: Expr::Address(_),
+                        ..
+                    } | Op::Store {
+                        value: Expr::Address(_),
+                        ..
+                    }
+                )
+            })
+    })
 }

@@ -52,7 +52,8 @@ fn linear(at: [u64; 3], size: [u64; 3]) -> u64 {
 
 /// All points of a box, dimension 0 fastest.
 fn points(size: [u64; 3]) -> impl Iterator<Item = [u64; 3]> {
-    (0..size[2]).flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[0]).map(move |x| [x, y, z])))
+    (0..size[2])
+        .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[0]).map(move |x| [x, y, z])))
 }
 
 impl NdRange {
@@ -65,7 +66,9 @@ impl NdRange {
         if global.is_empty() || [global, local, offset].iter().any(|all| all.len() > 3) {
             return Err(RangeError::Dimensions);
         }
-        let padded = |all: &[u64], otherwise: u64| [0, 1, 2].map(|d| all.get(d).copied().unwrap_or(otherwise));
+        let padded = |all: &[u64], otherwise: u64| {
+            [0, 1, 2].map(|d| all.get(d).copied().unwrap_or(otherwise))
+        };
         let range = NdRange {
             dimensions: global.len(),
             global: padded(global, 1),
@@ -108,7 +111,9 @@ impl NdRange {
         if self.global.contains(&0) {
             return Some(0);
         }
-        self.global.iter().try_fold(1u64, |n, size| n.checked_mul(*size))
+        self.global
+            .iter()
+            .try_fold(1u64, |n, size| n.checked_mul(*size))
     }
 
     /// The number of groups in each dimension.
@@ -128,8 +133,13 @@ impl NdRange {
 
     /// All items, group after group.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
-        let groups = if self.count() == Some(0) { [0; 3] } else { self.groups() };
-        points(groups).flat_map(|group| points(self.size(group)).map(move |local| Item { group, local }))
+        let groups = if self.count() == Some(0) {
+            [0; 3]
+        } else {
+            self.groups()
+        };
+        points(groups)
+            .flat_map(|group| points(self.size(group)).map(move |local| Item { group, local }))
     }
 
     /// The global id of an item.
@@ -198,7 +208,10 @@ mod tests {
         assert_eq!(range.groups(), [3, 1, 1]);
         let sizes: Vec<u64> = (0..3).map(|w| range.size([w, 0, 0])[0]).collect();
         assert_eq!(sizes, [4, 4, 2]);
-        let at = range.items().find(|i| range.global_id(*i)[0] == 12).unwrap();
+        let at = range
+            .items()
+            .find(|i| range.global_id(*i)[0] == 12)
+            .unwrap();
         assert_eq!((at.group[0], at.local[0]), (2, 1));
         assert_eq!(range.remainder(), Some(0));
     }
@@ -213,10 +226,15 @@ mod tests {
             let ids: HashSet<[u64; 3]> = items.iter().map(|i| range.global_id(*i)).collect();
             assert_eq!(ids.len(), items.len());
             let (global, offset) = (range.global(), range.offset());
-            assert!(ids.iter().all(|id| (0..3).all(|d| (offset[d]..offset[d] + global[d]).contains(&id[d]))));
+            assert!(
+                ids.iter()
+                    .all(|id| (0..3).all(|d| (offset[d]..offset[d] + global[d]).contains(&id[d])))
+            );
             let linear: HashSet<u64> = items.iter().map(|i| range.global_linear_id(*i)).collect();
             assert_eq!(linear, (0..items.len() as u64).collect());
-            let of_groups: u64 = points(range.groups()).map(|g| range.size(g).iter().product::<u64>()).sum();
+            let of_groups: u64 = points(range.groups())
+                .map(|g| range.size(g).iter().product::<u64>())
+                .sum();
             assert_eq!(of_groups, items.len() as u64);
         }
     }
@@ -228,13 +246,18 @@ mod tests {
         for item in range.items() {
             let id = range.global_id(item);
             for (d, id) in id.into_iter().enumerate() {
-                assert_eq!((id - item.local[d] - range.offset()[d]) / range.local()[d], item.group[d]);
+                assert_eq!(
+                    (id - item.local[d] - range.offset()[d]) / range.local()[d],
+                    item.group[d]
+                );
             }
             seen.push((range.group_linear_id(item), range.local_linear_id(item)));
         }
         // Group after group, in each from 0 on: four shapes in two dimensions.
         let sizes = [4, 4, 2, 2, 2, 1];
-        let expected: Vec<(u64, u64)> = (0..6).flat_map(|g| (0..sizes[g as usize]).map(move |l| (g, l))).collect();
+        let expected: Vec<(u64, u64)> = (0..6)
+            .flat_map(|g| (0..sizes[g as usize]).map(move |l| (g, l)))
+            .collect();
         assert_eq!(seen, expected);
     }
 
@@ -243,11 +266,22 @@ mod tests {
         let empty = NdRange::new(&[0, 4], &[2, 2], &[]).unwrap();
         assert_eq!((empty.count(), empty.items().count()), (Some(0), 0));
         assert!(NdRange::new(&[2], &[1], &[u64::MAX - 2]).is_ok());
-        assert_eq!(NdRange::new(&[2], &[1], &[u64::MAX - 1]), Err(RangeError::Overflow(0)));
-        assert_eq!(NdRange::new(&[1, 2], &[1, 0], &[]), Err(RangeError::EmptyGroups(1)));
+        assert_eq!(
+            NdRange::new(&[2], &[1], &[u64::MAX - 1]),
+            Err(RangeError::Overflow(0))
+        );
+        assert_eq!(
+            NdRange::new(&[1, 2], &[1, 0], &[]),
+            Err(RangeError::EmptyGroups(1))
+        );
         assert_eq!(NdRange::new(&[], &[], &[]), Err(RangeError::Dimensions));
         assert_eq!(NdRange::new(&[1; 4], &[], &[]), Err(RangeError::Dimensions));
-        assert_eq!(NdRange::new(&[1 << 40, 1 << 40], &[1], &[]).unwrap().count(), None);
+        assert_eq!(
+            NdRange::new(&[1 << 40, 1 << 40], &[1], &[])
+                .unwrap()
+                .count(),
+            None
+        );
     }
 
     #[test]

@@ -46,13 +46,17 @@ impl Reading {
 }
 
 fn has(program: &Program, tags: &[&str]) -> bool {
-    program.instrs().any(|(_, _, instr)| tags.iter().all(|tag| instr.op.has(tag)))
+    program
+        .instrs()
+        .any(|(_, _, instr)| tags.iter().all(|tag| instr.op.has(tag)))
 }
 
 /// Whether threads of several CTAs are in it.
 fn is_spread(program: &Program) -> bool {
     let mut places = program.threads.iter().map(|thread| &thread.place);
-    places.next().is_some_and(|first| places.any(|place| !place.same(first, Scope::Cta)))
+    places
+        .next()
+        .is_some_and(|first| places.any(|place| !place.same(first, Scope::Cta)))
 }
 
 /// Every option.
@@ -123,7 +127,11 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "whether weak accesses are torn",
             source: "PTX ISA 9.4, Memory Consistency Model, Axioms, Atomicity, which speaks of morally strong operations alone",
-            bears: |program| program.instrs().any(|(_, _, instr)| instr.element.cells > 1 && instr.op.has("WEAK")),
+            bears: |program| {
+                program
+                    .instrs()
+                    .any(|(_, _, instr)| instr.element.cells > 1 && instr.op.has("WEAK"))
+            },
             events: false,
         }),
     },
@@ -241,9 +249,16 @@ impl Setting {
     /// # Errors
     /// The row, if only the value is unknown.
     pub fn read(name: &str, value: &str) -> Result<Setting, Option<&'static Row>> {
-        let option = OPTIONS.iter().position(|row| row.name == name).ok_or(None)?;
+        let option = OPTIONS
+            .iter()
+            .position(|row| row.name == name)
+            .ok_or(None)?;
         let row = &OPTIONS[option];
-        let value = row.values.iter().position(|v| *v == value).ok_or(Some(row))?;
+        let value = row
+            .values
+            .iter()
+            .position(|v| *v == value)
+            .ok_or(Some(row))?;
         Ok(Setting { option, value })
     }
 
@@ -286,7 +301,10 @@ impl Options {
     /// Whether the events of a program are the same under other options, whatever a model says of them.
     pub fn same_events(self, other: Options) -> bool {
         let matters = |row: &Row| row.reading.as_ref().is_none_or(|reading| reading.events);
-        OPTIONS.iter().zip(self.0.iter().zip(&other.0)).all(|(row, (a, b))| a == b || !matters(row))
+        OPTIONS
+            .iter()
+            .zip(self.0.iter().zip(&other.0))
+            .all(|(row, (a, b))| a == b || !matters(row))
     }
 
     /// `failed-cas = write`: a failed compare-and-swap writes the old value back.

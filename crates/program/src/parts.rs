@@ -6,7 +6,9 @@
 
 use smallvec::SmallVec;
 
-use super::{Barrier, BarrierNaming, BinOp, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Ty, Update};
+use super::{
+    Barrier, BarrierNaming, BinOp, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Ty, Update,
+};
 
 /// A few parts.
 pub type Parts<T> = SmallVec<[T; 3]>;
@@ -17,9 +19,11 @@ macro_rules! update_operands {
         let mut all = Parts::new();
         match $update {
             Update::Exchange(e) | Update::Apply(_, e) => all.push(e),
-            Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => {
-                all.extend([a, b])
+            Update::CompareExchange {
+                expected: a,
+                new: b,
             }
+            | Update::When { cond: a, new: b } => all.extend([a, b]),
         }
         all
     }};
@@ -37,12 +41,20 @@ macro_rules! operands {
                 all.extend(update_operands!(update));
             }
             Op::Mark { addr, .. } => all.extend(addr),
-            Op::Barrier(Barrier { lanes, naming: BarrierNaming::Counted { id, count }, .. }) => {
+            Op::Barrier(Barrier {
+                lanes,
+                naming: BarrierNaming::Counted { id, count },
+                ..
+            }) => {
                 all.extend(lanes);
                 all.push(id);
                 all.extend(count);
             }
-            Op::Barrier(Barrier { lanes, naming: BarrierNaming::Instance { id, quorum, .. }, .. }) => {
+            Op::Barrier(Barrier {
+                lanes,
+                naming: BarrierNaming::Instance { id, quorum, .. },
+                ..
+            }) => {
                 all.extend(lanes);
                 all.extend(id);
                 all.extend(quorum);
@@ -50,7 +62,11 @@ macro_rules! operands {
             Op::Assign { value, .. } => all.push(value),
             Op::Give { value, lanes, .. } => all.extend([value, lanes]),
             Op::Branch { cond, .. } => all.push(cond),
-            Op::Take { .. } | Op::Choice { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
+            Op::Take { .. }
+            | Op::Choice { .. }
+            | Op::Call(_)
+            | Op::Enqueue(_)
+            | Op::Status { .. } => {}
         }
         all
     }};
@@ -152,7 +168,10 @@ impl<A, M> Op<A, M> {
     pub fn written(&self) -> Option<&Expr> {
         match self {
             Op::Store { value, .. } => Some(value),
-            Op::Rmw { update: Update::Exchange(e) | Update::CompareExchange { new: e, .. }, .. } => Some(e),
+            Op::Rmw {
+                update: Update::Exchange(e) | Update::CompareExchange { new: e, .. },
+                ..
+            } => Some(e),
             _ => None,
         }
     }
@@ -196,17 +215,29 @@ impl<A, M> Op<A, M> {
 
     /// The barrier that it is.
     pub fn barrier(&self) -> Option<&Barrier> {
-        if let Op::Barrier(b) = self { Some(b) } else { None }
+        if let Op::Barrier(b) = self {
+            Some(b)
+        } else {
+            None
+        }
     }
 
     /// Where it jumps to.
     pub fn target(&self) -> Option<usize> {
-        if let Op::Branch { target, .. } = self { Some(*target) } else { None }
+        if let Op::Branch { target, .. } = self {
+            Some(*target)
+        } else {
+            None
+        }
     }
 
     /// The same, to be changed.
     pub fn target_mut(&mut self) -> Option<&mut usize> {
-        if let Op::Branch { target, .. } = self { Some(target) } else { None }
+        if let Op::Branch { target, .. } = self {
+            Some(target)
+        } else {
+            None
+        }
     }
 
     /// Whether it jumps to itself or to what stands before it.
@@ -229,14 +260,53 @@ impl<A, M> Op<A, M> {
         mark: impl Fn(M) -> Result<N, E>,
     ) -> Result<Op<B, N>, E> {
         Ok(match self {
-            Op::Load { dst, addr, access: a } => Op::Load { dst, addr, access: access(a)? },
-            Op::Store { addr, value, access: a } => Op::Store { addr, value, access: access(a)? },
-            Op::Rmw { dst, addr, update, read, write } => {
-                Op::Rmw { dst, addr, update, read: access(read)?, write: access(write)? }
-            }
-            Op::Mark { addr, mark: m } => Op::Mark { addr, mark: mark(m)? },
+            Op::Load {
+                dst,
+                addr,
+                access: a,
+            } => Op::Load {
+                dst,
+                addr,
+                access: access(a)?,
+            },
+            Op::Store {
+                addr,
+                value,
+                access: a,
+            } => Op::Store {
+                addr,
+                value,
+                access: access(a)?,
+            },
+            Op::Rmw {
+                dst,
+                addr,
+                update,
+                read,
+                write,
+            } => Op::Rmw {
+                dst,
+                addr,
+                update,
+                read: access(read)?,
+                write: access(write)?,
+            },
+            Op::Mark { addr, mark: m } => Op::Mark {
+                addr,
+                mark: mark(m)?,
+            },
             Op::Barrier(b) => Op::Barrier(b),
-            Op::Give { value, among, lanes, converged } => Op::Give { value, among, lanes, converged },
+            Op::Give {
+                value,
+                among,
+                lanes,
+                converged,
+            } => Op::Give {
+                value,
+                among,
+                lanes,
+                converged,
+            },
             Op::Take { dst, lane } => Op::Take { dst, lane },
             Op::Choice { dst, spurious } => Op::Choice { dst, spurious },
             Op::Call(call) => Op::Call(call),
@@ -285,7 +355,15 @@ macro_rules! tags {
 impl Op {
     /// A fence.
     pub fn fence(tags: Tags, scope: Option<Scope>) -> Op {
-        Op::Mark { addr: None, mark: Mark { kind: EventKind::Fence, tags, scope, pending: None } }
+        Op::Mark {
+            addr: None,
+            mark: Mark {
+                kind: EventKind::Fence,
+                tags,
+                scope,
+                pending: None,
+            },
+        }
     }
 
     /// The events that it may make, in order, each with its tags; of a barrier always both.
@@ -312,12 +390,18 @@ impl Op {
     /// Whether it is a mark that PTX alone has, and in one form: of groups of asynchronous operations and the waits for these, of launches, of
     /// what a request was answered, of what lanes must execute together.
     pub fn is_ptx_mark(&self) -> bool {
-        ["CG", "GW", "GR", "WGF", "GDL", "GDW", "REFUSED", "LANES"].iter().any(|tag| self.has(tag))
+        ["CG", "GW", "GR", "WGF", "GDL", "GDW", "REFUSED", "LANES"]
+            .iter()
+            .any(|tag| self.has(tag))
     }
 
     /// The mark that it leaves, if it is one of that kind.
     pub fn mark(&self, kind: EventKind) -> Option<&Mark> {
-        if let Op::Mark { mark, .. } = self { Some(mark).filter(|m| m.kind == kind) } else { None }
+        if let Op::Mark { mark, .. } = self {
+            Some(mark).filter(|m| m.kind == kind)
+        } else {
+            None
+        }
     }
 
     /// What sentences call it, if it makes events.
@@ -330,7 +414,13 @@ impl Op {
 
     /// Whether it ends the kernel: it reads at address 0, where nothing is.
     pub fn aborts(&self) -> bool {
-        matches!(self, Op::Load { addr: Expr::Const(0), .. })
+        matches!(
+            self,
+            Op::Load {
+                addr: Expr::Const(0),
+                ..
+            }
+        )
     }
 
     /// Whether it is a fence.
@@ -373,7 +463,12 @@ macro_rules! children {
 impl Expr {
     /// A value that is not worked out, and depends on nothing.
     pub fn unknown(ty: Ty) -> Expr {
-        Expr::Bin(BinOp::Unknown, ty, Box::new(Expr::Const(0)), Box::new(Expr::Const(0)))
+        Expr::Bin(
+            BinOp::Unknown,
+            ty,
+            Box::new(Expr::Const(0)),
+            Box::new(Expr::Const(0)),
+        )
     }
 
     /// Calls `f` for the expression and all within it.

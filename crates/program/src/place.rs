@@ -128,9 +128,13 @@ impl Place {
         let gpu = [self.gpu, self.domain, self.kernel, self.queue_family];
         match scope {
             _ if self.host => None,
-            Scope::Warp => self.warp.map(|warp| GroupKey(gpu, Some(self.cta), Some(warp))),
+            Scope::Warp => self
+                .warp
+                .map(|warp| GroupKey(gpu, Some(self.cta), Some(warp))),
             Scope::Cta => Some(GroupKey(gpu, Some(self.cta), None)),
-            Scope::Cluster => self.cluster.map(|cluster| GroupKey(gpu, None, Some(cluster))),
+            Scope::Cluster => self
+                .cluster
+                .map(|cluster| GroupKey(gpu, None, Some(cluster))),
             _ => unreachable!("keys are for groups inside a GPU, not for {scope:?}"),
         }
     }
@@ -149,21 +153,44 @@ pub struct Seat {
 
 impl Seat {
     /// The seat of a thread that is alone.
-    pub const ALONE: Seat = Seat { rank: 0, of: 1, unsaid: false };
+    pub const ALONE: Seat = Seat {
+        rank: 0,
+        of: 1,
+        unsaid: false,
+    };
 
     /// The seat in its group of the thread at one of the places.
-    pub fn among<'a>(places: impl Iterator<Item = &'a Place> + Clone, at: usize, group: Scope) -> Seat {
+    pub fn among<'a>(
+        places: impl Iterator<Item = &'a Place> + Clone,
+        at: usize,
+        group: Scope,
+    ) -> Seat {
         let mine = places.clone().nth(at);
-        let is_mate = |(i, place): (usize, &Place)| i == at || mine.is_some_and(|mine| mine.same(place, group));
-        let count = |n: usize| places.clone().take(n).enumerate().filter(|p| is_mate(*p)).count() as u32;
-        let unsaid = group == Scope::Warp && mine.is_some_and(|mine| !mine.host && mine.warp.is_none());
-        Seat { rank: count(at), of: count(usize::MAX), unsaid }
+        let is_mate = |(i, place): (usize, &Place)| {
+            i == at || mine.is_some_and(|mine| mine.same(place, group))
+        };
+        let count = |n: usize| {
+            places
+                .clone()
+                .take(n)
+                .enumerate()
+                .filter(|p| is_mate(*p))
+                .count() as u32
+        };
+        let unsaid =
+            group == Scope::Warp && mine.is_some_and(|mine| !mine.host && mine.warp.is_none());
+        Seat {
+            rank: count(at),
+            of: count(usize::MAX),
+            unsaid,
+        }
     }
 
     /// The seats of all threads in their warps or CTAs, in one pass.
     pub fn all_among(places: &[Place], group: Scope) -> Vec<Seat> {
         let mut counts: HashMap<GroupKey, u32> = HashMap::new();
-        let keys: Vec<Option<GroupKey>> = places.iter().map(|place| place.group_key(group)).collect();
+        let keys: Vec<Option<GroupKey>> =
+            places.iter().map(|place| place.group_key(group)).collect();
         let ranks: Vec<u32> = (keys.iter())
             .map(|key| {
                 let Some(key) = key else { return 0 };
@@ -174,13 +201,18 @@ impl Seat {
             .collect();
         let of = |key: &Option<GroupKey>| key.map_or(1, |key| counts[&key]);
         let unsaid = |place: &Place| group == Scope::Warp && !place.host && place.warp.is_none();
-        let seat = |((rank, key), place)| Seat { rank, of: of(key), unsaid: unsaid(place) };
+        let seat = |((rank, key), place)| Seat {
+            rank,
+            of: of(key),
+            unsaid: unsaid(place),
+        };
         ranks.into_iter().zip(&keys).zip(places).map(seat).collect()
     }
 
     /// The threads of the group as a set of bits, as far as there are bits for them.
     pub fn all(self) -> i64 {
-        1i64.checked_shl(self.of).map_or(-1, |bit| bit.wrapping_sub(1))
+        1i64.checked_shl(self.of)
+            .map_or(-1, |bit| bit.wrapping_sub(1))
     }
 }
 

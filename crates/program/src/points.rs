@@ -61,15 +61,22 @@ impl Points {
         let all = || (0..program.locations.len() as u16).map(LocId);
         let of = |is: fn(&Op) -> bool| -> FxHashSet<(usize, Span)> {
             let found = program.instrs().filter(|(_, _, instr)| is(&instr.op));
-            found.map(|(t, _, instr)| (usize::from(t.0), instr.span)).collect()
+            found
+                .map(|(t, _, instr)| (usize::from(t.0), instr.span))
+                .collect()
         };
         let handing = of(|op| matches!(op, Op::Take { .. }));
         let handing = &handing & &of(|op| access_of(op).is_some());
         let objects = all().map(|l| program.object(l)).collect();
-        let mut points = Points { objects, held: FxHashMap::default(), handing };
+        let mut points = Points {
+            objects,
+            held: FxHashMap::default(),
+            handing,
+        };
         for (loc, location) in all().zip(&program.locations) {
             if let LocationKind::Object { init, .. } = &location.kind {
-                init.iter().for_each(|v| points.start(Holder::Object(loc), v));
+                init.iter()
+                    .for_each(|v| points.start(Holder::Object(loc), v));
             }
         }
         for (t, thread) in program.threads.iter().enumerate() {
@@ -84,7 +91,8 @@ impl Points {
                 .enumerate()
                 .filter(move |(i, _)| !is_of_word(&program.threads[t].code, *i))
         };
-        let code = || (0..program.threads.len()).flat_map(|t| of(t).map(move |(_, instr)| (t, instr)));
+        let code =
+            || (0..program.threads.len()).flat_map(|t| of(t).map(move |(_, instr)| (t, instr)));
         while code().fold(false, |grown, (t, instr)| points.step(t, instr) || grown) {}
         points
     }
@@ -112,17 +120,25 @@ impl Points {
             Observable::Reg(t, r) => Holder::Reg(usize::from(t.0), r),
             Observable::Mem { loc, .. } => Holder::Object(self.objects[usize::from(loc.0)]),
         };
-        self.held.get(&holder).is_some_and(|held| held.contains(&object))
+        self.held
+            .get(&holder)
+            .is_some_and(|held| held.contains(&object))
     }
 
     /// The objects that a value can point to.
     pub fn of(&self, thread: usize, value: &Expr) -> Targets {
         match value {
             Expr::Address(loc) => Targets::from([self.objects[usize::from(loc.0)]]),
-            Expr::Reg(r) => self.held.get(&Holder::Reg(thread, *r)).cloned().unwrap_or_default(),
+            Expr::Reg(r) => self
+                .held
+                .get(&Holder::Reg(thread, *r))
+                .cloned()
+                .unwrap_or_default(),
             Expr::Bin(BinOp::Shl, ..) => Targets::new(),
             Expr::Bin(BinOp::And, _, a, b) if is_low(a) || is_low(b) => Targets::new(),
-            Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
+            Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => {
+                &self.of(thread, a) | &self.of(thread, b)
+            }
             Expr::Cast(ty, a) if ty.bits >= 32 => self.of(thread, a),
             Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) | Expr::Fused(..) => Targets::new(),
         }
@@ -134,7 +150,11 @@ impl Points {
         let given = || {
             let accesses = self.handing.contains(&(t, instr.span));
             let mut hash = FxHasher::default();
-            instr.text.split_whitespace().find(|word| !word.starts_with('@')).hash(&mut hash);
+            instr
+                .text
+                .split_whitespace()
+                .find(|word| !word.starts_with('@'))
+                .hash(&mut hash);
             accesses.then(|| Holder::Given(hash.finish()))
         };
         // Narrow accesses cannot hold an address.
@@ -144,16 +164,28 @@ impl Points {
         };
         let read = match op {
             Op::Assign { value, .. } => self.of(t, value),
-            Op::Take { .. } => given().and_then(|holder| self.held.get(&holder)).cloned().unwrap_or_default(),
-            _ => places.iter().filter_map(|o| self.held.get(&Holder::Object(*o))).flatten().copied().collect(),
+            Op::Take { .. } => given()
+                .and_then(|holder| self.held.get(&holder))
+                .cloned()
+                .unwrap_or_default(),
+            _ => places
+                .iter()
+                .filter_map(|o| self.held.get(&Holder::Object(*o)))
+                .flatten()
+                .copied()
+                .collect(),
         };
         if let Op::Give { value, .. } = op {
             return given().is_some_and(|holder| self.add(holder, self.of(t, value)));
         }
-        let mut grown = op.defines().is_some_and(|dst| self.add(Holder::Reg(t, dst), read));
+        let mut grown = op
+            .defines()
+            .is_some_and(|dst| self.add(Holder::Reg(t, dst), read));
         // The last operand is what is written.
-        let written =
-            op.write().and_then(|_| op.operands().pop()).map_or(Targets::new(), |value| self.of(t, value));
+        let written = op
+            .write()
+            .and_then(|_| op.operands().pop())
+            .map_or(Targets::new(), |value| self.of(t, value));
         for object in places {
             grown |= self.add(Holder::Object(object), written.clone());
         }
@@ -163,7 +195,11 @@ impl Points {
     /// The objects that are written: some more than once.
     pub fn written<'p>(&'p self, program: &'p Program) -> impl Iterator<Item = LocId> + 'p {
         let addresses = program.threads.iter().enumerate().flat_map(|(t, thread)| {
-            thread.code.iter().filter(|instr| instr.op.write().is_some()).map(move |instr| (t, instr.op.address()))
+            thread
+                .code
+                .iter()
+                .filter(|instr| instr.op.write().is_some())
+                .map(move |instr| (t, instr.op.address()))
         });
         addresses.flat_map(|(t, addr)| addr.map(|addr| self.of(t, addr)).unwrap_or_default())
     }

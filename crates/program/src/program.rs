@@ -1,8 +1,8 @@
 //! A program as a whole: its threads, its memory and its machine.
 
 use super::{
-    Barrier, Class, Copied, Dialect, Init, Instr, Layout, LocId, Location, LocationKind, Machine, MemoryKind,
-    Place, RegId, Scope, Seat, Space, ThreadId, Ty, host,
+    Barrier, Class, Copied, Dialect, Init, Instr, Layout, LocId, Location, LocationKind, Machine,
+    MemoryKind, Place, RegId, Scope, Seat, Space, ThreadId, Ty, host,
 };
 
 /// A whole program: what every checker runs.
@@ -38,18 +38,28 @@ impl Program {
 
     /// All instructions, each with its thread and its place there.
     pub fn instrs(&self) -> impl Iterator<Item = (ThreadId, usize, &Instr)> {
-        let of = |t: ThreadId| self.thread(t).code.iter().enumerate().map(move |(at, instr)| (t, at, instr));
+        let of = |t: ThreadId| {
+            self.thread(t)
+                .code
+                .iter()
+                .enumerate()
+                .map(move |(at, instr)| (t, at, instr))
+        };
         self.thread_ids().flat_map(of)
     }
 
     /// The first access of several cells: one to an object that is accessed in smaller pieces elsewhere, or of 128 bits.
     pub fn of_several_cells(&self) -> Option<&Instr> {
-        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.element.cells > 1 || instr.element.whole)
+        self.instrs()
+            .map(|(_, _, instr)| instr)
+            .find(|instr| instr.element.cells > 1 || instr.element.whole)
     }
 
     /// The first asynchronous operation.
     pub fn asynchronous(&self) -> Option<&Instr> {
-        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.op.has("ASY"))
+        self.instrs()
+            .map(|(_, _, instr)| instr)
+            .find(|instr| instr.op.has("ASY"))
     }
 
     /// Whether it has mbarrier objects.
@@ -66,7 +76,9 @@ impl Program {
     /// The first access or fence in assembly: one of PTX, in a program of another language. Its models have no words for it.
     pub fn assembly(&self) -> Option<&Instr> {
         let foreign = !self.dialect.row().proxies;
-        self.instrs().map(|(_, _, instr)| instr).find(|instr| foreign && instr.op.is_ptx())
+        self.instrs()
+            .map(|(_, _, instr)| instr)
+            .find(|instr| foreign && instr.op.is_ptx())
     }
 
     /// The thread's lane: how many threads of its warp come before it.
@@ -76,7 +88,11 @@ impl Program {
 
     /// The thread's seat in its group of that scope.
     pub fn seat(&self, id: ThreadId, group: Scope) -> Seat {
-        Seat::among(self.threads.iter().map(|t| &t.place), usize::from(id.0), group)
+        Seat::among(
+            self.threads.iter().map(|t| &t.place),
+            usize::from(id.0),
+            group,
+        )
     }
 
     /// Whether two threads are in one group of that scope; each thread is in its own.
@@ -92,8 +108,14 @@ impl Program {
 
     /// The threads of its group that a set of bits names.
     pub fn named_among(&self, id: ThreadId, group: Scope, mask: i64) -> Vec<ThreadId> {
-        let mates = self.thread_ids().filter(|u| self.same_group(id, *u, group)).zip(0..i64::BITS);
-        mates.filter(|(_, rank)| mask >> rank & 1 != 0).map(|(u, _)| u).collect()
+        let mates = self
+            .thread_ids()
+            .filter(|u| self.same_group(id, *u, group))
+            .zip(0..i64::BITS);
+        mates
+            .filter(|(_, rank)| mask >> rank & 1 != 0)
+            .map(|(u, _)| u)
+            .collect()
     }
 
     /// Whether a barrier of a thread is that of its grid, whose launch is not cooperative.
@@ -133,7 +155,10 @@ impl Program {
     /// Whether a cell of a location's object is an mbarrier object.
     pub fn is_mbarrier(&self, id: LocId, cell: u32) -> bool {
         match &self.location(self.object(id)).kind {
-            LocationKind::Object { class: Some(Class::Mbarrier), .. } => true,
+            LocationKind::Object {
+                class: Some(Class::Mbarrier),
+                ..
+            } => true,
             LocationKind::Object { layout, .. } => layout.field(cell).mbarrier,
             LocationKind::Alias { .. } => false,
         }
@@ -147,7 +172,11 @@ impl Program {
     /// Of what an object has copies.
     pub fn copied(&self, id: LocId) -> Copied {
         match &self.location(self.object(id)).kind {
-            LocationKind::Object { kind: MemoryKind::ProgramScope, space: Space::Global, .. } => Copied::ByDevice,
+            LocationKind::Object {
+                kind: MemoryKind::ProgramScope,
+                space: Space::Global,
+                ..
+            } => Copied::ByDevice,
             LocationKind::Object { space, .. } => match space {
                 Space::Global | Space::Constant | Space::Param => Copied::Not,
                 Space::Shared => Copied::ByCta,
@@ -176,12 +205,18 @@ pub struct Thread {
 impl Thread {
     /// The register of that name.
     pub fn register(&self, name: &str) -> Option<RegId> {
-        self.regs.iter().position(|r| r.name == name).map(|i| RegId(i as u16))
+        self.regs
+            .iter()
+            .position(|r| r.name == name)
+            .map(|i| RegId(i as u16))
     }
 
     /// Whether it has a branch backwards.
     pub fn has_loop(&self) -> bool {
-        self.code.iter().enumerate().any(|(at, instr)| instr.op.jumps_back(at))
+        self.code
+            .iter()
+            .enumerate()
+            .any(|(at, instr)| instr.op.jumps_back(at))
     }
 }
 

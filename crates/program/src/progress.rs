@@ -40,8 +40,13 @@ pub enum ProgressModel {
 
 impl ProgressModel {
     /// All, by name.
-    pub const ALL: [ProgressModel; 5] =
-        [ProgressModel::Fair, ProgressModel::Hsa, ProgressModel::HsaObe, ProgressModel::Lobe, ProgressModel::Obe];
+    pub const ALL: [ProgressModel; 5] = [
+        ProgressModel::Fair,
+        ProgressModel::Hsa,
+        ProgressModel::HsaObe,
+        ProgressModel::Lobe,
+        ProgressModel::Obe,
+    ];
 
     /// As in property names.
     pub fn name(self) -> &'static str {
@@ -107,12 +112,19 @@ fn number(t: ThreadId, place: &Place, level: Scope) -> (u32, u32) {
 
 /// The tree of a program: GPUs and CTAs, or devices, work-groups and sub-groups.
 pub fn tree(program: &Program) -> Node {
-    let (hosts, others): (Vec<ThreadId>, _) = program.thread_ids().partition(|t| program.thread(*t).place.host);
+    let (hosts, others): (Vec<ThreadId>, _) = program
+        .thread_ids()
+        .partition(|t| program.thread(*t).place.host);
     let root = Node::Group(children(program, &others, program.dialect.row().progress));
     if hosts.is_empty() {
         return root;
     }
-    Node::Apart([root].into_iter().chain(hosts.into_iter().map(Node::Thread)).collect())
+    Node::Apart(
+        [root]
+            .into_iter()
+            .chain(hosts.into_iter().map(Node::Thread))
+            .collect(),
+    )
 }
 
 fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<Node> {
@@ -121,7 +133,10 @@ fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<No
     };
     let mut groups: std::collections::BTreeMap<(u32, u32), Vec<ThreadId>> = Default::default();
     for &t in threads {
-        groups.entry(number(t, &program.thread(t).place, level)).or_default().push(t);
+        groups
+            .entry(number(t, &program.thread(t).place, level))
+            .or_default()
+            .push(t);
     }
     let mut nodes: Vec<Node> = Vec::new();
     let mut launches: Vec<(Launch, usize)> = Vec::new();
@@ -150,8 +165,15 @@ type Launch = Option<CommandId>;
 
 /// The cooperative launch that threads of a block belong to.
 fn cooperative(program: &Program, members: &[ThreadId]) -> Option<Launch> {
-    let first = members.first().filter(|&&t| program.thread(t).place.cooperative)?;
-    Some(program.host.as_deref().and_then(|host| host.command_of(*first)))
+    let first = members
+        .first()
+        .filter(|&&t| program.thread(t).place.cooperative)?;
+    Some(
+        program
+            .host
+            .as_deref()
+            .and_then(|host| host.command_of(*first)),
+    )
 }
 
 /// How a thread ends, as far as progress is concerned.
@@ -169,7 +191,9 @@ pub struct Stand {
 /// stopped who must be run.
 pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec<bool>> {
     let mut served = vec![false; threads.len()];
-    Scheduler { threads }.serve(tree, model, &mut served).then_some(served)
+    Scheduler { threads }
+        .serve(tree, model, &mut served)
+        .then_some(served)
 }
 
 /// Who is served.

@@ -33,10 +33,34 @@ pub struct ProxyRow {
 
 /// Every proxy, in the order of [`Proxy`].
 pub const PROXIES: [ProxyRow; 4] = [
-    ProxyRow { proxy: Proxy::Generic, word: "generic", tag: "GEN", load: "ld", store: Some("st") },
-    ProxyRow { proxy: Proxy::Surface, word: "surface", tag: "SUR", load: "suld", store: Some("sust") },
-    ProxyRow { proxy: Proxy::Texture, word: "texture", tag: "TEX", load: "tld", store: None },
-    ProxyRow { proxy: Proxy::Constant, word: "constant", tag: "CON", load: "cold", store: None },
+    ProxyRow {
+        proxy: Proxy::Generic,
+        word: "generic",
+        tag: "GEN",
+        load: "ld",
+        store: Some("st"),
+    },
+    ProxyRow {
+        proxy: Proxy::Surface,
+        word: "surface",
+        tag: "SUR",
+        load: "suld",
+        store: Some("sust"),
+    },
+    ProxyRow {
+        proxy: Proxy::Texture,
+        word: "texture",
+        tag: "TEX",
+        load: "tld",
+        store: None,
+    },
+    ProxyRow {
+        proxy: Proxy::Constant,
+        word: "constant",
+        tag: "CON",
+        load: "cold",
+        store: None,
+    },
 ];
 
 /// What a proxy fence can name, with its tag: aliases, the proxy of asynchronous copies, which no access of a thread goes
@@ -55,15 +79,26 @@ pub const PROXY_FENCES: [(&str, &str); PROXIES.len() + OTHERS.len()] = {
 const OTHERS: [(&str, &str); 2] = [("alias", "ALIAS"), ("async", "ASYNC")];
 
 /// Tags of a `fence.proxy.async` of one state space, as it is written.
-pub const ASYNC_SPACES: [(&str, &str); 3] =
-    [("global", "OF_GLOBAL"), ("shared::cta", "OF_CTA"), ("shared::cluster", "OF_CLUSTER")];
+pub const ASYNC_SPACES: [(&str, &str); 3] = [
+    ("global", "OF_GLOBAL"),
+    ("shared::cta", "OF_CTA"),
+    ("shared::cluster", "OF_CLUSTER"),
+];
 
 /// Halves of a fence from the generic to the async proxy: what they are restricted to, their order, and their tags (PTX ISA 9.4,
 /// membar / fence).
 pub const ASYNC_HALVES: [(&str, &str, &[&str]); 3] = [
     ("sync_restrict::shared::cta", "release", &["REL", "OF_CTA"]),
-    ("sync_restrict::shared::cluster::read", "release", &["REL", "OF_CLUSTER", "OF_READS"]),
-    ("sync_restrict::shared::cluster", "acquire", &["ACQ", "OF_CLUSTER"]),
+    (
+        "sync_restrict::shared::cluster::read",
+        "release",
+        &["REL", "OF_CLUSTER", "OF_READS"],
+    ),
+    (
+        "sync_restrict::shared::cluster",
+        "acquire",
+        &["ACQ", "OF_CLUSTER"],
+    ),
 ];
 
 /// The words of [`PROXY_FENCES`]; all but the first two are names of proxies that an alias can go through.
@@ -85,12 +120,18 @@ impl Proxy {
 
     /// The proxy of that name.
     pub fn named(word: &str) -> Option<Proxy> {
-        PROXIES.iter().find(|row| row.word == word).map(|row| row.proxy)
+        PROXIES
+            .iter()
+            .find(|row| row.word == word)
+            .map(|row| row.proxy)
     }
 
     /// The proxy of which an access or a proxy fence has the tag. In C, that of the constant proxy is the consume order.
     pub fn tagged(tags: &Tags) -> Option<Proxy> {
-        PROXIES.iter().find(|row| tags.has(row.tag)).map(|row| row.proxy)
+        PROXIES
+            .iter()
+            .find(|row| tags.has(row.tag))
+            .map(|row| row.proxy)
     }
 }
 

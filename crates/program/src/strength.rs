@@ -60,12 +60,16 @@ pub fn stronger(op: &Op) -> Vec<Order> {
 /// The orders that an operation may have and that are weaker than its own, the weakest first. No fence is relaxed.
 pub fn weaker(op: &Op) -> Vec<Order> {
     let fence = op.is_fence();
-    others(op, |own, other| other.bits() & own.bits() == other.bits() && !(fence && other == Order::Relaxed))
+    others(op, |own, other| {
+        other.bits() & own.bits() == other.bits() && !(fence && other == Order::Relaxed)
+    })
 }
 
 /// The orders that an operation may have besides its own, of which `wanted` (own, other) holds, weaker ones first.
 fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
-    let Some(own) = order(op) else { return Vec::new() };
+    let Some(own) = order(op) else {
+        return Vec::new();
+    };
     let another = |o: &Order| *o != Order::Consume && o.bits() != own.bits() && wanted(own, *o);
     let mut orders: Vec<Order> = orders(op).iter().copied().filter(another).collect();
     orders.sort_by_key(|o| o.bits().count_ones());
@@ -74,7 +78,10 @@ fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
 
 /// The scope of an atomic operation or a fence.
 pub fn scope(op: &Op) -> Option<Scope> {
-    op.scope().filter(|_| op.accesses().all(|access| access.tags.has("A") && !access.tags.has("ASY")))
+    op.scope().filter(|_| {
+        op.accesses()
+            .all(|access| access.tags.has("A") && !access.tags.has("ASY"))
+    })
 }
 
 /// Gives an operation another order.
@@ -83,7 +90,11 @@ pub fn set_order(op: &mut Op, order: Order) {
         if let Some(tag) = tag(order, kind, tags) {
             let own = ORDER_TAGS.iter().copied().find(|own| tags.has(own));
             // What is volatile has no other order than that.
-            let relaxed: &[&str] = if order == Order::Relaxed { &[] } else { &["VOLATILE", "MMIO"] };
+            let relaxed: &[&str] = if order == Order::Relaxed {
+                &[]
+            } else {
+                &["VOLATILE", "MMIO"]
+            };
             *tags = tags.without(own.as_slice()).without(relaxed);
             tags.insert(tag);
         }
@@ -96,7 +107,9 @@ pub const ALL_FLAGS: &str = "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE";
 /// Whether a fence or a barrier of OpenCL leaves out a region of memory.
 pub fn lacks_flags(op: &Op) -> bool {
     let lacks = |tags: &Tags| FLAGS.iter().filter_map(|f| f.1).any(|flag| !tags.has(flag));
-    op.tags().iter().any(|(kind, tags)| kind.is_in("F") && lacks(tags))
+    op.tags()
+        .iter()
+        .any(|(kind, tags)| kind.is_in("F") && lacks(tags))
 }
 
 /// Whether it is an access to memory that is not atomic.
@@ -107,7 +120,9 @@ pub fn is_plain(op: &Op) -> bool {
 /// Makes an access weak (PTX).
 pub fn make_weak(op: &mut Op) {
     for access in op.accesses_mut() {
-        access.tags = access.tags.without(&["A", "RLX", "ACQ", "REL", "VOLATILE", "MMIO"]);
+        access.tags = access
+            .tags
+            .without(&["A", "RLX", "ACQ", "REL", "VOLATILE", "MMIO"]);
         access.tags.insert("WEAK");
         access.scope = None;
     }
@@ -132,8 +147,16 @@ mod tests {
     use crate::{Expr, RegId, Ty};
 
     fn load(order: &'static str) -> Op {
-        let access = Access { tags: Tags::of(&["A", order]), scope: Some(Scope::Cta), ty: Ty::S32 };
-        Op::Load { dst: RegId(0), addr: Expr::Const(0), access }
+        let access = Access {
+            tags: Tags::of(&["A", order]),
+            scope: Some(Scope::Cta),
+            ty: Ty::S32,
+        };
+        Op::Load {
+            dst: RegId(0),
+            addr: Expr::Const(0),
+            access,
+        }
     }
 
     #[test]
@@ -148,7 +171,10 @@ mod tests {
         let mut op = load("RLX");
         set_order(&mut op, Order::Acquire);
         op.set_scope(Some(Scope::Sys));
-        assert_eq!((order(&op), scope(&op)), (Some(Order::Acquire), Some(Scope::Sys)));
+        assert_eq!(
+            (order(&op), scope(&op)),
+            (Some(Order::Acquire), Some(Scope::Sys))
+        );
         let fence = Op::fence(Tags::of(&["GLOBAL", "REL"]), Some(Scope::Cta));
         assert_eq!(stronger(&fence), [Order::AcqRel, Order::SeqCst]);
         assert!(lacks_flags(&fence));

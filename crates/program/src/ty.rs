@@ -11,13 +11,25 @@ pub struct Ty {
 
 impl Ty {
     /// What the short form of the suites means: 64 bits, signed.
-    pub const WORD: Ty = Ty { bits: 64, signed: true };
+    pub const WORD: Ty = Ty {
+        bits: 64,
+        signed: true,
+    };
     /// 32 bits, unsigned.
-    pub const U32: Ty = Ty { bits: 32, signed: false };
+    pub const U32: Ty = Ty {
+        bits: 32,
+        signed: false,
+    };
     /// 32 bits, signed.
-    pub const S32: Ty = Ty { bits: 32, signed: true };
+    pub const S32: Ty = Ty {
+        bits: 32,
+        signed: true,
+    };
     /// 64 bits, unsigned.
-    pub const U64: Ty = Ty { bits: 64, signed: false };
+    pub const U64: Ty = Ty {
+        bits: 64,
+        signed: false,
+    };
 
     /// What PTX calls it (PTX ISA, Fundamental Types).
     pub fn ptx_name(self) -> String {
@@ -31,14 +43,25 @@ impl Ty {
 
     /// One of so many equal pieces of its bits.
     pub fn piece(self, pieces: u8) -> Ty {
-        if pieces == 1 { self } else { Ty { bits: self.bits / pieces, signed: false } }
+        if pieces == 1 {
+            self
+        } else {
+            Ty {
+                bits: self.bits / pieces,
+                signed: false,
+            }
+        }
     }
 
     /// The value of this type that has the same low bits.
     #[inline]
     pub fn wrap(self, v: i64) -> i64 {
         let shift = 64 - u32::from(self.bits);
-        if self.signed { (v << shift) >> shift } else { (((v as u64) << shift) >> shift) as i64 }
+        if self.signed {
+            (v << shift) >> shift
+        } else {
+            (((v as u64) << shift) >> shift) as i64
+        }
     }
 }
 
@@ -51,6 +74,13 @@ mod tests {
         assert_eq!(Ty::U32.wrap(-1), 0xffff_ffff);
         assert_eq!(Ty::S32.wrap(0xffff_ffff), -1);
         assert_eq!(Ty::WORD.wrap(i64::MIN), i64::MIN);
-        assert_eq!(Ty { bits: 8, signed: true }.wrap(0x80), -128);
+        assert_eq!(
+            Ty {
+                bits: 8,
+                signed: true
+            }
+            .wrap(0x80),
+            -128
+        );
     }
 }

@@ -52,8 +52,12 @@ impl Held {
     /// Adds what another way may bring to the same place. Whether what is said there changes.
     fn join(&mut self, other: &Held) -> bool {
         let before = (self.unknown.len(), self.known.len());
-        other.unknown.iter().for_each(|(&reg, &site)| _ = self.unknown.entry(reg).or_insert(site));
-        self.known.retain(|reg, value| other.known.get(reg) == Some(value));
+        other
+            .unknown
+            .iter()
+            .for_each(|(&reg, &site)| _ = self.unknown.entry(reg).or_insert(site));
+        self.known
+            .retain(|reg, value| other.known.get(reg) == Some(value));
         (self.unknown.len(), self.known.len()) != before
     }
 
@@ -93,17 +97,46 @@ struct Code<'a> {
 impl<'a> Code<'a> {
     fn new(program: &'a Program) -> Code<'a> {
         let points = Points::compute(program);
-        let all: Targets = (0..program.locations.len() as u16).map(|l| program.object(LocId(l))).collect();
+        let all: Targets = (0..program.locations.len() as u16)
+            .map(|l| program.object(LocId(l)))
+            .collect();
         let of_thread = |t: ThreadId| {
-            let of = |instr: &Instr| instr.op.address().map(|addr| points.of(usize::from(t.0), addr));
-            let some = |objects: Targets| if objects.is_empty() { all.clone() } else { objects };
-            program.thread(t).code.iter().map(|instr| of(instr).map(some).unwrap_or_default()).collect()
+            let of = |instr: &Instr| {
+                instr
+                    .op
+                    .address()
+                    .map(|addr| points.of(usize::from(t.0), addr))
+            };
+            let some = |objects: Targets| {
+                if objects.is_empty() {
+                    all.clone()
+                } else {
+                    objects
+                }
+            };
+            program
+                .thread(t)
+                .code
+                .iter()
+                .map(|instr| of(instr).map(some).unwrap_or_default())
+                .collect()
         };
         let objects: Vec<Vec<Targets>> = program.thread_ids().map(of_thread).collect();
-        let writes = program.instrs().filter(|(_, _, instr)| instr.op.write().is_some());
-        let written = writes.flat_map(|(t, at, _)| &objects[usize::from(t.0)][at]).copied().collect();
+        let writes = program
+            .instrs()
+            .filter(|(_, _, instr)| instr.op.write().is_some());
+        let written = writes
+            .flat_map(|(t, at, _)| &objects[usize::from(t.0)][at])
+            .copied()
+            .collect();
         let deciding = program.thread_ids().map(|t| deciding(program, t)).collect();
-        Code { program, memory: Memory::new(program), objects, written, deciding }
+        Code {
+            program,
+            memory: Memory::new(program),
+            objects,
+            written,
+            deciding,
+        }
     }
 
     /// What an expression is on a way of a thread, if numbers alone decide that.
@@ -119,10 +152,15 @@ impl<'a> Code<'a> {
     fn reach(&self, (t, at): Site, op: &Op, held: &Held) -> Reach<'_> {
         let cell = || {
             let address = self.constant(t, held, op.address()?)?;
-            let cell = self.memory.cell_at(address, op.accesses().next()?.ty.bytes())?;
+            let cell = self
+                .memory
+                .cell_at(address, op.accesses().next()?.ty.bytes())?;
             Some(self.memory.cell(cell).memory)
         };
-        cell().map_or(Reach::Objects(&self.objects[usize::from(t.0)][at]), Reach::Cell)
+        cell().map_or(
+            Reach::Objects(&self.objects[usize::from(t.0)][at]),
+            Reach::Cell,
+        )
     }
 
     fn object(&self, cell: CellId) -> LocId {
@@ -134,7 +172,9 @@ impl<'a> Code<'a> {
         match (op, reach) {
             (Op::Assign { value, .. }, _) => self.constant(t, held, value),
             // What nothing writes to stays as it was.
-            (Op::Load { access, .. }, Reach::Cell(cell)) if !self.written.contains(&self.object(*cell)) => {
+            (Op::Load { access, .. }, Reach::Cell(cell))
+                if !self.written.contains(&self.object(*cell)) =>
+            {
                 let first = self.memory.cell(self.memory.cell(*cell).memory);
                 (!first.unknown).then(|| access.ty.wrap(first.init))
             }
@@ -148,8 +188,14 @@ fn deciding(program: &Program, t: ThreadId) -> BTreeSet<RegId> {
     let code = &program.thread(t).code;
     let mut found = BTreeSet::new();
     for instr in code {
-        let ways = if let Op::Branch { cond, .. } = &instr.op { Some(cond) } else { None };
-        ways.into_iter().chain(instr.op.address()).for_each(|e| e.registers(&mut |r| _ = found.insert(r)));
+        let ways = if let Op::Branch { cond, .. } = &instr.op {
+            Some(cond)
+        } else {
+            None
+        };
+        ways.into_iter()
+            .chain(instr.op.address())
+            .for_each(|e| e.registers(&mut |r| _ = found.insert(r)));
     }
     loop {
         let before = found.len();
@@ -189,12 +235,20 @@ pub struct Unknowns {
 
 /// Whether a program makes such values at all.
 pub fn are_made(program: &Program) -> bool {
-    program.instrs().any(|(_, _, instr)| updates(&instr.op) || instr.op.operands().into_iter().any(makes))
+    program
+        .instrs()
+        .any(|(_, _, instr)| updates(&instr.op) || instr.op.operands().into_iter().any(makes))
 }
 
 /// Whether an atomic writes such a value.
 fn updates(op: &Op) -> bool {
-    matches!(op, Op::Rmw { update: Update::Apply(BinOp::Unknown, _), .. })
+    matches!(
+        op,
+        Op::Rmw {
+            update: Update::Apply(BinOp::Unknown, _),
+            ..
+        }
+    )
 }
 
 /// Whether an expression makes such a value.
@@ -210,7 +264,10 @@ impl Unknowns {
 
     /// The same, where some reads can find memory that nothing has written ([`crate::Init::Unknown`]).
     pub fn with_unwritten(program: &Program, unwritten: BTreeSet<Site>) -> Unknowns {
-        let mut unknowns = Unknowns { unwritten, ..Unknowns::default() };
+        let mut unknowns = Unknowns {
+            unwritten,
+            ..Unknowns::default()
+        };
         if !are_made(program) && unknowns.unwritten.is_empty() {
             return unknowns;
         }
@@ -221,7 +278,9 @@ impl Unknowns {
             let before = unknowns.size();
             unknowns.registers.clear();
             unknowns.steered = None;
-            program.thread_ids().for_each(|t| unknowns.flow(&code, t, &mut left));
+            program
+                .thread_ids()
+                .for_each(|t| unknowns.flow(&code, t, &mut left));
             if unknowns.size() == before {
                 return unknowns;
             }
@@ -289,13 +348,22 @@ impl Unknowns {
     fn flow(&mut self, code: &Code<'_>, t: ThreadId, left: &mut usize) {
         let thread = code.program.thread(t);
         let text = &thread.code;
-        let heads: BTreeSet<usize> = text.iter().filter_map(|i| i.op.target()).chain([text.len()]).collect();
-        let live =
-            if heads.len() > 1 { live_registers(thread, &vec![false; thread.regs.len()]) } else { Vec::new() };
+        let heads: BTreeSet<usize> = text
+            .iter()
+            .filter_map(|i| i.op.target())
+            .chain([text.len()])
+            .collect();
+        let live = if heads.len() > 1 {
+            live_registers(thread, &vec![false; thread.regs.len()])
+        } else {
+            Vec::new()
+        };
         let mut first = Held::default();
         for &reg in &code.deciding[usize::from(t.0)] {
             let init = &thread.regs[usize::from(reg.0)].init;
-            first.known.insert(reg, code.memory.initial(code.program, init, Some(t)));
+            first
+                .known
+                .insert(reg, code.memory.initial(code.program, init, Some(t)));
         }
         let mut ways: BTreeMap<usize, Vec<Held>> = BTreeMap::from([(0, vec![first])]);
         let mut open = BTreeSet::from([(0, 0)]);
@@ -303,7 +371,11 @@ impl Unknowns {
             let (mut at, mut held) = (head, ways[&head][way].clone());
             while let Some(instr) = text.get(at) {
                 self.step(code, (t, at), &instr.op, &mut held);
-                let cond = if let Op::Branch { cond, .. } = &instr.op { Some(cond) } else { None };
+                let cond = if let Op::Branch { cond, .. } = &instr.op {
+                    Some(cond)
+                } else {
+                    None
+                };
                 let taken = cond.and_then(|cond| code.constant(t, &held, cond));
                 let target = instr.op.target().filter(|_| taken != Some(0));
                 let next = instr.op.falls_through() && taken.is_none_or(|cond| cond == 0);
@@ -312,7 +384,8 @@ impl Unknowns {
                 let meets = next && heads.contains(&at);
                 for to in target.into_iter().chain(meets.then_some(at)) {
                     let mut come = held.clone();
-                    come.known.retain(|reg, _| live.get(to).is_some_and(|live| live[usize::from(reg.0)]));
+                    come.known
+                        .retain(|reg, _| live.get(to).is_some_and(|live| live[usize::from(reg.0)]));
                     let most = if *left == 0 { 1 } else { WAYS };
                     if let Some(way) = come.meet(ways.entry(to).or_default(), most) {
                         open.insert((to, way));
@@ -324,9 +397,14 @@ impl Unknowns {
             }
         }
         let mut end = Registers::new();
-        ways.remove(&text.len()).into_iter().flatten().for_each(|way| {
-            way.unknown.into_iter().for_each(|(reg, site)| _ = end.entry(reg).or_insert(site));
-        });
+        ways.remove(&text.len())
+            .into_iter()
+            .flatten()
+            .for_each(|way| {
+                way.unknown
+                    .into_iter()
+                    .for_each(|(reg, site)| _ = end.entry(reg).or_insert(site));
+            });
         self.registers.push(end);
     }
 
@@ -352,16 +430,26 @@ impl Unknowns {
         let written = match op {
             Op::Store { value, .. } => of(value),
             Op::Rmw { .. } if updates(op) => Some(here),
-            Op::Rmw { update: Update::Apply(..), .. } if nothing_written.is_some() => nothing_written,
+            Op::Rmw {
+                update: Update::Apply(..),
+                ..
+            } if nothing_written.is_some() => nothing_written,
             Op::Rmw { update, .. } => update.operands().into_iter().find_map(of),
             _ => None,
         };
-        let given = if let Op::Give { value, .. } = op { of(value) } else { None };
+        let given = if let Op::Give { value, .. } = op {
+            of(value)
+        } else {
+            None
+        };
         if let Some(site) = written {
             self.leave(code, &reach, site);
         }
         // An atomic that computes from an unknown value writes one, to memory that has one already.
-        if written.or(in_memory.filter(|_| matches!(op, Op::Rmw { .. }))).is_some() {
+        if written
+            .or(in_memory.filter(|_| matches!(op, Op::Rmw { .. })))
+            .is_some()
+        {
             self.writers.insert(here);
         }
         if let Some(site) = given {
@@ -369,7 +457,11 @@ impl Unknowns {
         }
         if let Some(dst) = op.defines() {
             let decides = read.is_none() && code.deciding[usize::from(here.0.0)].contains(&dst);
-            let known = if decides { code.left(here.0, op, &reach, held) } else { None };
+            let known = if decides {
+                code.left(here.0, op, &reach, held)
+            } else {
+                None
+            };
             held.set(dst, read, known);
         }
         self.steered = self.steered.or(steered.map(|made| (made, here)));
@@ -383,7 +475,9 @@ impl Unknowns {
             code.filter(|(_, instr)| matches!(instr.op, Op::Give { .. }))
         };
         let (_, met) = gives(t).rfind(|(give, _)| *give < at)?;
-        let (own, Op::Give { among, .. }) = (Some(met.span), &met.op) else { return None };
+        let (own, Op::Give { among, .. }) = (Some(met.span), &met.op) else {
+            return None;
+        };
         let place = &program.thread(t).place;
         let is_it = |other: &ThreadId| {
             program.thread(*other).place.same(place, *among)
@@ -392,21 +486,46 @@ impl Unknowns {
         program.thread_ids().filter(is_it).find_map(|other| {
             let same = gives(other).any(|(_, instr)| Some(instr.span) == own);
             let met = gives(other).filter(|(_, instr)| !same || Some(instr.span) == own);
-            met.filter_map(|(give, _)| self.given.get(&(other, give)).copied()).next()
+            met.filter_map(|(give, _)| self.given.get(&(other, give)).copied())
+                .next()
         })
     }
 
     /// Whether the course of the program depends on an unknown value here: which way is taken, what is accessed, whether it is
     /// written, who meets.
-    fn steers(&self, op: &Op, in_memory: Option<Site>, of: &impl Fn(&Expr) -> Option<Site>) -> Option<Site> {
+    fn steers(
+        &self,
+        op: &Op,
+        in_memory: Option<Site>,
+        of: &impl Fn(&Expr) -> Option<Site>,
+    ) -> Option<Site> {
         let value = match op {
-            Op::Assign { value, .. } | Op::Store { value, .. } | Op::Give { value, .. } => Some(value),
-            Op::Rmw { update: Update::Exchange(e) | Update::Apply(_, e), .. } => Some(e),
-            Op::Rmw { update: Update::CompareExchange { new, .. } | Update::When { new, .. }, .. } => Some(new),
+            Op::Assign { value, .. } | Op::Store { value, .. } | Op::Give { value, .. } => {
+                Some(value)
+            }
+            Op::Rmw {
+                update: Update::Exchange(e) | Update::Apply(_, e),
+                ..
+            } => Some(e),
+            Op::Rmw {
+                update: Update::CompareExchange { new, .. } | Update::When { new, .. },
+                ..
+            } => Some(new),
             _ => None,
         };
-        let compares = matches!(op, Op::Rmw { update: Update::CompareExchange { .. } | Update::When { .. }, .. });
-        let others = op.operands().into_iter().filter(|e| !value.is_some_and(|value| std::ptr::eq(value, *e)));
-        in_memory.filter(|_| compares).or_else(|| others.into_iter().find_map(of))
+        let compares = matches!(
+            op,
+            Op::Rmw {
+                update: Update::CompareExchange { .. } | Update::When { .. },
+                ..
+            }
+        );
+        let others = op
+            .operands()
+            .into_iter()
+            .filter(|e| !value.is_some_and(|value| std::ptr::eq(value, *e)));
+        in_memory
+            .filter(|_| compares)
+            .or_else(|| others.into_iter().find_map(of))
     }
 }

@@ -45,7 +45,10 @@ pub enum BinOp {
 impl BinOp {
     /// Whether operands may be put in any order and in any groups.
     pub fn is_free_of_order(self) -> bool {
-        matches!(self, BinOp::Add | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max)
+        matches!(
+            self,
+            BinOp::Add | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max
+        )
     }
 
     /// Whether it divides by its second operand.
@@ -59,7 +62,10 @@ impl BinOp {
         let (ua, ub) = (a as u64, b as u64);
         let less = if ty.signed { a < b } else { ua < ub };
         let bits = u64::from(ty.bits);
-        let unsigned = Ty { signed: false, ..ty };
+        let unsigned = Ty {
+            signed: false,
+            ..ty
+        };
         let (za, zb) = (unsigned.wrap(a) as u64, unsigned.wrap(b) as u64);
         let v = match self {
             BinOp::Add => a.wrapping_add(b),
@@ -148,7 +154,11 @@ impl CmpOp {
     /// Whether `a op b` holds in type `ty`.
     pub fn holds(self, ty: Ty, a: i64, b: i64) -> bool {
         let (a, b) = (ty.wrap(a), ty.wrap(b));
-        let order = if ty.signed { a.cmp(&b) } else { (a as u64).cmp(&(b as u64)) };
+        let order = if ty.signed {
+            a.cmp(&b)
+        } else {
+            (a as u64).cmp(&(b as u64))
+        };
         match self {
             CmpOp::Eq => order.is_eq(),
             CmpOp::Ne => order.is_ne(),

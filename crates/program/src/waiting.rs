@@ -129,19 +129,29 @@ impl Scene<'_> {
             let mut next = walk.pc + 1;
             let set = match &code[walk.pc].op {
                 op if op.read().is_some() => {
-                    let Some(address) = op.address().and_then(at) else { return Rest::Lost };
-                    let Some(value) = read(address) else { return Rest::Read };
-                    op.defines().zip(op.read()).map(|(dst, access)| (dst, access.ty.wrap(value)))
+                    let Some(address) = op.address().and_then(at) else {
+                        return Rest::Lost;
+                    };
+                    let Some(value) = read(address) else {
+                        return Rest::Read;
+                    };
+                    op.defines()
+                        .zip(op.read())
+                        .map(|(dst, access)| (dst, access.ty.wrap(value)))
                 }
                 // What others bring is not followed.
                 Op::Take { .. } => return Rest::Lost,
                 Op::Choice { dst, .. } => Some((*dst, 0)),
                 Op::Assign { dst, value } => {
-                    let Some(value) = at(value) else { return Rest::Lost };
+                    let Some(value) = at(value) else {
+                        return Rest::Lost;
+                    };
                     Some((*dst, value))
                 }
                 Op::Branch { cond, target } => {
-                    let Some(cond) = at(cond) else { return Rest::Lost };
+                    let Some(cond) = at(cond) else {
+                        return Rest::Lost;
+                    };
                     if cond != 0 {
                         next = *target;
                     }
@@ -175,7 +185,10 @@ impl Scene<'_> {
             }
             Some(value)
         });
-        reads.iter().map(|&(address, value)| self.poll(t, walk, range, &reads, (address, value))).collect()
+        reads
+            .iter()
+            .map(|&(address, value)| self.poll(t, walk, range, &reads, (address, value)))
+            .collect()
     }
 
     fn poll(
@@ -189,16 +202,30 @@ impl Scene<'_> {
         let leaves = |value: i64| {
             let mut read = |a: i64| {
                 let told = reads.iter().find(|r| r.0 == a).map(|r| r.1);
-                if (self.same)(a, address) { Some(value) } else { told }
+                if (self.same)(a, address) {
+                    Some(value)
+                } else {
+                    told
+                }
             };
             self.walk(t, &mut walk.clone(), Some(range), &mut read) == Rest::Left
         };
         let (writes, sure) = self.writes(t, address);
         let mut values: BTreeSet<i64> = writes.iter().filter_map(|w| w.2).collect();
         for instr in &self.program.thread(t).code[range.clone()] {
-            instr.op.operands().iter().for_each(|e| constants(e, &mut values));
+            instr
+                .op
+                .operands()
+                .iter()
+                .for_each(|e| constants(e, &mut values));
         }
-        values.extend(values.clone().into_iter().filter(|&v| v > 0).flat_map(|v| [v - 1, v.saturating_add(1)]));
+        values.extend(
+            values
+                .clone()
+                .into_iter()
+                .filter(|&v| v > 0)
+                .flat_map(|v| [v - 1, v.saturating_add(1)]),
+        );
         values.extend([seen, seen.saturating_add(1)]);
         let (good, bad): (Vec<i64>, Vec<i64>) = values.into_iter().partition(|&v| leaves(v));
         let wanted = match (good.as_slice(), bad.as_slice()) {
@@ -208,9 +235,20 @@ impl Scene<'_> {
             ([_, _, ..], [only]) => Some(Wanted::AllBut(*only)),
             _ => Some(Wanted::These(good.clone())),
         };
-        let helps = |value: Option<i64>| wanted.is_none() || value.is_none_or(|v| good.contains(&v));
-        let writers = writes.into_iter().filter(|w| helps(w.2)).map(|w| (w.0, w.1)).collect();
-        Poll { address, seen, wanted, writers, sure }
+        let helps =
+            |value: Option<i64>| wanted.is_none() || value.is_none_or(|v| good.contains(&v));
+        let writers = writes
+            .into_iter()
+            .filter(|w| helps(w.2))
+            .map(|w| (w.0, w.1))
+            .collect();
+        Poll {
+            address,
+            seen,
+            wanted,
+            writers,
+            sure,
+        }
     }
 
     /// The writes of other threads to an address that may still be executed, with the value if it is known; and whether
@@ -218,11 +256,18 @@ impl Scene<'_> {
     fn writes(&self, t: ThreadId, address: i64) -> (Vec<(ThreadId, usize, Option<i64>)>, bool) {
         let (mut found, mut sure) = (Vec::new(), true);
         for u in self.program.thread_ids().filter(|&u| u != t) {
-            let Some(from) = self.rest[u.0 as usize] else { continue };
+            let Some(from) = self.rest[u.0 as usize] else {
+                continue;
+            };
             for pc in self.reachable(u, from) {
                 let op = &self.program.thread(u).code[pc].op;
-                let (Some(addr), Some(access)) = (op.address(), op.write()) else { continue };
-                let value = op.written().and_then(|e| self.eval(u, e, None)).map(|v| access.ty.wrap(v));
+                let (Some(addr), Some(access)) = (op.address(), op.write()) else {
+                    continue;
+                };
+                let value = op
+                    .written()
+                    .and_then(|e| self.eval(u, e, None))
+                    .map(|v| access.ty.wrap(v));
                 match self.eval(u, addr, None) {
                     Some(a) if (self.same)(a, address) => found.push((u, pc, value)),
                     Some(_) => {}
@@ -236,10 +281,15 @@ impl Scene<'_> {
     /// Whether some thread, of what it may still execute, may write to an address.
     pub fn may_write(&self, address: i64) -> bool {
         self.program.thread_ids().any(|u| {
-            let Some(from) = self.rest[u.0 as usize] else { return false };
+            let Some(from) = self.rest[u.0 as usize] else {
+                return false;
+            };
             self.reachable(u, from).into_iter().any(|pc| {
                 let op = &self.program.thread(u).code[pc].op;
-                let at = op.write().and(op.address()).map(|addr| self.eval(u, addr, None));
+                let at = op
+                    .write()
+                    .and(op.address())
+                    .map(|addr| self.eval(u, addr, None));
                 at.is_some_and(|at| at.is_none_or(|a| (self.same)(a, address)))
             })
         })
@@ -254,7 +304,11 @@ impl Scene<'_> {
                 continue;
             }
             let op = &code[pc].op;
-            todo.extend(op.target().into_iter().chain(op.falls_through().then_some(pc + 1)));
+            todo.extend(
+                op.target()
+                    .into_iter()
+                    .chain(op.falls_through().then_some(pc + 1)),
+            );
         }
         seen
     }
@@ -263,7 +317,9 @@ impl Scene<'_> {
 /// The loop that begins at an instruction: up to the last jump back to it.
 pub fn loop_at(program: &Program, t: ThreadId, header: usize) -> Option<RangeInclusive<usize>> {
     let code = &program.thread(t).code;
-    let end = (header..code.len()).rev().find(|&pc| code[pc].op.target() == Some(header))?;
+    let end = (header..code.len())
+        .rev()
+        .find(|&pc| code[pc].op.target() == Some(header))?;
     Some(header..=end)
 }
 

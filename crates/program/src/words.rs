@@ -91,14 +91,25 @@ impl Order {
 }
 
 /// The orders that a load may have (C11, 7.17.7.2).
-pub const OF_LOADS: &[Order] = &[Order::Relaxed, Order::Consume, Order::Acquire, Order::SeqCst];
+pub const OF_LOADS: &[Order] = &[
+    Order::Relaxed,
+    Order::Consume,
+    Order::Acquire,
+    Order::SeqCst,
+];
 
 /// The orders that a store may have (C11, 7.17.7.1).
 pub const OF_STORES: &[Order] = &[Order::Relaxed, Order::Release, Order::SeqCst];
 
 /// The orders that anything else may have.
-pub const OF_OTHERS: &[Order] =
-    &[Order::Relaxed, Order::Consume, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst];
+pub const OF_OTHERS: &[Order] = &[
+    Order::Relaxed,
+    Order::Consume,
+    Order::Acquire,
+    Order::Release,
+    Order::AcqRel,
+    Order::SeqCst,
+];
 
 /// Scopes, as files of mappings and costs name them. A queue family is Vulkan's.
 pub const SCOPES: &[(&str, Scope)] = &[
@@ -111,8 +122,12 @@ pub const SCOPES: &[(&str, Scope)] = &[
 ];
 
 /// Scopes of PTX.
-pub const PTX_SCOPES: &[(&str, Scope)] =
-    &[(".cta", Scope::Cta), (".cluster", Scope::Cluster), (".gpu", Scope::Gpu), (".sys", Scope::Sys)];
+pub const PTX_SCOPES: &[(&str, Scope)] = &[
+    (".cta", Scope::Cta),
+    (".cluster", Scope::Cluster),
+    (".gpu", Scope::Gpu),
+    (".sys", Scope::Sys),
+];
 
 /// Scopes of OpenCL C. The first one is for fences of images alone.
 pub const OPENCL_SCOPES: &[(&str, Scope)] = &[

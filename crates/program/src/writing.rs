@@ -55,7 +55,14 @@ fn by_pointer(access: &Access<'_>, scoped: bool) -> String {
     let scope = Some(access.scope).filter(|_| scoped);
     let expected = access.expected.map(|(variable, _)| format!("&{variable}"));
     let failure = access.expected.map(|(_, order)| order);
-    let args = [Some(pointer.as_str()), expected.as_deref(), access.value, Some(access.order), failure, scope];
+    let args = [
+        Some(pointer.as_str()),
+        expected.as_deref(),
+        access.value,
+        Some(access.order),
+        failure,
+        scope,
+    ];
     let args: Vec<&str> = args.into_iter().flatten().collect();
     format!("atomic_{}_explicit({})", access.function, args.join(", "))
 }
@@ -94,7 +101,10 @@ pub static OPENCL: Writing = Writing {
     barriers: &[
         ("barrier(CLK_LOCAL_MEM_FENCE)", Scope::Cta),
         ("barrier(CLK_GLOBAL_MEM_FENCE)", Scope::Cta),
-        ("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)", Scope::Cta),
+        (
+            "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
+            Scope::Cta,
+        ),
     ],
     waits: &[],
     objects: false,
@@ -104,21 +114,42 @@ pub static OPENCL: Writing = Writing {
 /// CUDA C++.
 pub static CUDA: Writing = Writing {
     suffixed: &["__threadfence", "atomic"],
-    suffixes: &[("_block", Scope::Cta), ("", Scope::Gpu), ("_system", Scope::Sys)],
+    suffixes: &[
+        ("_block", Scope::Cta),
+        ("", Scope::Gpu),
+        ("_system", Scope::Sys),
+    ],
     fences: &[
         ("__threadfence_block()", Scope::Cta),
         ("__threadfence()", Scope::Gpu),
         ("__threadfence_system()", Scope::Sys),
     ],
-    barriers: &[("__syncwarp()", Scope::Warp), ("__syncthreads()", Scope::Cta)],
+    barriers: &[
+        ("__syncwarp()", Scope::Warp),
+        ("__syncthreads()", Scope::Cta),
+    ],
     waits: &[
-        ("cudaGridDependencySynchronize()", &["cudaGridDependency", "cudaTriggerProgrammatic"]),
+        (
+            "cudaGridDependencySynchronize()",
+            &["cudaGridDependency", "cudaTriggerProgrammatic"],
+        ),
         ("__pipeline_wait_prior(0)", &["__pipeline_"]),
-        ("cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<0>{})", &["cp_async_bulk"]),
+        (
+            "cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<0>{})",
+            &["cp_async_bulk"],
+        ),
     ],
     objects: true,
     access: |access| {
-        let Access { function, ty, place, expected, value, order, scope } = access;
+        let Access {
+            function,
+            ty,
+            place,
+            expected,
+            value,
+            order,
+            scope,
+        } = access;
         let variable = expected.map_or(String::new(), |(variable, _)| format!("{variable}, "));
         let value = value.map_or(String::new(), |value| format!("{value}, "));
         let failure = expected.map_or(String::new(), |(_, order)| format!(", cuda::{order}"));
@@ -133,12 +164,23 @@ impl Writing {
     pub fn family(&self, name: &str) -> Option<Vec<(String, Scope)>> {
         let mut beginnings = self.suffixed.iter();
         let longest = |(ending, _): &&(&str, Scope)| ending.len();
-        let ending = self.suffixes.iter().filter(|s| name.ends_with(s.0)).max_by_key(longest)?.0;
+        let ending = self
+            .suffixes
+            .iter()
+            .filter(|s| name.ends_with(s.0))
+            .max_by_key(longest)?
+            .0;
         let stem = &name[..name.len() - ending.len()];
         let rest = beginnings.find_map(|start| stem.strip_prefix(start))?;
         // `atomicAdd` is one of them, `atomic_thread_fence` and `atomic` are not.
-        let known = stem.starts_with("__") && rest.is_empty() || rest.starts_with(char::is_uppercase);
-        known.then(|| self.suffixes.iter().map(|(ending, scope)| (format!("{stem}{ending}"), *scope)).collect())
+        let known =
+            stem.starts_with("__") && rest.is_empty() || rest.starts_with(char::is_uppercase);
+        known.then(|| {
+            self.suffixes
+                .iter()
+                .map(|(ending, scope)| (format!("{stem}{ending}"), *scope))
+                .collect()
+        })
     }
 }
 
@@ -148,11 +190,21 @@ mod tests {
 
     #[test]
     fn names_that_say_a_scope() {
-        let names = |name| CUDA.family(name).map(|all| all.into_iter().map(|n| n.0).collect::<Vec<_>>());
+        let names = |name| {
+            CUDA.family(name)
+                .map(|all| all.into_iter().map(|n| n.0).collect::<Vec<_>>())
+        };
         let add = ["atomicAdd_block", "atomicAdd", "atomicAdd_system"].map(str::to_owned);
         assert_eq!(names("atomicAdd_system"), Some(add.to_vec()));
         assert!(names("__threadfence_block").is_some_and(|all| all[1] == "__threadfence"));
-        assert_eq!((names("atomic_thread_fence"), names("atomic_ref"), names("atomic")), (None, None, None));
+        assert_eq!(
+            (
+                names("atomic_thread_fence"),
+                names("atomic_ref"),
+                names("atomic")
+            ),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -168,8 +220,14 @@ mod tests {
         };
         let cuda = "cuda::atomic_ref<int, cuda::S>(x).store(1, cuda::memory_order_relaxed)";
         assert_eq!((CUDA.access)(&access("x", Some("1"))), cuda);
-        assert_eq!((C.access)(&access("*x", None)), "atomic_load_explicit(x, memory_order_relaxed)");
-        assert_eq!((OPENCL.access)(&access("x[1]", None)), "atomic_load_explicit(&x[1], memory_order_relaxed, S)");
+        assert_eq!(
+            (C.access)(&access("*x", None)),
+            "atomic_load_explicit(x, memory_order_relaxed)"
+        );
+        assert_eq!(
+            (OPENCL.access)(&access("x[1]", None)),
+            "atomic_load_explicit(&x[1], memory_order_relaxed, S)"
+        );
         let exchange = Access {
             function: "exchange",
             expected: Some(("e", "memory_order_relaxed")),
@@ -180,7 +238,10 @@ mod tests {
             "atomic_exchange_explicit(x, &e, 1, memory_order_relaxed, memory_order_relaxed, S)"
         );
         assert_eq!(
-            (CUDA.access)(&Access { place: "x", ..exchange }),
+            (CUDA.access)(&Access {
+                place: "x",
+                ..exchange
+            }),
             "cuda::atomic_ref<int, cuda::S>(x).exchange(e, 1, cuda::memory_order_relaxed, cuda::memory_order_relaxed)"
         );
     }

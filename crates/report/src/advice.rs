@@ -131,12 +131,22 @@ impl Advice {
         let (cost, programs) = (self.cost, self.programs);
         let least = self.cheapest.unwrap_or(cost);
         let mut text = match self.verdict {
-            Advised::Minimal if !self.least => format!("nothing can be weaker where it stands: cost {cost}"),
+            Advised::Minimal if !self.least => {
+                format!("nothing can be weaker where it stands: cost {cost}")
+            }
             Advised::Minimal => format!("nothing is stronger than it must be: cost {cost}"),
-            Advised::OverSynchronised => format!("over-synchronised: cost {cost}, where {least} is enough"),
-            Advised::Repaired => format!("not as expected, and it would be with this: cost {least}, now {cost}"),
-            Advised::BeyondRepair => "not as expected, and no order, scope or fence makes it so".to_owned(),
-            Advised::NothingToKeep => return "nothing is expected of it that could be lost".to_owned(),
+            Advised::OverSynchronised => {
+                format!("over-synchronised: cost {cost}, where {least} is enough")
+            }
+            Advised::Repaired => {
+                format!("not as expected, and it would be with this: cost {least}, now {cost}")
+            }
+            Advised::BeyondRepair => {
+                "not as expected, and no order, scope or fence makes it so".to_owned()
+            }
+            Advised::NothingToKeep => {
+                return "nothing is expected of it that could be lost".to_owned();
+            }
             Advised::Undecided => {
                 let reason = self.reason.as_deref().unwrap_or("the search was given up");
                 format!("undecided: {reason}")
@@ -145,7 +155,10 @@ impl Advice {
         let s = if programs == 1 { "" } else { "s" };
         text += &format!(" ({programs} program{s} decided");
         if self.undecided > 0 {
-            text += &format!(", {} of them undecided and counted as failing", self.undecided);
+            text += &format!(
+                ", {} of them undecided and counted as failing",
+                self.undecided
+            );
         }
         text + ")"
     }
@@ -157,7 +170,12 @@ impl Advice {
 }
 
 /// Writes it for people; with `all`, what it consists of.
-pub(super) fn human(out: &mut dyn Write, advice: &Advice, all: bool, columns: Option<usize>) -> io::Result<()> {
+pub(super) fn human(
+    out: &mut dyn Write,
+    advice: &Advice,
+    all: bool,
+    columns: Option<usize>,
+) -> io::Result<()> {
     let tests = match advice.tests.as_slice() {
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
@@ -173,15 +191,30 @@ pub(super) fn human(out: &mut dyn Write, advice: &Advice, all: bool, columns: Op
             writeln!(out, "{style}{line}{style:#}")?;
         }
     }
-    let style = if advice.verdict == Advised::Undecided { UNSURE } else { BOLD };
+    let style = if advice.verdict == Advised::Undecided {
+        UNSURE
+    } else {
+        BOLD
+    };
     let models = advice.models.join(", ");
-    writeln!(out, "{}", fold(&format!("{style}{tests}{style:#} under {models}: {}", advice.says()), columns))?;
+    writeln!(
+        out,
+        "{}",
+        fold(
+            &format!("{style}{tests}{style:#} under {models}: {}", advice.says()),
+            columns
+        )
+    )?;
     if !all {
         return Ok(());
     }
     let mut say = |text: String| writeln!(out, "{}", fold(&text, columns));
     for (test, model, goal) in &advice.keeps {
-        let of = if advice.tests.len() > 1 { format!("{test}: ") } else { String::new() };
+        let of = if advice.tests.len() > 1 {
+            format!("{test}: ")
+        } else {
+            String::new()
+        };
         say(format!("  keeps: {of}{goal} under {model}"))?;
     }
     // What the change consists of, where there is no menu of it.
@@ -192,16 +225,22 @@ pub(super) fn human(out: &mut dyn Write, advice: &Advice, all: bool, columns: Op
     let needed: Vec<String> = needed.map(|item| item.part.says()).collect();
     if !needed.is_empty() {
         say("  needed in every solution:".to_owned())?;
-        needed.iter().try_for_each(|part| say(format!("    {part}")))?;
+        needed
+            .iter()
+            .try_for_each(|part| say(format!("    {part}")))?;
     }
     for item in advice.menu.iter().filter(|item| item.needed != Some(true)) {
         let part = item.part.says();
         match item.more {
             Some(more) => {
                 say(format!("  without {part}, cost {more} more:"))?;
-                item.instead.iter().try_for_each(|part| say(format!("    {}", part.says())))?;
+                item.instead
+                    .iter()
+                    .try_for_each(|part| say(format!("    {}", part.says())))?;
             }
-            None => say(format!("  {part}: what would be without it was not found out"))?,
+            None => say(format!(
+                "  {part}: what would be without it was not found out"
+            ))?,
         }
     }
     Ok(())
@@ -219,13 +258,22 @@ pub fn unified(path: &str, old: &str, new: &str) -> String {
     }
     let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let ahead = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    let behind = a[ahead..].iter().rev().zip(b[ahead..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let behind = a[ahead..]
+        .iter()
+        .rev()
+        .zip(b[ahead..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let (x, y) = (&a[ahead..a.len() - behind], &b[ahead..b.len() - behind]);
     // By the length of the longest common rest.
     let mut rest = vec![vec![0u32; y.len() + 1]; x.len() + 1];
     for i in (0..x.len()).rev() {
         for j in (0..y.len()).rev() {
-            rest[i][j] = if x[i] == y[j] { rest[i + 1][j + 1] + 1 } else { rest[i + 1][j].max(rest[i][j + 1]) };
+            rest[i][j] = if x[i] == y[j] {
+                rest[i + 1][j + 1] + 1
+            } else {
+                rest[i + 1][j].max(rest[i][j + 1])
+            };
         }
     }
     // Each line with what becomes of it, all of the file.
@@ -257,7 +305,9 @@ pub fn unified(path: &str, old: &str, new: &str) -> String {
         let (olds, news) = (count('+'), count('-'));
         if end > n {
             text += &format!("@@ -{old_at},{olds} +{new_at},{news} @@\n");
-            lines[n..end].iter().for_each(|(sign, line)| text += &format!("{sign}{line}\n"));
+            lines[n..end]
+                .iter()
+                .for_each(|(sign, line)| text += &format!("{sign}{line}\n"));
         }
         (old_at, new_at) = (old_at + olds, new_at + news);
         let next = (end..lines.len()).find(|&m| near(m)).unwrap_or(lines.len());
@@ -275,8 +325,7 @@ mod tests {
         let old: String = (1..=12).map(|n| format!("{n}\n")).collect();
         let new = old.replace("2\n3\n", "2\nx\n3\n").replace("11\n", "");
         let shown = unified("f", &old, &new);
-        let wanted =
-            "--- f\n+++ f\n@@ -1,5 +1,6 @@\n 1\n 2\n+x\n 3\n 4\n 5\n@@ -8,5 +9,4 @@\n 8\n 9\n 10\n-11\n 12\n";
+        let wanted = "--- f\n+++ f\n@@ -1,5 +1,6 @@\n 1\n 2\n+x\n 3\n 4\n 5\n@@ -8,5 +9,4 @@\n 8\n 9\n 10\n-11\n 12\n";
         assert_eq!(shown, wanted);
         assert_eq!(unified("f", &old, &old), "");
     }

@@ -151,12 +151,22 @@ pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
 }
 
 /// As [`write_line`], for a line of a comparison; that of reachability has the outcomes and how the models compare.
-pub(super) fn write_compared(out: &mut dyn Write, all: &Comparison, column: usize, line: usize) -> io::Result<()> {
+pub(super) fn write_compared(
+    out: &mut dyn Write,
+    all: &Comparison,
+    column: usize,
+    line: usize,
+) -> io::Result<()> {
     let this = &all.columns[column];
     let mut object = object(&this.lines[line]);
     if line == 0 {
         let model = this.lines[0].model.as_str();
-        object.compared = Some(all.findings.iter().filter_map(|f| finding(f, model)).collect());
+        object.compared = Some(
+            all.findings
+                .iter()
+                .filter_map(|f| finding(f, model))
+                .collect(),
+        );
         object.outcomes = Some(outcomes(&this.outcomes));
     }
     compact::write(out, &object)
@@ -169,7 +179,11 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
         m if m == f.right => &f.left,
         _ => return None,
     };
-    let place = |p: &'a Place| PlaceObject { thread: &p.thread, line: &p.line, text: &p.text };
+    let place = |p: &'a Place| PlaceObject {
+        thread: &p.thread,
+        line: &p.line,
+        text: &p.text,
+    };
     Some(FindingObject {
         with,
         differs: f.differs,
@@ -223,7 +237,10 @@ fn object(line: &Line) -> AnswerObject<'_> {
         depends: answer.dependences.iter().map(dependence).collect(),
         vacuous: answer.vacuous.then_some(true),
         reading: line.reading.as_ref(),
-        pairs: answer.races.as_ref().map(|races| races.pairs.iter().map(PairObject::of).collect()),
+        pairs: answer
+            .races
+            .as_ref()
+            .map(|races| races.pairs.iter().map(PairObject::of).collect()),
         pairs_complete: answer.races.as_ref().map(|races| races.complete),
         settings: line.settings.iter().copied().collect(),
         events: line.ms.and(answer.events),
@@ -233,12 +250,26 @@ fn object(line: &Line) -> AnswerObject<'_> {
 }
 
 fn unwritten(of: &Unwritten) -> UnwrittenObject<'_> {
-    UnwrittenObject { thread: &of.thread, line: &of.line, text: &of.text, memory: &of.memory }
+    UnwrittenObject {
+        thread: &of.thread,
+        line: &of.line,
+        text: &of.text,
+        memory: &of.memory,
+    }
 }
 
 fn dependence(of: &Dependence) -> DependenceObject<'_> {
-    let verdicts = of.verdicts.iter().map(|(value, word)| (value.as_str(), word.as_str())).collect();
-    DependenceObject { option: &of.option, on: &of.on, source: &of.source, verdicts }
+    let verdicts = of
+        .verdicts
+        .iter()
+        .map(|(value, word)| (value.as_str(), word.as_str()))
+        .collect();
+    DependenceObject {
+        option: &of.option,
+        on: &of.on,
+        source: &of.source,
+        verdicts,
+    }
 }
 
 /// The object of one list of outcomes, without a line end.

@@ -11,7 +11,9 @@ use super::line::{Known, Line, Reading, Site};
 use super::status::Status;
 use super::{Comparison, Reporter, Summary, execution, explanation};
 use diag::{Diagnostic, Severity, visible};
-use verdict::{Definedness, Ending, Fault, Finding, Property, RacingPair, Reason, Relation, Remedy, Verdict};
+use verdict::{
+    Definedness, Ending, Fault, Finding, Property, RacingPair, Reason, Relation, Remedy, Verdict,
+};
 
 /// One question with its answer, or one mistake in the input.
 #[derive(Clone, Debug)]
@@ -59,19 +61,35 @@ impl Case {
         tell("expected", line.expected.map(str::to_owned));
         tell("reason", answer.verdict.reason().map(Reason::to_string));
         let asked = !line.proposition.is_empty();
-        tell("condition", asked.then(|| format!("{} ({})", line.quantifier, line.proposition)));
+        tell(
+            "condition",
+            asked.then(|| format!("{} ({})", line.quantifier, line.proposition)),
+        );
         tell("engine", Some(answer.engine.to_owned()));
         tell("bound", answer.bound.map(|b| b.to_string()));
-        tell("axioms", (!answer.axioms.is_empty()).then(|| answer.axioms.join(", ")));
+        tell(
+            "axioms",
+            (!answer.axioms.is_empty()).then(|| answer.axioms.join(", ")),
+        );
         let pairs = answer.races.iter().flat_map(|races| &races.pairs);
         let all: Vec<String> = pairs.map(RacingPair::places).collect();
         let at = answer.fault.as_ref().map(|fault| fault.places());
-        tell("at", if all.is_empty() { at } else { Some(all.join("; ")) });
+        tell(
+            "at",
+            if all.is_empty() {
+                at
+            } else {
+                Some(all.join("; "))
+            },
+        );
         for set in line.set() {
             tell("option", Some(set));
         }
         tell("mapping", line.mapping.map(str::to_owned));
-        tell("known", line.known.as_ref().map(|known| known.reason.clone()));
+        tell(
+            "known",
+            line.known.as_ref().map(|known| known.reason.clone()),
+        );
         for dependence in &answer.dependences {
             tell("depends", Some(dependence.text()));
         }
@@ -83,10 +101,16 @@ impl Case {
         Case {
             status,
             group: visible(&line.path),
-            title: visible(&format!("{} under {}: {}", line.test, line.model, line.property)),
+            title: visible(&format!(
+                "{} under {}: {}",
+                line.test, line.model, line.property
+            )),
             message: visible(&message(line, status)),
             help,
-            details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
+            details: details
+                .into_iter()
+                .map(|(name, value)| (name, visible(&value)))
+                .collect(),
             site: Some(line.site.clone()).filter(|site| !site.file.is_empty()),
             ms: line.ms,
             interrupted: answer.verdict.reason() == Some(&Reason::Interrupted),
@@ -107,15 +131,26 @@ impl Case {
             ("relation", word.to_owned()),
         ];
         details.extend(finding.rule.clone().map(|rule| ("rule", rule)));
-        let first = comparison.columns.iter().find_map(|column| column.lines.first());
+        let first = comparison
+            .columns
+            .iter()
+            .find_map(|column| column.lines.first());
         Case {
             status,
             group: visible(&comparison.path),
-            title: visible(&format!("{}: {} and {}", comparison.test, finding.left, finding.right)),
+            title: visible(&format!(
+                "{}: {} and {}",
+                comparison.test, finding.left, finding.right
+            )),
             message: visible(&format!("{word}: {}", finding.why)),
             help: None,
-            details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
-            site: first.map(|line| line.site.clone()).filter(|site| !site.file.is_empty()),
+            details: details
+                .into_iter()
+                .map(|(name, value)| (name, visible(&value)))
+                .collect(),
+            site: first
+                .map(|line| line.site.clone())
+                .filter(|site| !site.file.is_empty()),
             ms: None,
             interrupted: false,
         }
@@ -126,20 +161,34 @@ impl Case {
         if diagnostic.severity != Severity::Error {
             return None;
         }
-        let status = if diagnostic.id == "defect" { Status::Defect } else { Status::Invalid };
-        let site = diagnostic.source.as_ref().map(|source| Site::at(source, diagnostic.span));
+        let status = if diagnostic.id == "defect" {
+            Status::Defect
+        } else {
+            Status::Invalid
+        };
+        let site = diagnostic
+            .source
+            .as_ref()
+            .map(|source| Site::at(source, diagnostic.span));
         let mut details = vec![("id", diagnostic.id.to_owned())];
-        let more = [("found", &diagnostic.label)].into_iter().filter(|(_, text)| !text.is_empty());
+        let more = [("found", &diagnostic.label)]
+            .into_iter()
+            .filter(|(_, text)| !text.is_empty());
         details.extend(more.map(|(name, text)| (name, text.clone())));
         details.extend(diagnostic.notes.iter().map(|note| ("note", note.clone())));
         details.extend(diagnostic.help.iter().map(|help| ("help", help.clone())));
         Some(Case {
             status,
-            group: site.as_ref().map_or("input".to_owned(), |site| visible(&site.file)),
+            group: site
+                .as_ref()
+                .map_or("input".to_owned(), |site| visible(&site.file)),
             title: visible(diagnostic.id),
             message: visible(&diagnostic.message),
             help: diagnostic.help.as_deref().map(visible),
-            details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
+            details: details
+                .into_iter()
+                .map(|(name, value)| (name, visible(&value)))
+                .collect(),
             site,
             ms: None,
             interrupted: false,
@@ -167,27 +216,52 @@ fn message(line: &Line, status: Status) -> String {
         got += &format!(" ({reason})");
     }
     if let Some(shown) = shown(line).filter(|_| matches!(status, Status::Unmet | Status::Known)) {
-        got += &if got == "violated" { format!(", by {shown}") } else { format!(" ({shown})") };
+        got += &if got == "violated" {
+            format!(", by {shown}")
+        } else {
+            format!(" ({shown})")
+        };
     }
     let undefined = match &answer.definedness {
         Some(Definedness::Undefined(fault)) => Some(fault.brief()),
         _ => None,
     };
-    let also = undefined.as_ref().map_or(String::new(), |brief| format!("; {brief}"));
+    let also = undefined
+        .as_ref()
+        .map_or(String::new(), |brief| format!("; {brief}"));
     if let (Status::Unmet | Status::Known, Some(reading)) = (status, &line.reading) {
-        let Reading { under, expected, verdict } = reading;
+        let Reading {
+            under,
+            expected,
+            verdict,
+        } = reading;
         return format!("expected {expected} under `{under}`, got {verdict}{also}");
     }
     match (status, line.expected, &line.known) {
         (Status::Defect, ..) => {
-            format!("a defect of Fencepost: {}", answer.defect.as_deref().unwrap_or_default())
+            format!(
+                "a defect of Fencepost: {}",
+                answer.defect.as_deref().unwrap_or_default()
+            )
         }
-        (Status::Known, Some(expected), _) => format!("known failure: expected {expected}, got {got}{also}"),
-        (_, _, Some(Known { reason, passes: true })) => {
+        (Status::Known, Some(expected), _) => {
+            format!("known failure: expected {expected}, got {got}{also}")
+        }
+        (
+            _,
+            _,
+            Some(Known {
+                reason,
+                passes: true,
+            }),
+        ) => {
             format!("expected a known failure ({reason}), got every expectation met{also}")
         }
         (Status::Undefined(true), ..) => {
-            format!("expected defined, got undefined: {}", undefined.unwrap_or_default())
+            format!(
+                "expected defined, got undefined: {}",
+                undefined.unwrap_or_default()
+            )
         }
         (Status::Passed | Status::Undefined(_), Some(_), _) => format!("{got}, as expected{also}"),
         (_, Some(expected), _) => format!("expected {expected}, got {got}{also}"),
@@ -199,10 +273,18 @@ fn message(line: &Line, status: Status) -> String {
 fn shown(line: &Line) -> Option<String> {
     let answer = &line.answer;
     match &answer.verdict {
-        Verdict::Allowed => Some(execution::state_text(line.values())).filter(|_| !line.values().is_empty()),
+        Verdict::Allowed => {
+            Some(execution::state_text(line.values())).filter(|_| !line.values().is_empty())
+        }
         Verdict::Racy | Verdict::Undefined => {
-            let places = answer.fault.as_ref().map(|fault| fault.places()).filter(|places| !places.is_empty());
-            let more = line.further_races().map_or(String::new(), |more| format!(" {more}"));
+            let places = answer
+                .fault
+                .as_ref()
+                .map(|fault| fault.places())
+                .filter(|places| !places.is_empty());
+            let more = line
+                .further_races()
+                .map_or(String::new(), |more| format!(" {more}"));
             places.map(|places| format!("{places}{more}"))
         }
         Verdict::Hangs => {
@@ -220,18 +302,29 @@ fn help(line: &Line, status: Status) -> Option<String> {
     match (status, &line.known, answer.verdict.reason()) {
         (_, Some(Known { passes: true, .. }), _) => Some("take `known` out of the test".to_owned()),
         (Status::Known, Some(known), _) => Some(format!("known: {}", known.reason)),
-        (Status::Undecided(_), _, Some(Reason::Time)) => Some("`--timeout` gives it more time".to_owned()),
-        (Status::Undecided(_), _, Some(Reason::Memory)) => Some("`--memory` gives it more memory".to_owned()),
+        (Status::Undecided(_), _, Some(Reason::Time)) => {
+            Some("`--timeout` gives it more time".to_owned())
+        }
+        (Status::Undecided(_), _, Some(Reason::Memory)) => {
+            Some("`--memory` gives it more memory".to_owned())
+        }
         (Status::Unmet, ..) => {
             let explained = answer.explanation.as_deref().and_then(explanation::remedy);
             let race_free = || line.fault().and_then(remedy);
-            let blessed = || "if the model is right, `--bless` writes what was decided into the test".to_owned();
+            let blessed = || {
+                "if the model is right, `--bless` writes what was decided into the test".to_owned()
+            };
             explained.or_else(race_free).or_else(|| Some(blessed()))
         }
         (Status::Undefined(_), ..) => {
             let fault = line.fault()?;
-            let word = if fault.race { "race = \"racy\"" } else { "undefined = \"undefined\"" };
-            remedy(fault).or_else(|| Some(format!("if that is meant, let the test expect `{word}`")))
+            let word = if fault.race {
+                "race = \"racy\""
+            } else {
+                "undefined = \"undefined\""
+            };
+            remedy(fault)
+                .or_else(|| Some(format!("if that is meant, let the test expect `{word}`")))
         }
         _ => None,
     }
@@ -266,7 +359,11 @@ impl<C: Cases> Reporter for C {
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
-        comparison.columns.iter().flat_map(|column| &column.lines).try_for_each(|line| self.line(out, line))?;
+        comparison
+            .columns
+            .iter()
+            .flat_map(|column| &column.lines)
+            .try_for_each(|line| self.line(out, line))?;
         let mut findings = comparison.findings.iter();
         findings.try_for_each(|finding| self.case(out, Case::of_finding(comparison, finding)))
     }
@@ -284,7 +381,10 @@ mod tests {
 
     #[test]
     fn every_kind_of_answer_has_its_status() {
-        let found: Vec<_> = samples::lines().iter().map(|line| Case::of(line).status).collect();
+        let found: Vec<_> = samples::lines()
+            .iter()
+            .map(|line| Case::of(line).status)
+            .collect();
         let expected = [
             Status::Passed,
             Status::Unmet,
@@ -298,17 +398,29 @@ mod tests {
 
     #[test]
     fn the_line_says_where_what_was_expected_and_what_came_out() {
-        let lines: Vec<_> = samples::lines().iter().map(|line| Case::of(line).line()).collect();
-        assert_eq!(lines[1], "tests/MP.litmus:3: expected forbidden, got allowed");
+        let lines: Vec<_> = samples::lines()
+            .iter()
+            .map(|line| Case::of(line).line())
+            .collect();
+        assert_eq!(
+            lines[1],
+            "tests/MP.litmus:3: expected forbidden, got allowed"
+        );
         assert_eq!(
             lines[4],
             "tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`)"
         );
         let mut line = samples::line("MP", Verdict::Allowed, Some("forbidden"));
         line.answer.witness = Some(samples::witness());
-        assert_eq!(Case::of(&line).message, "expected forbidden, got allowed (P1:r0 = 1, x = 1)");
+        assert_eq!(
+            Case::of(&line).message,
+            "expected forbidden, got allowed (P1:r0 = 1, x = 1)"
+        );
         line.drop_evidence();
-        assert_eq!(Case::of(&line).message, "expected forbidden, got allowed (P1:r0 = 1, x = 1)");
+        assert_eq!(
+            Case::of(&line).message,
+            "expected forbidden, got allowed (P1:r0 = 1, x = 1)"
+        );
     }
 
     #[test]
@@ -316,7 +428,10 @@ mod tests {
         let mut line = samples::line("A", Verdict::Allowed, Some("required"));
         line.quantifier = "forall";
         line.values = vec![("x".into(), "1".into())];
-        assert_eq!(Case::of(&line).message, "expected required, got violated, by x = 1");
+        assert_eq!(
+            Case::of(&line).message,
+            "expected required, got violated, by x = 1"
+        );
         line.answer.verdict = Verdict::Forbidden;
         assert_eq!(Case::of(&line).message, "always holds, as expected");
     }
@@ -324,14 +439,26 @@ mod tests {
     #[test]
     fn what_is_known_fails_when_it_passes() {
         let mut line = samples::line("A", Verdict::Allowed, Some("forbidden"));
-        line.known = Some(Known { reason: "a gap".into(), passes: false });
+        line.known = Some(Known {
+            reason: "a gap".into(),
+            passes: false,
+        });
         let case = Case::of(&line);
-        assert_eq!(case.message, "known failure: expected forbidden, got allowed");
+        assert_eq!(
+            case.message,
+            "known failure: expected forbidden, got allowed"
+        );
         assert!(!case.status.fails() && case.help.as_deref() == Some("known: a gap"));
         line.answer.verdict = Verdict::Forbidden;
-        line.known = Some(Known { reason: "a gap".into(), passes: true });
+        line.known = Some(Known {
+            reason: "a gap".into(),
+            passes: true,
+        });
         let case = Case::of(&line);
-        assert_eq!(case.message, "expected a known failure (a gap), got every expectation met");
+        assert_eq!(
+            case.message,
+            "expected a known failure (a gap), got every expectation met"
+        );
         assert!(case.status.fails());
     }
 

@@ -11,7 +11,11 @@ use serde_json::ser::{Formatter, Serializer};
 struct Compact;
 
 impl Formatter for Compact {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let mut rest = fragment;
         while let Some((at, c)) = rest.char_indices().find(|(_, c)| c.is_control()) {
             out.write_all(&rest.as_bytes()[..at])?;
@@ -24,7 +28,9 @@ impl Formatter for Compact {
 
 /// Writes a value.
 pub(super) fn write(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Compact)).map_err(io::Error::from)
+    value
+        .serialize(&mut Serializer::with_formatter(out, Compact))
+        .map_err(io::Error::from)
 }
 
 /// A value as text.

@@ -24,7 +24,10 @@ pub struct Column {
 impl Column {
     /// The answer about a property.
     pub fn verdict(&self, property: Property) -> Option<&Verdict> {
-        self.lines.iter().find(|line| line.property == property).map(|line| &line.answer.verdict)
+        self.lines
+            .iter()
+            .find(|line| line.property == property)
+            .map(|line| &line.answer.verdict)
     }
 
     /// `allowed`, `forbidden`, with `racy`; `undefined` for what no execution of an undefined program shows; `?` if the
@@ -50,7 +53,11 @@ impl Column {
     /// The model, with its mapping.
     pub fn head(&self) -> String {
         match self.lines.first() {
-            Some(Line { model, mapping: Some(mapping), .. }) => format!("{model} via {mapping}"),
+            Some(Line {
+                model,
+                mapping: Some(mapping),
+                ..
+            }) => format!("{model} via {mapping}"),
             Some(line) => line.model.clone(),
             None => String::new(),
         }
@@ -74,7 +81,10 @@ impl Comparison {
     /// The outcomes that some model allows (`all`: all that were tried), sorted.
     pub fn states(&self, all: bool) -> Vec<&State> {
         let outcomes = self.columns.iter().flat_map(|c| &c.outcomes.outcomes);
-        let mut states: Vec<&State> = outcomes.filter(|o| all || o.allowed).map(|o| &o.state).collect();
+        let mut states: Vec<&State> = outcomes
+            .filter(|o| all || o.allowed)
+            .map(|o| &o.state)
+            .collect();
         states.sort_unstable();
         states.dedup();
         states
@@ -82,17 +92,23 @@ impl Comparison {
 
     /// Whether it needs attention.
     pub fn striking(&self) -> bool {
-        self.findings
-            .iter()
-            .any(|f| !matches!(f.relation, Relation::Agree | Relation::Respected | Relation::Exempt))
+        self.findings.iter().any(|f| {
+            !matches!(
+                f.relation,
+                Relation::Agree | Relation::Respected | Relation::Exempt
+            )
+        })
     }
 }
 
 /// Writes it for people: the answers, one row per outcome, the reasons.
 pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
     write!(out, "{BOLD}{}{BOLD:#}", comparison.test)?;
-    if let Some(line) =
-        comparison.columns.first().and_then(|c| c.lines.first()).filter(|l| !l.proposition.is_empty())
+    if let Some(line) = comparison
+        .columns
+        .first()
+        .and_then(|c| c.lines.first())
+        .filter(|l| !l.proposition.is_empty())
     {
         write!(out, ": {} ({})", line.quantifier, line.proposition)?;
     }
@@ -100,7 +116,8 @@ pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool)
     for (i, column) in comparison.columns.iter().enumerate() {
         write!(out, "{} {}", if i == 0 { " " } else { "," }, column.head())?;
         for line in &column.lines {
-            let shown = line.property == Property::Reachability || line.answer.verdict.reason().is_none();
+            let shown =
+                line.property == Property::Reachability || line.answer.verdict.reason().is_none();
             if shown {
                 write!(out, " {}", line.answer.verdict.word())?;
             }
@@ -115,15 +132,22 @@ pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool)
             _ => Style::new(),
         };
         let (left, right, word) = (&finding.left, &finding.right, finding.relation.word());
-        writeln!(out, "  {left} and {right}: {style}{word}{style:#}: {}", finding.why)?;
+        writeln!(
+            out,
+            "  {left} and {right}: {style}{word}{style:#}: {}",
+            finding.why
+        )?;
     }
     writeln!(out)
 }
 
 fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
     let states = comparison.states(verbose);
-    let Some(first) = states.first() else { return Ok(()) };
-    let mut table: Vec<Vec<String>> = vec![first.iter().map(|(name, _)| name.to_string()).collect()];
+    let Some(first) = states.first() else {
+        return Ok(());
+    };
+    let mut table: Vec<Vec<String>> =
+        vec![first.iter().map(|(name, _)| name.to_string()).collect()];
     // A column of outcomes never goes without saying that they are those of an undefined program.
     let models = comparison.columns.iter().map(|c| match c.lines.first() {
         Some(line) if c.undefined().is_some() => format!("{} (undefined)", line.model),
@@ -137,12 +161,23 @@ fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Resu
         table.push(row);
     }
     let values = first.len();
-    let width = |i: usize| table.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
+    let width = |i: usize| {
+        table
+            .iter()
+            .filter_map(|r| r.get(i))
+            .map(|c| c.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..values + comparison.columns.len()).map(width).collect();
     for (i, row) in table.iter().enumerate() {
         let mut text = String::from(" ");
         for (j, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            text += &if j < values { format!(" {cell:>width$}") } else { format!("  {cell:width$}") };
+            text += &if j < values {
+                format!(" {cell:>width$}")
+            } else {
+                format!("  {cell:width$}")
+            };
         }
         let style = if i == 0 { DIM } else { Style::new() };
         writeln!(out, "{style}{}{style:#}", text.trim_end())?;

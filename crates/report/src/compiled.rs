@@ -98,7 +98,11 @@ impl CompiledOperation {
         for bits in &self.bits {
             of += &format!(" u{bits}");
         }
-        if self.scopes.is_empty() { of } else { format!("{of} {}", self.scopes.join(" ")) }
+        if self.scopes.is_empty() {
+            of
+        } else {
+            format!("{of} {}", self.scopes.join(" "))
+        }
     }
 }
 
@@ -120,7 +124,9 @@ fn merged<T: Clone>(
     for mut new in all {
         // A fence has no size, which is none that others could be added to.
         let is_open = !part(&mut new).is_empty();
-        let fits = |old: &mut CompiledOperation| is_open && !part(old).is_empty() && rest(old) == rest(&new);
+        let fits = |old: &mut CompiledOperation| {
+            is_open && !part(old).is_empty() && rest(old) == rest(&new)
+        };
         match found.iter_mut().position(fits) {
             Some(at) => part(&mut found[at]).append(part(&mut new)),
             None => found.push(new),
@@ -132,27 +138,49 @@ fn merged<T: Clone>(
 impl Compiled {
     /// How many operations came out so.
     pub fn count(&self, verdict: CompiledVerdict) -> usize {
-        self.operations.iter().filter(|o| o.verdict == verdict).map(CompiledOperation::count).sum()
+        self.operations
+            .iter()
+            .filter(|o| o.verdict == verdict)
+            .map(CompiledOperation::count)
+            .sum()
     }
 }
 
 /// Writes it for people: what is weaker, refused or not judged; all of it if asked for.
 pub(super) fn human(out: &mut dyn Write, compiled: &Compiled, verbose: bool) -> io::Result<()> {
     use CompiledVerdict::{Equal, Refused, Stronger, Unjudged, Weaker};
-    let all: usize = compiled.operations.iter().map(CompiledOperation::count).sum();
+    let all: usize = compiled
+        .operations
+        .iter()
+        .map(CompiledOperation::count)
+        .sum();
     let counts: Vec<String> = [Equal, Stronger, Weaker, Unjudged, Refused]
         .into_iter()
         .map(|verdict| (compiled.count(verdict), verdict.word()))
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    let Compiled { compiler, language, mapping, .. } = compiled;
+    let Compiled {
+        compiler,
+        language,
+        mapping,
+        ..
+    } = compiled;
     let counts = counts.join(", ");
-    writeln!(out, "{BOLD}{language} by {compiler}, held against `{mapping}`: {all} operations: {counts}{BOLD:#}")?;
-    let shown = |o: &&CompiledOperation| verbose || matches!(o.verdict, Weaker | Unjudged | Refused);
+    writeln!(
+        out,
+        "{BOLD}{language} by {compiler}, held against `{mapping}`: {all} operations: {counts}{BOLD:#}"
+    )?;
+    let shown =
+        |o: &&CompiledOperation| verbose || matches!(o.verdict, Weaker | Unjudged | Refused);
     for operation in compiled.operations.iter().filter(shown) {
         let (verdict, style) = (operation.verdict.word(), operation.verdict.style());
-        write!(out, "  {style}{verdict:8}{style:#}  {}: {}", operation.of(), operation.made)?;
+        write!(
+            out,
+            "  {style}{verdict:8}{style:#}  {}: {}",
+            operation.of(),
+            operation.made
+        )?;
         match operation.verdict {
             Refused | Equal => writeln!(out)?,
             _ => writeln!(out, "; asked: {}", operation.asked)?,

@@ -56,7 +56,10 @@ impl Distinction {
             Some(size) => {
                 let programs = match self.found.len() {
                     1 => format!("a program of {}", count(size, "instruction")),
-                    n => format!("{n} programs, the smallest of {}", count(size, "instruction")),
+                    n => format!(
+                        "{n} programs, the smallest of {}",
+                        count(size, "instruction")
+                    ),
                 };
                 format!("`{a}` allows what `{b}` forbids: {programs}")
             }
@@ -74,12 +77,20 @@ impl Distinction {
 }
 
 /// Writes it for people.
-pub(super) fn human(out: &mut dyn Write, distinction: &Distinction, verbose: bool) -> io::Result<()> {
+pub(super) fn human(
+    out: &mut dyn Write,
+    distinction: &Distinction,
+    verbose: bool,
+) -> io::Result<()> {
     for program in &distinction.found {
         writeln!(out, "{}", program.text)?;
         super::comparison::human(out, &program.comparison, verbose)?;
     }
-    let style = if distinction.stopped.is_some() { UNSURE } else { BOLD };
+    let style = if distinction.stopped.is_some() {
+        UNSURE
+    } else {
+        BOLD
+    };
     writeln!(out, "{style}{}{style:#}", distinction.verdict())?;
     writeln!(out, "  of: {}", distinction.alphabet)
 }
@@ -116,19 +127,37 @@ struct StoppedObject {
 
 /// The object of one search, without a line end.
 pub(super) fn write(out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
-    let Distinction { allows, forbids, alphabet, size, searched, stopped, found } = distinction;
-    let found = found.iter().map(|Program { size, text, comparison }| {
-        let finding = comparison.findings.first();
-        ProgramObject {
-            test: &comparison.test,
-            size: *size,
-            relation: finding.map(|f| f.relation.word()),
-            rule: finding.and_then(|f| f.rule.as_deref()),
-            why: finding.map(|f| f.why.as_str()),
-            program: text,
-        }
+    let Distinction {
+        allows,
+        forbids,
+        alphabet,
+        size,
+        searched,
+        stopped,
+        found,
+    } = distinction;
+    let found = found.iter().map(
+        |Program {
+             size,
+             text,
+             comparison,
+         }| {
+            let finding = comparison.findings.first();
+            ProgramObject {
+                test: &comparison.test,
+                size: *size,
+                relation: finding.map(|f| f.relation.word()),
+                rule: finding.and_then(|f| f.rule.as_deref()),
+                why: finding.map(|f| f.why.as_str()),
+                program: text,
+            }
+        },
+    );
+    let stopped = stopped.map(|(done, shapes)| StoppedObject {
+        size: searched + 1,
+        done,
+        shapes,
     });
-    let stopped = stopped.map(|(done, shapes)| StoppedObject { size: searched + 1, done, shapes });
     let object = DistinctionObject {
         allows,
         forbids,
@@ -146,6 +175,8 @@ impl Distinction {
     /// Whether a mapping was shown not to keep what it promises, beyond what it is known not to.
     pub fn violated(&self) -> bool {
         let findings = self.found.iter().flat_map(|p| &p.comparison.findings);
-        findings.into_iter().any(|f| f.relation == Relation::Violated)
+        findings
+            .into_iter()
+            .any(|f| f.relation == Relation::Violated)
     }
 }

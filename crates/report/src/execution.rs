@@ -30,7 +30,10 @@ pub(crate) struct Actor<'a> {
 
 impl<'a> Actor<'a> {
     pub(crate) fn of(event: &'a WitnessEvent) -> Actor<'a> {
-        Actor { thread: event.thread, agent: event.agent.as_deref() }
+        Actor {
+            thread: event.thread,
+            agent: event.agent.as_deref(),
+        }
     }
 }
 
@@ -49,23 +52,50 @@ pub(crate) fn actors(witness: &Witness) -> Vec<Actor<'_>> {
 /// An execution: events per thread and agent, relations, final state.
 pub(crate) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()> {
     writeln!(out, "  by this execution:")?;
-    let action_width = witness.events.iter().map(|e| e.action.chars().count()).max().unwrap_or(0);
+    let action_width = witness
+        .events
+        .iter()
+        .map(|e| e.action.chars().count())
+        .max()
+        .unwrap_or(0);
     for actor in actors(witness) {
-        let events = witness.events.iter().enumerate().filter(|(_, e)| Actor::of(e) == actor);
+        let events = witness
+            .events
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| Actor::of(e) == actor);
         for (i, (index, event)) in events.enumerate() {
             if i == 0 {
                 writeln!(out, "    {BOLD}{}{BOLD:#}", event.who())?;
             }
-            write!(out, "      {:>3}: {:action_width$}", letter(index), event.action)?;
+            write!(
+                out,
+                "      {:>3}: {:action_width$}",
+                letter(index),
+                event.action
+            )?;
             if event.line.is_known() {
-                write!(out, "  {DIM}line {}: {}{DIM:#}", event.line, event.text.trim())?;
+                write!(
+                    out,
+                    "  {DIM}line {}: {}{DIM:#}",
+                    event.line,
+                    event.text.trim()
+                )?;
             }
             writeln!(out)?;
         }
     }
-    let name_width = witness.relations.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let name_width = witness
+        .relations
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or(0);
     for (name, pairs) in &witness.relations {
-        let pairs: Vec<_> = pairs.iter().map(|&(a, b)| format!("{}->{}", letter(a), letter(b))).collect();
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|&(a, b)| format!("{}->{}", letter(a), letter(b)))
+            .collect();
         writeln!(out, "    {name:name_width$}  {}", pairs.join(" "))?;
     }
     if !witness.ends.is_empty() {
@@ -77,7 +107,11 @@ pub(crate) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()
 /// How the threads of an execution end that hangs.
 fn end_lines(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
     writeln!(out, "    which does not end:")?;
-    let width = ends.iter().map(|e| e.thread.chars().count()).max().unwrap_or(0);
+    let width = ends
+        .iter()
+        .map(|e| e.thread.chars().count())
+        .max()
+        .unwrap_or(0);
     ends.iter().try_for_each(|end| end_line(out, end, width))?;
     picture(out, ends)
 }
@@ -88,17 +122,46 @@ pub(crate) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()>
     if lines.is_empty() {
         return Ok(());
     }
-    writeln!(out, "      {}", if circle { "they wait in a circle:" } else { "who waits for whom:" })?;
-    lines.iter().try_for_each(|line| writeln!(out, "        {line}"))
+    writeln!(
+        out,
+        "      {}",
+        if circle {
+            "they wait in a circle:"
+        } else {
+            "who waits for whom:"
+        }
+    )?;
+    lines
+        .iter()
+        .try_for_each(|line| writeln!(out, "        {line}"))
 }
 
 /// How one thread ends.
 pub(crate) fn end_line(out: &mut dyn Write, end: &ThreadEnd, width: usize) -> io::Result<()> {
-    let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) { BOLD } else { Style::new() };
-    write!(out, "      {:width$}  {style}{:7}{style:#}  {}", end.thread, end.ending.word(), end.why)?;
+    let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) {
+        BOLD
+    } else {
+        Style::new()
+    };
+    write!(
+        out,
+        "      {:width$}  {style}{:7}{style:#}  {}",
+        end.thread,
+        end.ending.word(),
+        end.why
+    )?;
     if end.line.is_known() {
-        let after = if end.ending == Ending::Stopped { "after " } else { "" };
-        write!(out, "  {DIM}{after}line {}: {}{DIM:#}", end.line, end.text.trim())?;
+        let after = if end.ending == Ending::Stopped {
+            "after "
+        } else {
+            ""
+        };
+        write!(
+            out,
+            "  {DIM}{after}line {}: {}{DIM:#}",
+            end.line,
+            end.text.trim()
+        )?;
     }
     writeln!(out)
 }
@@ -107,7 +170,11 @@ pub(crate) fn end_line(out: &mut dyn Write, end: &ThreadEnd, width: usize) -> io
 pub(crate) fn state_text(state: &State) -> String {
     match state.as_slice() {
         [] => "(nothing is observed)".to_owned(),
-        some => some.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", "),
+        some => some
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect::<Vec<_>>()
+            .join(", "),
     }
 }
 
@@ -193,7 +260,11 @@ pub(crate) fn witness(witness: &Witness) -> WitnessObject<'_> {
                 text: &e.text,
             })
             .collect(),
-        relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
+        relations: witness
+            .relations
+            .iter()
+            .map(|(name, pairs)| (name.as_str(), pairs.as_slice()))
+            .collect(),
         state: StateObject(&witness.state),
         ends: witness.ends.iter().map(end_object).collect(),
         waits: hang::picture(&witness.ends).1,
@@ -202,7 +273,13 @@ pub(crate) fn witness(witness: &Witness) -> WitnessObject<'_> {
 
 fn wait(wait: &Wait) -> WaitObject<'_> {
     fn sites(sites: &[Site]) -> Vec<SiteObject<'_>> {
-        sites.iter().map(|s| SiteObject { thread: &s.thread, line: &s.line }).collect()
+        sites
+            .iter()
+            .map(|s| SiteObject {
+                thread: &s.thread,
+                line: &s.line,
+            })
+            .collect()
     }
     WaitObject {
         r#for: match &wait.goal {
@@ -216,7 +293,10 @@ fn wait(wait: &Wait) -> WaitObject<'_> {
 }
 
 /// How threads end, as a list.
-pub(crate) fn end_objects<S: serde::Serializer>(ends: &[ThreadEnd], out: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn end_objects<S: serde::Serializer>(
+    ends: &[ThreadEnd],
+    out: S,
+) -> Result<S::Ok, S::Error> {
     out.collect_seq(ends.iter().map(end_object))
 }
 

@@ -20,14 +20,26 @@ const BOLD: Style = Style::new().bold();
 
 /// An explanation for people; `whole`: down to base relations, and with the executions.
 pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool) -> io::Result<()> {
-    let names: Vec<String> = explanation.broken.iter().map(|b| format!("{BOLD}{}{BOLD:#}", b.axiom)).collect();
+    let names: Vec<String> = explanation
+        .broken
+        .iter()
+        .map(|b| format!("{BOLD}{}{BOLD:#}", b.axiom))
+        .collect();
     match (names.as_slice(), explanation.broken.as_slice()) {
         ([one], [only]) => {
-            writeln!(out, "  every execution with this outcome breaks the axiom {one}, {}:", only.text)?;
+            writeln!(
+                out,
+                "  every execution with this outcome breaks the axiom {one}, {}:",
+                only.text
+            )?;
             breach(out, only, whole)?;
         }
         ([first @ .., last], all) => {
-            writeln!(out, "  every execution with this outcome breaks {} or {last}", first.join(", "))?;
+            writeln!(
+                out,
+                "  every execution with this outcome breaks {} or {last}",
+                first.join(", ")
+            )?;
             for (name, one) in names.iter().zip(all) {
                 writeln!(out, "  one that breaks {name} alone, {}:", one.text)?;
                 breach(out, one, whole)?;
@@ -80,7 +92,11 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     }
     if breach.closes && breach.chain.len() > 1 {
         let first = &breach.chain[0];
-        writeln!(out, "    so {} would come before itself", full(&breach.execution, first.from))?;
+        writeln!(
+            out,
+            "    so {} would come before itself",
+            full(&breach.execution, first.from)
+        )?;
     }
     // What an instruction's text shows need not be said.
     let plain = |l: &&Link| !whole && l.is_set && l.because.is_empty();
@@ -104,11 +120,22 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
 }
 
 /// What a link is made of: everything, one level at a time, or the base relations that it comes down to.
-fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, whole: bool) -> io::Result<()> {
+fn because(
+    out: &mut dyn Write,
+    witness: &Witness,
+    link: &Link,
+    level: usize,
+    whole: bool,
+) -> io::Result<()> {
     let indent = "  ".repeat(level);
     if whole {
         for part in &link.because {
-            writeln!(out, "     {indent}- {}  {DIM}{}{DIM:#}", sentence(witness, part, false), part.relation)?;
+            writeln!(
+                out,
+                "     {indent}- {}  {DIM}{}{DIM:#}",
+                sentence(witness, part, false),
+                part.relation
+            )?;
             because(out, witness, part, level + 1, whole)?;
         }
         return Ok(());
@@ -119,13 +146,18 @@ fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, wh
         // "Both" are the events of the link, unless others are named.
         let ends = |l: &Link| (l.from.min(l.to), l.from.max(l.to));
         if ends(leaf) != ends(link) && !leaf.says.contains("{a}") && !leaf.says.contains("{b}") {
-            text = format!("{} and {}: {text}", short(witness, leaf.from), short(witness, leaf.to));
+            text = format!(
+                "{} and {}: {text}",
+                short(witness, leaf.from),
+                short(witness, leaf.to)
+            );
         }
         if !told.contains(&text) {
             told.push(text);
         }
     });
-    told.iter().try_for_each(|text| writeln!(out, "     {indent}- {text}"))
+    told.iter()
+        .try_for_each(|text| writeln!(out, "     {indent}- {text}"))
 }
 
 /// The pairs of base relations that a link comes down to. That an event is in a set can be seen from its text.
@@ -140,8 +172,16 @@ fn leaves(link: &Link, tell: &mut dyn FnMut(&Link)) {
 
 /// A link as a sentence.
 fn sentence(witness: &Witness, link: &Link, at_length: bool) -> String {
-    let name = |e: usize| if at_length { full(witness, e) } else { short(witness, e) };
-    link.says.replace("{a}", &name(link.from)).replace("{b}", &name(link.to))
+    let name = |e: usize| {
+        if at_length {
+            full(witness, e)
+        } else {
+            short(witness, e)
+        }
+    };
+    link.says
+        .replace("{a}", &name(link.from))
+        .replace("{b}", &name(link.to))
 }
 
 /// An event with its place.
@@ -150,14 +190,21 @@ fn full(witness: &Witness, event: usize) -> String {
     if e.thread.is_none() {
         return format!("the initial `{}`", e.action.trim_start_matches("W "));
     }
-    format!("{}`{}` ({}, line {})", half(witness, event), e.text.trim(), e.who(), e.line)
+    format!(
+        "{}`{}` ({}, line {})",
+        half(witness, event),
+        e.text.trim(),
+        e.who(),
+        e.line
+    )
 }
 
 /// An event without its place, unless it takes that to tell it apart.
 fn short(witness: &Witness, event: usize) -> String {
     let e = &witness.events[event];
-    let alike =
-        |o: &&verdict::WitnessEvent| o.text.trim() == e.text.trim() && (o.thread, &o.line) != (e.thread, &e.line);
+    let alike = |o: &&verdict::WitnessEvent| {
+        o.text.trim() == e.text.trim() && (o.thread, &o.line) != (e.thread, &e.line)
+    };
     if e.thread.is_none() || witness.events.iter().any(|o| alike(&o)) {
         return full(witness, event);
     }
@@ -167,7 +214,8 @@ fn short(witness: &Witness, event: usize) -> String {
 /// Which of the events of one instruction it is.
 fn half(witness: &Witness, event: usize) -> &'static str {
     let e = &witness.events[event];
-    let same = |o: &&verdict::WitnessEvent| (o.thread, &o.line, &o.text) == (e.thread, &e.line, &e.text);
+    let same =
+        |o: &&verdict::WitnessEvent| (o.thread, &o.line, &o.text) == (e.thread, &e.line, &e.text);
     if witness.events.iter().filter(same).count() < 2 {
         return "";
     }
@@ -182,10 +230,16 @@ fn half(witness: &Witness, event: usize) -> &'static str {
 
 fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
     if let Some(reason) = &needs.given_up {
-        return writeln!(out, "  {DIM}what it needs was not found out: {reason}{DIM:#}");
+        return writeln!(
+            out,
+            "  {DIM}what it needs was not found out: {reason}{DIM:#}"
+        );
     }
     if needs.needed.is_empty() {
-        return writeln!(out, "  it is forbidden whatever the orders, scopes and fences");
+        return writeln!(
+            out,
+            "  it is forbidden whatever the orders, scopes and fences"
+        );
     }
     // What one may be without depends on what else is there: first all that can go at once, then what is left.
     if !needs.spare.is_empty() {
@@ -195,19 +249,32 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
             match n.instead.as_str() {
                 "" => writeln!(out, "    {and}without {}", called(n, ""))?,
                 instead => {
-                    writeln!(out, "    {and}with {} in place of {}", quoted(instead), called(n, &n.what))?;
+                    writeln!(
+                        out,
+                        "    {and}with {} in place of {}",
+                        quoted(instead),
+                        called(n, &n.what)
+                    )?;
                 }
             }
         }
     }
-    let then = if needs.spare.is_empty() { "it" } else { "but so weakened, it" };
+    let then = if needs.spare.is_empty() {
+        "it"
+    } else {
+        "but so weakened, it"
+    };
     writeln!(out, "  {then} needs all of these:")?;
     for n in &needs.needed {
         let without = match n.instead.as_str() {
             "" => "without it".to_owned(),
             instead => format!("with {}", quoted(instead)),
         };
-        writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
+        writeln!(
+            out,
+            "    {}: {without}, it would be allowed",
+            called(n, &n.what)
+        )?;
     }
     Ok(())
 }
@@ -223,9 +290,18 @@ fn quoted(what: &str) -> String {
 
 /// What of which instruction: `` `.release` of `st.release.gpu f, 1` (P0, line 8)``.
 fn called(need: &Need, what: &str) -> String {
-    let mut text = if what.is_empty() { String::new() } else { format!("{} of ", quoted(what)) };
+    let mut text = if what.is_empty() {
+        String::new()
+    } else {
+        format!("{} of ", quoted(what))
+    };
     if need.line.is_known() {
-        text += &format!("`{}` ({}, line {})", need.text.trim(), need.thread, need.line);
+        text += &format!(
+            "`{}` ({}, line {})",
+            need.text.trim(),
+            need.thread,
+            need.line
+        );
     }
     text
 }
@@ -235,10 +311,18 @@ fn edit(edit: &Need) -> String {
     match (edit.line.number, edit.what.as_str()) {
         (0, _) => edit.instead.clone(),
         (_, "") => {
-            let side = if edit.place == Where::After { "after" } else { "before" };
+            let side = if edit.place == Where::After {
+                "after"
+            } else {
+                "before"
+            };
             format!("`{}` {side} {}", edit.instead, called(edit, ""))
         }
-        (_, what) => format!("{} in place of {}", quoted(&edit.instead), called(edit, what)),
+        (_, what) => format!(
+            "{} in place of {}",
+            quoted(&edit.instead),
+            called(edit, what)
+        ),
     }
 }
 
@@ -246,10 +330,18 @@ fn edit(edit: &Need) -> String {
 pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
     if let Some(missing) = &explanation.missing {
         let edits: Vec<String> = missing.edits.iter().map(edit).collect();
-        let none = missing.none.as_ref().map(|none| format!("why not forbidden: {none}"));
+        let none = missing
+            .none
+            .as_ref()
+            .map(|none| format!("why not forbidden: {none}"));
         return none.or_else(|| {
-            (!edits.is_empty())
-                .then(|| format!("it would be forbidden{} with {}", under(missing), edits.join(" and ")))
+            (!edits.is_empty()).then(|| {
+                format!(
+                    "it would be forbidden{} with {}",
+                    under(missing),
+                    edits.join(" and ")
+                )
+            })
         });
     }
     if !explanation.impossible.is_empty() {
@@ -258,21 +350,30 @@ pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
             explanation.impossible.join(", ")
         ));
     }
-    let needs = explanation.needs.as_ref().filter(|needs| needs.given_up.is_none())?;
+    let needs = explanation
+        .needs
+        .as_ref()
+        .filter(|needs| needs.given_up.is_none())?;
     Some(match needs.needed.first() {
         None => "it is forbidden whatever the orders, scopes and fences".to_owned(),
         Some(need) if need.instead.is_empty() => {
             format!("it would be allowed without {}", called(need, &need.what))
         }
         Some(need) => {
-            format!("it would be allowed with {} in place of {}", quoted(&need.instead), called(need, &need.what))
+            format!(
+                "it would be allowed with {} in place of {}",
+                quoted(&need.instead),
+                called(need, &need.what)
+            )
         }
     })
 }
 
 /// The reading in which changes do, if it is another one.
 fn under(missing: &Missing) -> String {
-    missing.under.as_ref().map_or(String::new(), |under| format!(", in the reading `{under}` of the source,"))
+    missing.under.as_ref().map_or(String::new(), |under| {
+        format!(", in the reading `{under}` of the source,")
+    })
 }
 
 fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()> {
@@ -285,7 +386,11 @@ fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()
         writeln!(out, "    {and}{}", edit(one))?;
     }
     if let Some(b) = &missing.breach {
-        writeln!(out, "  then it would break {BOLD}{}{BOLD:#} ({}):", b.axiom, b.text)?;
+        writeln!(
+            out,
+            "  then it would break {BOLD}{}{BOLD:#} ({}):",
+            b.axiom, b.text
+        )?;
         breach(out, b, whole)?;
         lacking(out, missing)?;
     }
@@ -301,14 +406,21 @@ fn lacking(out: &mut dyn Write, missing: &Missing) -> io::Result<()> {
         }
         told.push(&link.why);
         let alike = missing.links.iter().filter(|l| l.why == link.why);
-        let steps: Vec<String> = alike.filter_map(|l| l.link).map(|l| (l + 1).to_string()).collect();
+        let steps: Vec<String> = alike
+            .filter_map(|l| l.link)
+            .map(|l| (l + 1).to_string())
+            .collect();
         let which = match steps.as_slice() {
             [] => "that does not hold".to_owned(),
             [one] => format!("step {one} does not hold"),
             [first @ .., last] => format!("steps {} and {last} do not hold", first.join(", ")),
         };
         let path = link.path.join(" > ");
-        writeln!(out, "    {BOLD}as it is, {which}{BOLD:#}: {}  {DIM}{path}{DIM:#}", link.why)?;
+        writeln!(
+            out,
+            "    {BOLD}as it is, {which}{BOLD:#}: {}  {DIM}{path}{DIM:#}",
+            link.why
+        )?;
     }
     Ok(())
 }

@@ -45,12 +45,21 @@ impl<'a> Undefined<'a> {
             Some(fault) if fault.race => (Some(FaultObject::of(fault)), None),
             Some(fault) => (None, Some(FaultObject::of(fault))),
         };
-        Undefined { undefined, undefined_reason, race, misuse }
+        Undefined {
+            undefined,
+            undefined_reason,
+            race,
+            misuse,
+        }
     }
 
     /// The same without the fault, which another answer about the program tells.
     pub(super) fn alone(self) -> Self {
-        Undefined { race: None, misuse: None, ..self }
+        Undefined {
+            race: None,
+            misuse: None,
+            ..self
+        }
     }
 }
 
@@ -94,7 +103,10 @@ pub(super) struct PairObject<'a> {
 impl<'a> PairObject<'a> {
     /// Of a pair.
     pub(super) fn of(pair: &'a RacingPair) -> Self {
-        PairObject { place: pair.place.as_deref(), accesses: pair.events.each_ref().map(AccessObject::of) }
+        PairObject {
+            place: pair.place.as_deref(),
+            accesses: pair.events.each_ref().map(AccessObject::of),
+        }
     }
 }
 
@@ -152,14 +164,30 @@ impl<'a> FaultObject<'a> {
 /// A fault for people: the events with their places, the reasons, what would help; `whole`: and the execution.
 pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool) -> io::Result<()> {
     let file = path.rsplit('/').next().unwrap_or(path);
-    let on = fault.place.as_ref().map_or(String::new(), |place| format!(" on `{place}`"));
-    writeln!(out, "  {BAD}{}{BAD:#}{on} (flag `{}`, by `{}`):", fault.name(), fault.flag, fault.relation)?;
-    let places: Vec<String> =
-        fault.events.iter().map(|e| format!("{BOLD}{}{BOLD:#} {file}:{}", e.event.who(), e.event.line)).collect();
+    let on = fault
+        .place
+        .as_ref()
+        .map_or(String::new(), |place| format!(" on `{place}`"));
+    writeln!(
+        out,
+        "  {BAD}{}{BAD:#}{on} (flag `{}`, by `{}`):",
+        fault.name(),
+        fault.flag,
+        fault.relation
+    )?;
+    let places: Vec<String> = fault
+        .events
+        .iter()
+        .map(|e| format!("{BOLD}{}{BOLD:#} {file}:{}", e.event.who(), e.event.line))
+        .collect();
     let width = places.iter().map(|p| p.chars().count()).max().unwrap_or(0);
     for (place, event) in places.iter().zip(&fault.events) {
         let (text, action) = (event.event.text.trim(), &event.event.action);
-        writeln!(out, "    {place:width$}  {text}  {DIM}{}: {action}{DIM:#}", event.noun)?;
+        writeln!(
+            out,
+            "    {place:width$}  {text}  {DIM}{}: {action}{DIM:#}",
+            event.noun
+        )?;
     }
     for reason in &fault.why {
         writeln!(out, "    - {reason}")?;
@@ -176,8 +204,14 @@ pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool)
                 writeln!(out, "      {and}{}", change.text)?;
             }
         }
-        Some(Remedy::None(why)) => writeln!(out, "    - no change of orders, scopes and atomicity helps: {why}")?,
-        Some(Remedy::Undecided(why)) => writeln!(out, "    {DIM}what would help was not found out: {why}{DIM:#}")?,
+        Some(Remedy::None(why)) => writeln!(
+            out,
+            "    - no change of orders, scopes and atomicity helps: {why}"
+        )?,
+        Some(Remedy::Undecided(why)) => writeln!(
+            out,
+            "    {DIM}what would help was not found out: {why}{DIM:#}"
+        )?,
     }
     match &fault.execution {
         Some(execution_shown) if whole => execution(out, execution_shown),

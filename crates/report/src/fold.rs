@@ -9,7 +9,9 @@ const HANG: usize = 4;
 
 /// A text whose lines take at most so many columns, unless a word is longer. Colours take none.
 pub(crate) fn fold(text: &str, columns: Option<usize>) -> String {
-    let Some(columns) = columns else { return harmless(text).into_owned() };
+    let Some(columns) = columns else {
+        return harmless(text).into_owned();
+    };
     let folded: Vec<Cow<'_, str>> = text.split('\n').map(|line| one(line, columns)).collect();
     harmless(&folded.join("\n")).into_owned()
 }
@@ -69,15 +71,27 @@ mod tests {
 
     #[test]
     fn lines_fold_between_words_and_hang() {
-        assert_eq!(fold("  one two three four\nfive", Some(12)), "  one two\n      three\n      four\nfive");
+        assert_eq!(
+            fold("  one two three four\nfive", Some(12)),
+            "  one two\n      three\n      four\nfive"
+        );
         assert_eq!(fold("aaaa  bbbb  cccc", Some(10)), "aaaa  bbbb\n    cccc");
-        assert_eq!(fold("\x1b[1mone\x1b[0m two", Some(7)), "\x1b[1mone\x1b[0m two");
-        assert_eq!(fold("incomprehensibilities", Some(10)), "incomprehensibilities");
+        assert_eq!(
+            fold("\x1b[1mone\x1b[0m two", Some(7)),
+            "\x1b[1mone\x1b[0m two"
+        );
+        assert_eq!(
+            fold("incomprehensibilities", Some(10)),
+            "incomprehensibilities"
+        );
         assert_eq!(fold("one two", None), "one two");
     }
 
     #[test]
     fn what_a_fold_puts_first_is_no_command() {
-        assert_eq!(fold("see here ::error::x", Some(10)), "see here\n    \\u{3a}:error::x");
+        assert_eq!(
+            fold("see here ::error::x", Some(10)),
+            "see here\n    \\u{3a}:error::x"
+        );
     }
 }

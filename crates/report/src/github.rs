@@ -28,11 +28,21 @@ fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
     };
     write!(out, "::{command} ")?;
     if let Some(site) = &case.site {
-        write!(out, "file={},line={},col={},", property(&site.file), site.line, site.column)?;
+        write!(
+            out,
+            "file={},line={},col={},",
+            property(&site.file),
+            site.line,
+            site.column
+        )?;
     }
     let mut message = case.line();
     let wanted = ["condition", "axioms", "at", "note", "help"];
-    for (name, value) in case.details.iter().filter(|(name, _)| wanted.contains(name)) {
+    for (name, value) in case
+        .details
+        .iter()
+        .filter(|(name, _)| wanted.contains(name))
+    {
         message += &format!("\n{name}: {value}");
     }
     writeln!(out, "title={}::{}", property(&case.title), data(&message))
@@ -40,7 +50,10 @@ fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
 
 /// A message, as the runner wants it escaped; a reader of the log sees no control character of a test.
 fn data(text: &str) -> String {
-    visible_lines(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    visible_lines(text)
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// A property, as the runner wants it escaped.
@@ -51,7 +64,11 @@ fn property(text: &str) -> String {
 impl Cases for Github {
     fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
         // What was not asked any more is told once, at the end.
-        if case.interrupted { Ok(()) } else { annotation(out, &case) }
+        if case.interrupted {
+            Ok(())
+        } else {
+            annotation(out, &case)
+        }
     }
 
     fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
@@ -86,15 +103,27 @@ mod tests {
 
     #[test]
     fn a_terminal_acts_upon_nothing_that_a_name_has() {
-        let line = samples::line("a\u{9b}31mb\u{1b}[0m", verdict::Verdict::Allowed, Some("forbidden"));
+        let line = samples::line(
+            "a\u{9b}31mb\u{1b}[0m",
+            verdict::Verdict::Allowed,
+            Some("forbidden"),
+        );
         let text = samples::written_lines(Format::Github, &[line]);
         assert!(text.contains("a\\u{9b}31mb\\u{1b}[0m under"), "{text}");
     }
 
     #[test]
     fn a_name_cannot_begin_a_command() {
-        let line = samples::line("a\n::set-output name=x::y", verdict::Verdict::Allowed, Some("forbidden"));
+        let line = samples::line(
+            "a\n::set-output name=x::y",
+            verdict::Verdict::Allowed,
+            Some("forbidden"),
+        );
         let text = samples::written_lines(Format::Github, &[line]);
-        assert_eq!(text.lines().filter(|l| l.starts_with("::")).count(), 1, "{text}");
+        assert_eq!(
+            text.lines().filter(|l| l.starts_with("::")).count(),
+            1,
+            "{text}"
+        );
     }
 }

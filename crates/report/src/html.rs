@@ -70,11 +70,22 @@ impl Html {
 
     /// One row, and what opens below it.
     fn add(&mut self, case: &Case, cells: [&str; 8], path: &str, inside: &str, drawn: bool) {
-        let [test, model, property, verdict, expected, result, engine, bound] = cells.map(xml);
+        let [
+            test,
+            model,
+            property,
+            verdict,
+            expected,
+            result,
+            engine,
+            bound,
+        ] = cells.map(xml);
         self.answers += 1;
-        for (set, word) in
-            [(&mut self.models, cells[1]), (&mut self.properties, cells[2]), (&mut self.verdicts, cells[3])]
-        {
+        for (set, word) in [
+            (&mut self.models, cells[1]),
+            (&mut self.properties, cells[2]),
+            (&mut self.verdicts, cells[3]),
+        ] {
             set.insert(word.to_owned());
         }
         let class = match case.status {
@@ -83,7 +94,11 @@ impl Html {
             status if status.warns() => "unsure",
             _ => "bad",
         };
-        let rows = if case.status.needs_attention() { &mut self.first } else { &mut self.rest };
+        let rows = if case.status.needs_attention() {
+            &mut self.first
+        } else {
+            &mut self.rest
+        };
         let _ = writeln!(
             rows,
             "<tbody data-model=\"{model}\" data-property=\"{property}\" data-verdict=\"{verdict}\" \
@@ -111,7 +126,11 @@ impl Html {
         }
         let told = ["condition", "axioms", "at", "mapping", "note", "help"];
         for (name, value) in case.details.iter().filter(|(name, _)| told.contains(name)) {
-            let _ = writeln!(inside, "<p><span class=\"dim\">{name}:</span> <code>{}</code></p>", xml(value));
+            let _ = writeln!(
+                inside,
+                "<p><span class=\"dim\">{name}:</span> <code>{}</code></p>",
+                xml(value)
+            );
         }
         let subjects = subject::subjects(line);
         if !subjects.is_empty() {
@@ -131,7 +150,10 @@ impl Html {
     }
 
     fn select(&self, out: &mut String, id: &str, label: &str, values: &BTreeSet<String>) {
-        let _ = write!(out, "<label>{label} <select id=\"{id}\"><option value=\"\">all</option>");
+        let _ = write!(
+            out,
+            "<label>{label} <select id=\"{id}\"><option value=\"\">all</option>"
+        );
         for value in values {
             let value = xml(value);
             let _ = write!(out, "<option value=\"{value}\">{value}</option>");
@@ -142,8 +164,16 @@ impl Html {
     fn page(&self, summary: &Summary) -> String {
         let mut out = page::head("Fencepost: report", self.pictures > 0);
         out.push_str("<h1>Fencepost: report</h1>\n");
-        let verdicts: Vec<_> = summary.verdicts().map(|(word, n)| format!("{n} {word}")).collect();
-        let _ = writeln!(out, "<p>{} answers: {}.</p>", self.answers, verdicts.join(", "));
+        let verdicts: Vec<_> = summary
+            .verdicts()
+            .map(|(word, n)| format!("{n} {word}"))
+            .collect();
+        let _ = writeln!(
+            out,
+            "<p>{} answers: {}.</p>",
+            self.answers,
+            verdicts.join(", ")
+        );
         let expectations = summary.met + summary.unmet;
         if expectations > 0 {
             let class = if summary.unmet > 0 { "bad" } else { "good" };
@@ -164,10 +194,16 @@ impl Html {
             );
         }
         if summary.defects > 0 {
-            let _ = writeln!(out, "<p class=\"bad\">{} defects of Fencepost.</p>", summary.defects);
+            let _ = writeln!(
+                out,
+                "<p class=\"bad\">{} defects of Fencepost.</p>",
+                summary.defects
+            );
         }
         if summary.stopped {
-            out.push_str("<p class=\"bad\">The run stopped early: not every test was decided.</p>\n");
+            out.push_str(
+                "<p class=\"bad\">The run stopped early: not every test was decided.</p>\n",
+            );
         }
         for diagnostic in &self.diagnostics {
             let _ = writeln!(out, "<p class=\"bad\">{}</p>", xml(diagnostic));
@@ -177,13 +213,22 @@ impl Html {
         self.select(&mut out, "model", "model", &self.models);
         self.select(&mut out, "property", "property", &self.properties);
         self.select(&mut out, "verdict", "verdict", &self.verdicts);
-        let results =
-            ["as expected", "answered", "not met", "known failure", "undefined program", "undecided", "defect"]
-                .map(str::to_owned);
+        let results = [
+            "as expected",
+            "answered",
+            "not met",
+            "known failure",
+            "undefined program",
+            "undecided",
+            "defect",
+        ]
+        .map(str::to_owned);
         self.select(&mut out, "result", "result", &results.into());
         out.push_str("<span id=\"count\" role=\"status\"></span>\n</fieldset></div>\n");
         out.push_str("<div class=\"scroll\"><table class=\"suite\">\n<thead><tr>");
-        for name in ["test", "model", "property", "verdict", "expected", "result", "engine", "bound"] {
+        for name in [
+            "test", "model", "property", "verdict", "expected", "result", "engine", "bound",
+        ] {
             let _ = write!(out, "<th scope=\"col\">{name}</th>");
         }
         out.push_str("</tr></thead>\n");
@@ -207,7 +252,11 @@ impl Reporter for Html {
     }
 
     fn comparison(&mut self, _: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
-        comparison.columns.iter().flat_map(|column| &column.lines).for_each(|line| self.row(line));
+        comparison
+            .columns
+            .iter()
+            .flat_map(|column| &column.lines)
+            .for_each(|line| self.row(line));
         for finding in &comparison.findings {
             let case = Case::of_finding(comparison, finding);
             let models = format!("{} and {}", finding.left, finding.right);
@@ -232,7 +281,10 @@ impl Reporter for Html {
         out.write_all(self.page(summary).as_bytes())?;
         out.write_all(self.first.as_bytes())?;
         out.write_all(self.rest.as_bytes())?;
-        write!(out, "</table></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
+        write!(
+            out,
+            "</table></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+        )
     }
 }
 
@@ -247,7 +299,10 @@ mod tests {
         let text = samples::written(Format::Html, &HumanOptions::default());
         assert_eq!(text.matches("<tbody ").count(), samples::lines().len());
         assert_eq!(text.matches("data-result=\"not met\"").count(), 1);
-        assert!(text.contains("6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided."), "{text}");
+        assert!(
+            text.contains("6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided."),
+            "{text}"
+        );
         assert!(text.contains("engines differ: symbolic allowed"));
     }
 

@@ -16,8 +16,8 @@ use super::case::{Case, outcome};
 use super::execution::{end_line, execution, picture, state_text};
 use super::fold::fold;
 use super::{
-    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter, Status, Summary,
-    Table,
+    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter,
+    Status, Summary, Table,
 };
 use diag::visible;
 use verdict::{Definedness, Property, Reason, Verdict};
@@ -54,7 +54,11 @@ pub struct HumanOptions {
 impl HumanOptions {
     /// What a test is called: with its path, where its name is not enough.
     pub fn called(&self, test: &str, path: &str) -> String {
-        visible(&if self.namesakes.contains(test) { format!("{test} ({path})") } else { test.to_owned() })
+        visible(&if self.namesakes.contains(test) {
+            format!("{test} ({path})")
+        } else {
+            test.to_owned()
+        })
     }
 }
 
@@ -71,7 +75,11 @@ impl Human {
     }
 
     /// Writes lines as they fit.
-    fn told(&self, out: &mut dyn Write, tell: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    fn told(
+        &self,
+        out: &mut dyn Write,
+        tell: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut text = Vec::new();
         tell(&mut text)?;
         out.write_all(fold(&String::from_utf8_lossy(&text), self.options.columns).as_bytes())
@@ -84,9 +92,18 @@ impl Human {
             status if status.warns() => UNSURE,
             _ => BAD,
         };
-        let place = case.site.as_ref().map_or(String::new(), |site| format!("{site}: "));
-        let property = if line.property == Property::Reachability { "" } else { &format!(", {}", line.property) };
-        let via = line.mapping.map_or(String::new(), |mapping| format!(" via {mapping}"));
+        let place = case
+            .site
+            .as_ref()
+            .map_or(String::new(), |site| format!("{site}: "));
+        let property = if line.property == Property::Reachability {
+            ""
+        } else {
+            &format!(", {}", line.property)
+        };
+        let via = line
+            .mapping
+            .map_or(String::new(), |mapping| format!(" via {mapping}"));
         let (test, model) = (visible(&line.test), visible(&line.model));
         let ms = line.ms.map_or(String::new(), |ms| format!(", {ms} ms"));
         let message = &case.message;
@@ -102,7 +119,10 @@ impl Human {
             defect(out, line)?;
             racing(out, line)?;
             if let Some(witness) = &line.answer.witness {
-                witness.ends.iter().try_for_each(|end| end_line(out, end, 0))?;
+                witness
+                    .ends
+                    .iter()
+                    .try_for_each(|end| end_line(out, end, 0))?;
                 picture(out, &witness.ends)?;
             }
             if let Some(explanation) = &line.answer.explanation {
@@ -118,18 +138,34 @@ impl Human {
         let answer = &line.answer;
         let (test, model) = (options.test_width, options.model_width);
         let name = options.called(&line.test, &line.path);
-        write!(out, "{name:test$}  {DIM}{:model$}{DIM:#}  ", visible(&line.model))?;
+        write!(
+            out,
+            "{name:test$}  {DIM}{:model$}{DIM:#}  ",
+            visible(&line.model)
+        )?;
         if options.property_width > 0 {
-            write!(out, "{:1$}  ", line.property.to_string(), options.property_width)?;
+            write!(
+                out,
+                "{:1$}  ",
+                line.property.to_string(),
+                options.property_width
+            )?;
         }
         // The quantifier is the condition's; other properties have none.
-        let quantifier = if line.property == Property::Reachability { line.quantifier } else { "" };
+        let quantifier = if line.property == Property::Reachability {
+            line.quantifier
+        } else {
+            ""
+        };
         let style = verdict_style(line);
         let mut rest = Vec::new();
         match (line.expected, line.met()) {
             (Some(_), Some(true)) => rest.push("as expected".to_owned()),
             (Some(expected), Some(false)) => {
-                let under = line.reading.as_ref().map(|r| format!("{} under `{}`", r.expected, r.under));
+                let under = line
+                    .reading
+                    .as_ref()
+                    .map(|r| format!("{} under `{}`", r.expected, r.under));
                 let expected = under.as_deref().unwrap_or(expected);
                 rest.push(format!("{BAD}NOT MET{BAD:#}: expected {expected}"));
             }
@@ -147,7 +183,13 @@ impl Human {
             Some(Definedness::Undecided(reason)) => Some(reason),
             _ => None,
         };
-        rest.extend(answer.verdict.reason().filter(|reason| told != Some(*reason)).map(Reason::to_string));
+        rest.extend(
+            answer
+                .verdict
+                .reason()
+                .filter(|reason| told != Some(*reason))
+                .map(Reason::to_string),
+        );
         rest.extend(answer.bound.map(|bound| format!("loop bound {bound}")));
         if options.verbose {
             rest.push(answer.engine.to_owned());
@@ -157,13 +199,19 @@ impl Human {
         }
         rest.extend(line.ms.map(|ms| format!("{ms} ms")));
         let word = match outcome(line) {
-            "violated" if !line.values().is_empty() => &format!("violated, by {}", state_text(line.values())),
+            "violated" if !line.values().is_empty() => {
+                &format!("violated, by {}", state_text(line.values()))
+            }
             word => word,
         };
         if rest.is_empty() {
             writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word}{style:#}")?;
         } else {
-            writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word:9}{style:#}  {}", rest.join(", "))?;
+            writeln!(
+                out,
+                "{DIM}{quantifier:7}{DIM:#} {style}{word:9}{style:#}  {}",
+                rest.join(", ")
+            )?;
         }
         defect(out, line)?;
         if options.verbose || options.explain {
@@ -171,7 +219,10 @@ impl Human {
         }
         if !options.explain {
             if let (true, Some(witness)) = (options.verbose, &answer.witness) {
-                witness.ends.iter().try_for_each(|end| end_line(out, end, 0))?;
+                witness
+                    .ends
+                    .iter()
+                    .try_for_each(|end| end_line(out, end, 0))?;
                 picture(out, &witness.ends)?;
             }
             return match &answer.explanation {
@@ -191,8 +242,14 @@ impl Human {
 fn racing(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     let races = line.answer.races.iter().flat_map(|races| &races.pairs);
     for pair in races.filter(|_| line.further_races().is_some()) {
-        let on = pair.place.as_ref().map_or(String::new(), |place| format!(" on `{place}`"));
-        let of = pair.events.each_ref().map(|event| format!("`{}`", event.event.text.trim()));
+        let on = pair
+            .place
+            .as_ref()
+            .map_or(String::new(), |place| format!(" on `{place}`"));
+        let of = pair
+            .events
+            .each_ref()
+            .map(|event| format!("`{}`", event.event.text.trim()));
         writeln!(
             out,
             "  race{}: {}, {} and {}",
@@ -207,7 +264,12 @@ fn racing(out: &mut dyn Write, line: &Line) -> io::Result<()> {
 
 /// The broken law of a defect.
 fn defect(out: &mut dyn Write, line: &Line) -> io::Result<()> {
-    let texts = line.answer.defect.iter().flat_map(|defect| defect.lines()).enumerate();
+    let texts = line
+        .answer
+        .defect
+        .iter()
+        .flat_map(|defect| defect.lines())
+        .enumerate();
     texts.into_iter().try_for_each(|(i, text)| {
         let head = if i == 0 { "DEFECT:" } else { "       " };
         writeln!(out, "  {BAD}{head}{BAD:#} {text}")
@@ -240,15 +302,21 @@ impl Reporter for Human {
         self.told(out, |out| {
             if !options.explain && status.needs_attention() {
                 self.attention(out, line, &case)?;
-            } else if options.explain || options.verbose || (options.few && line.expected.is_none()) {
+            } else if options.explain || options.verbose || (options.few && line.expected.is_none())
+            {
                 self.row(out, line)?;
             } else if !line.notes.is_empty() {
                 writeln!(out, "{}: {}: {}", line.site, case.message, case.title)?;
             } else {
                 return Ok(());
             }
-            line.answer.dependences.iter().try_for_each(|on| writeln!(out, "  {}", visible(&on.text())))?;
-            line.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", visible(note)))
+            line.answer
+                .dependences
+                .iter()
+                .try_for_each(|on| writeln!(out, "  {}", visible(&on.text())))?;
+            line.notes
+                .iter()
+                .try_for_each(|note| writeln!(out, "  note: {}", visible(note)))
         })
     }
 
@@ -264,7 +332,9 @@ impl Reporter for Human {
     }
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
-        self.told(out, |out| super::distinction::human(out, distinction, self.options.verbose))
+        self.told(out, |out| {
+            super::distinction::human(out, distinction, self.options.verbose)
+        })
     }
 
     fn suite(&mut self, out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
@@ -272,14 +342,19 @@ impl Reporter for Human {
     }
 
     fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
-        self.told(out, |out| super::compiled::human(out, compiled, self.options.verbose))
+        self.told(out, |out| {
+            super::compiled::human(out, compiled, self.options.verbose)
+        })
     }
 
     fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
         if self.options.quiet && !advice.striking() {
             return Ok(());
         }
-        let (all, columns) = (self.options.few || self.options.verbose, self.options.columns);
+        let (all, columns) = (
+            self.options.few || self.options.verbose,
+            self.options.columns,
+        );
         self.told(out, |out| super::advice::human(out, advice, all, columns))
     }
 
@@ -287,7 +362,9 @@ impl Reporter for Human {
         if self.options.quiet && !comparison.striking() {
             return Ok(());
         }
-        self.told(out, |out| super::comparison::human(out, comparison, self.options.verbose))
+        self.told(out, |out| {
+            super::comparison::human(out, comparison, self.options.verbose)
+        })
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
@@ -295,7 +372,11 @@ impl Reporter for Human {
             if let Some(unasked) = summary.interruption() {
                 writeln!(out, "{UNSURE}{unasked}{UNSURE:#}")?;
             }
-            for line in summary.comparisons().into_iter().chain(summary.observations()) {
+            for line in summary
+                .comparisons()
+                .into_iter()
+                .chain(summary.observations())
+            {
                 writeln!(out, "{line}")?;
             }
             writeln!(out, "{BOLD}{summary}{BOLD:#}")
@@ -306,7 +387,12 @@ impl Reporter for Human {
 /// One list of outcomes.
 fn outcomes(out: &mut dyn Write, table: &Table, verbose: bool) -> io::Result<()> {
     let list = &table.outcomes;
-    write!(out, "{BOLD}{}{BOLD:#} under {}", visible(&table.test), visible(&table.model))?;
+    write!(
+        out,
+        "{BOLD}{}{BOLD:#} under {}",
+        visible(&table.test),
+        visible(&table.model)
+    )?;
     if let Some(mapping) = table.mapping {
         write!(out, " via {mapping}")?;
     }
@@ -317,7 +403,10 @@ fn outcomes(out: &mut dyn Write, table: &Table, verbose: bool) -> io::Result<()>
     match (list.complete, &list.reason) {
         (true, _) => write!(out, ", and the list is complete")?,
         (false, None) => write!(out, ", {UNSURE}and the list is not complete{UNSURE:#}")?,
-        (false, Some(why)) => write!(out, ", {UNSURE}and the list is not complete: {why}{UNSURE:#}")?,
+        (false, Some(why)) => write!(
+            out,
+            ", {UNSURE}and the list is not complete: {why}{UNSURE:#}"
+        )?,
     }
     if let Some(bound) = list.bound {
         write!(out, ", loop bound {bound}")?;
@@ -334,7 +423,10 @@ fn outcomes(out: &mut dyn Write, table: &Table, verbose: bool) -> io::Result<()>
     writeln!(out)?;
     outcome_rows(out, table)?;
     if let Some(Definedness::Undefined(fault)) = &list.definedness {
-        writeln!(out, "  the program is undefined, so that every outcome is possible:")?;
+        writeln!(
+            out,
+            "  the program is undefined, so that every outcome is possible:"
+        )?;
         super::fault::human(out, &table.path, fault, verbose)?;
     }
     if let Some(defect) = &list.defect {
@@ -348,17 +440,23 @@ fn undefined(definedness: Option<&Definedness>, verbose: bool) -> Option<String>
     match definedness? {
         Definedness::Defined => verbose.then(|| "defined".to_owned()),
         Definedness::Undefined(fault) => Some(format!("{BAD}{}{BAD:#}", fault.brief())),
-        Definedness::Undecided(reason) => {
-            Some(format!("{UNSURE}not decided whether the program is defined: {reason}{UNSURE:#}"))
-        }
+        Definedness::Undecided(reason) => Some(format!(
+            "{UNSURE}not decided whether the program is defined: {reason}{UNSURE:#}"
+        )),
     }
 }
 
 /// One row per outcome, one column per observable.
 fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     let rows = &table.outcomes.outcomes;
-    let Some(first) = rows.first() else { return Ok(()) };
-    let mut widths: Vec<usize> = first.state.iter().map(|(name, _)| name.chars().count()).collect();
+    let Some(first) = rows.first() else {
+        return Ok(());
+    };
+    let mut widths: Vec<usize> = first
+        .state
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .collect();
     for row in rows {
         for (width, (_, value)) in widths.iter_mut().zip(&row.state) {
             *width = (*width).max(value.chars().count());
@@ -366,15 +464,20 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     }
     // A list may have hundreds of thousands of rows.
     let mut line = String::new();
-    let mut cells = |style: Style, cells: &mut dyn Iterator<Item = &str>, last: [&str; 2]| -> io::Result<()> {
-        line.clear();
-        for (cell, width) in cells.zip(&widths) {
-            line.extend(iter::repeat_n(' ', 1 + width - cell.chars().count()));
-            line.push_str(cell);
-        }
-        writeln!(out, " {style}{line}{}{style:#}{}", last[0], last[1])
-    };
-    cells(DIM, &mut first.state.iter().map(|(name, _)| &**name), ["", ""])?;
+    let mut cells =
+        |style: Style, cells: &mut dyn Iterator<Item = &str>, last: [&str; 2]| -> io::Result<()> {
+            line.clear();
+            for (cell, width) in cells.zip(&widths) {
+                line.extend(iter::repeat_n(' ', 1 + width - cell.chars().count()));
+                line.push_str(cell);
+            }
+            writeln!(out, " {style}{line}{}{style:#}{}", last[0], last[1])
+        };
+    cells(
+        DIM,
+        &mut first.state.iter().map(|(name, _)| &**name),
+        ["", ""],
+    )?;
     for row in rows {
         let style = if row.allowed { Style::new() } else { DIM };
         let racy = match (&row.race, row.racy) {
@@ -382,8 +485,16 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
             (None, true) => ", racy".to_owned(),
             (None, false) => String::new(),
         };
-        let word = if row.allowed { "  allowed" } else { "  forbidden" };
-        cells(style, &mut row.state.iter().map(|(_, value)| &**value), [word, &racy])?;
+        let word = if row.allowed {
+            "  allowed"
+        } else {
+            "  forbidden"
+        };
+        cells(
+            style,
+            &mut row.state.iter().map(|(_, value)| &**value),
+            [word, &racy],
+        )?;
     }
     Ok(())
 }
@@ -391,15 +502,27 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
 /// Why the answer is what it is.
 fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
     if line.property == Property::Reachability && !line.proposition.is_empty() {
-        let violates = if line.quantifier == "forall" { ", by a violation of it" } else { "" };
-        writeln!(out, "  asked: {} ({}){violates}", line.quantifier, line.proposition)?;
+        let violates = if line.quantifier == "forall" {
+            ", by a violation of it"
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "  asked: {} ({}){violates}",
+            line.quantifier, line.proposition
+        )?;
     }
     let answer = &line.answer;
     match (&answer.verdict, &answer.witness) {
         (Verdict::Undecided(_), _) => return Ok(()),
         (_, Some(witness)) => execution(out, witness)?,
         (_, None) if !answer.axioms.is_empty() && answer.explanation.is_none() => {
-            writeln!(out, "  together these axioms exclude every execution: {}", answer.axioms.join(", "))?;
+            writeln!(
+                out,
+                "  together these axioms exclude every execution: {}",
+                answer.axioms.join(", ")
+            )?;
         }
         (_, None) => {}
     }
@@ -423,7 +546,12 @@ mod tests {
     }
 
     fn options() -> HumanOptions {
-        HumanOptions { test_width: 6, model_width: 8, property_width: 12, ..HumanOptions::default() }
+        HumanOptions {
+            test_width: 6,
+            model_width: 8,
+            property_width: 12,
+            ..HumanOptions::default()
+        }
     }
 
     const ATTENTION: &str = "\
@@ -441,13 +569,25 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
     fn what_needs_attention_is_told_and_counted() {
         let text = plain(&samples::written(Format::Human, &options()));
         assert_eq!(text, format!("{ATTENTION}{SUMMARY}"));
-        let quiet = plain(&samples::written(Format::Human, &HumanOptions { quiet: true, ..options() }));
+        let quiet = plain(&samples::written(
+            Format::Human,
+            &HumanOptions {
+                quiet: true,
+                ..options()
+            },
+        ));
         assert_eq!(quiet, text);
     }
 
     #[test]
     fn every_answer_is_an_aligned_line_if_asked_for() {
-        let text = plain(&samples::written(Format::Human, &HumanOptions { verbose: true, ..options() }));
+        let text = plain(&samples::written(
+            Format::Human,
+            &HumanOptions {
+                verbose: true,
+                ..options()
+            },
+        ));
         let rows = [
             "MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected, symbolic, by Causality",
             "MP      ptx-v7.5  race                  racy       symbolic",
@@ -457,9 +597,16 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
             assert!(text.lines().any(|line| line == row), "{row}: {text}");
         }
         // Of few answers, those are told that nobody expects.
-        let text = plain(&samples::written(Format::Human, &HumanOptions { few: true, ..options() }));
+        let text = plain(&samples::written(
+            Format::Human,
+            &HumanOptions {
+                few: true,
+                ..options()
+            },
+        ));
         assert!(
-            text.contains("\nMP      ptx-v7.5  race                  racy\n") && !text.contains("MP-gpu"),
+            text.contains("\nMP      ptx-v7.5  race                  racy\n")
+                && !text.contains("MP-gpu"),
             "{text}"
         );
     }
@@ -469,14 +616,21 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
         let mut summary = Summary::default();
         let (mut out, mut human) = (Vec::new(), Human::new(options()));
         for _ in 0..3 {
-            let line = samples::line("MP", Verdict::Undecided(Reason::Interrupted), Some("forbidden"));
+            let line = samples::line(
+                "MP",
+                Verdict::Undecided(Reason::Interrupted),
+                Some("forbidden"),
+            );
             summary.add(&line);
             human.line(&mut out, &line).unwrap();
         }
         assert!(out.is_empty());
         human.end(&mut out, &summary).unwrap();
         let text = plain(&String::from_utf8(out).unwrap());
-        assert!(text.starts_with("interrupted: 3 of 3 answers were not found\n"), "{text}");
+        assert!(
+            text.starts_with("interrupted: 3 of 3 answers were not found\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -484,7 +638,12 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
         let mut line = samples::line("MP", Verdict::Allowed, None);
         line.answer.witness = Some(samples::witness());
         let mut out = Vec::new();
-        Human::new(HumanOptions { explain: true, ..options() }).line(&mut out, &line).unwrap();
+        Human::new(HumanOptions {
+            explain: true,
+            ..options()
+        })
+        .line(&mut out, &line)
+        .unwrap();
         let text = plain(&String::from_utf8(out).unwrap());
         let expected = "
   asked: exists (P1:r0 == 1 /\\ P1:r1 == 0)
@@ -499,7 +658,10 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
     co  a->b
     final state: P1:r0 = 1, x = 1
 ";
-        assert_eq!(text.split_once('\n').unwrap().1, expected.trim_start_matches('\n'));
+        assert_eq!(
+            text.split_once('\n').unwrap().1,
+            expected.trim_start_matches('\n')
+        );
     }
 
     #[test]
@@ -515,10 +677,25 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
         let mut line = samples::line("Spin", Verdict::Hangs, None);
         line.property = Property::Liveness("obe".into());
         let ends = vec![
-            end("P0", Ending::Looping, 7, "ld.relaxed.gpu r0, f", "loops for ever, reading f = 0"),
-            end("P1", Ending::Stopped, 0, "", "is not run at all: it has not started"),
+            end(
+                "P0",
+                Ending::Looping,
+                7,
+                "ld.relaxed.gpu r0, f",
+                "loops for ever, reading f = 0",
+            ),
+            end(
+                "P1",
+                Ending::Stopped,
+                0,
+                "",
+                "is not run at all: it has not started",
+            ),
         ];
-        line.answer.witness = Some(Witness { ends, ..samples::witness() });
+        line.answer.witness = Some(Witness {
+            ends,
+            ..samples::witness()
+        });
         let shown = |options: HumanOptions| {
             let mut out = Vec::new();
             Human::new(options).line(&mut out, &line).unwrap();
@@ -526,7 +703,16 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
         };
         let told = "      P0  looping  loops for ever, reading f = 0  line 7: ld.relaxed.gpu r0, f\n      P1  stopped  is not run at all: it has not started\n";
         assert!(!shown(options()).contains("looping"));
-        for options in [HumanOptions { verbose: true, ..options() }, HumanOptions { explain: true, ..options() }] {
+        for options in [
+            HumanOptions {
+                verbose: true,
+                ..options()
+            },
+            HumanOptions {
+                explain: true,
+                ..options()
+            },
+        ] {
             let text = shown(options);
             assert!(text.ends_with(told), "{text}");
         }
@@ -535,7 +721,9 @@ tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enu
     #[test]
     fn outcomes_are_a_table() {
         let mut out = Vec::new();
-        Human::new(options()).table(&mut out, &samples::table()).unwrap();
+        Human::new(options())
+            .table(&mut out, &samples::table())
+            .unwrap();
         let text = plain(&String::from_utf8(out).unwrap());
         let expected = "MP under ptx: 1 outcome allowed, and the list is complete\n  P1:r0  x\n      0  2  allowed, racy\n      1 10  forbidden\n\n";
         assert_eq!(text, expected);

@@ -5,8 +5,8 @@
 use std::io::{self, Write};
 
 use super::{
-    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter, Summary, Table,
-    answer,
+    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter,
+    Summary, Table, answer,
 };
 
 /// The version of the format: it changes if a key goes or changes its meaning.
@@ -23,7 +23,10 @@ pub struct Json {
 impl Json {
     /// The writer of `json`.
     pub fn whole() -> Json {
-        Json { whole: true, started: false }
+        Json {
+            whole: true,
+            started: false,
+        }
     }
 
     /// The writer of `jsonl`.
@@ -45,7 +48,11 @@ impl Json {
             (false, _) => {}
         }
         write(out)?;
-        if self.whole { Ok(()) } else { out.write_all(b"\n") }
+        if self.whole {
+            Ok(())
+        } else {
+            out.write_all(b"\n")
+        }
     }
 }
 
@@ -59,11 +66,15 @@ impl Reporter for Json {
     }
 
     fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
-        self.object(out, "runs", |out| super::observations::write(out, observations))
+        self.object(out, "runs", |out| {
+            super::observations::write(out, observations)
+        })
     }
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
-        self.object(out, "searches", |out| super::distinction::write(out, distinction))
+        self.object(out, "searches", |out| {
+            super::distinction::write(out, distinction)
+        })
     }
 
     fn suite(&mut self, out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
@@ -71,7 +82,9 @@ impl Reporter for Json {
     }
 
     fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
-        self.object(out, "compilers", |out| super::compiled::write(out, compiled))
+        self.object(out, "compilers", |out| {
+            super::compiled::write(out, compiled)
+        })
     }
 
     fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
@@ -81,7 +94,9 @@ impl Reporter for Json {
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
         for (column, this) in comparison.columns.iter().enumerate() {
             for line in 0..this.lines.len() {
-                self.object(out, "answers", |out| answer::write_compared(out, comparison, column, line))?;
+                self.object(out, "answers", |out| {
+                    answer::write_compared(out, comparison, column, line)
+                })?;
             }
         }
         Ok(())

@@ -26,7 +26,10 @@ pub struct Junit {
 
 impl Cases for Junit {
     fn case(&mut self, _: &mut dyn Write, case: Case) -> io::Result<()> {
-        self.suites.entry(case.group.clone()).or_default().push(case);
+        self.suites
+            .entry(case.group.clone())
+            .or_default()
+            .push(case);
         Ok(())
     }
 
@@ -51,7 +54,9 @@ impl Cases for Junit {
                 cases.len(),
                 time(total)
             )?;
-            cases.iter().try_for_each(|case| write_case(out, name, case))?;
+            cases
+                .iter()
+                .try_for_each(|case| write_case(out, name, case))?;
             writeln!(out, "    </testsuite>")?;
         }
         writeln!(out, "</testsuites>")
@@ -72,16 +77,29 @@ fn element(status: Status) -> Option<&'static str> {
 fn counts<'a>(cases: impl IntoIterator<Item = &'a Case>) -> [usize; 3] {
     let mut counts = [0; 3];
     for name in cases.into_iter().filter_map(|case| element(case.status)) {
-        counts[["skipped", "failure", "error"].iter().position(|n| *n == name).expect("one of these")] += 1;
+        counts[["skipped", "failure", "error"]
+            .iter()
+            .position(|n| *n == name)
+            .expect("one of these")] += 1;
     }
     counts
 }
 
 fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
     let name = escaped(&case.title);
-    write!(out, "        <testcase name=\"{name}\" classname=\"{}\"{}", escaped(suite), time(case.ms))?;
+    write!(
+        out,
+        "        <testcase name=\"{name}\" classname=\"{}\"{}",
+        escaped(suite),
+        time(case.ms)
+    )?;
     if let Some(site) = &case.site {
-        write!(out, " file=\"{}\" line=\"{}\"", whole(&site.file), site.line)?;
+        write!(
+            out,
+            " file=\"{}\" line=\"{}\"",
+            whole(&site.file),
+            site.line
+        )?;
     }
     let element = element(case.status);
     if element.is_none() && case.details.is_empty() {
@@ -92,7 +110,10 @@ fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
         writeln!(out, "            <properties>")?;
         for (name, value) in &case.details {
             let (name, value) = (escaped(name), escaped(value));
-            writeln!(out, "                <property name=\"{name}\" value=\"{value}\"/>")?;
+            writeln!(
+                out,
+                "                <property name=\"{name}\" value=\"{value}\"/>"
+            )?;
         }
         writeln!(out, "            </properties>")?;
     }
@@ -104,7 +125,10 @@ fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
                 let _ = writeln!(text, "{name}: {value}");
             }
             let text = escaped(&text);
-            writeln!(out, "            <{element} message=\"{message}\" type=\"{rule}\">{text}</{element}>")?;
+            writeln!(
+                out,
+                "            <{element} message=\"{message}\" type=\"{rule}\">{text}</{element}>"
+            )?;
         } else {
             writeln!(out, "            <{element}/>")?;
         }
@@ -119,7 +143,10 @@ fn time(ms: Option<f64>) -> String {
 
 /// As an attribute whose text stays what it is, in one line that is no command to a CI server: as character references.
 fn whole(text: &str) -> String {
-    escaped(text).replace('\n', "&#10;").replace('\t', "&#9;").replace("##", "#&#35;")
+    escaped(text)
+        .replace('\n', "&#10;")
+        .replace('\t', "&#9;")
+        .replace("##", "#&#35;")
 }
 
 /// As content of an element, or of an attribute in double quotes; characters that XML excludes are left out.
@@ -149,8 +176,7 @@ mod tests {
         let text = samples::written(Format::Junit, &HumanOptions::default());
         let head = r#"<testsuites name="fencepost" tests="6" skipped="0" failures="1" errors="2">"#;
         assert!(text.contains(head), "{text}");
-        let failure =
-            r#"<failure message="tests/MP.litmus:3: expected forbidden, got allowed" type="expectation-not-met">"#;
+        let failure = r#"<failure message="tests/MP.litmus:3: expected forbidden, got allowed" type="expectation-not-met">"#;
         assert!(text.contains(failure), "{text}");
         assert!(!text.contains("time"), "{text}");
     }
@@ -161,6 +187,9 @@ mod tests {
         line.path = "<p>&.toml".into();
         let text = samples::written_lines(Format::Junit, &[line]);
         assert!(text.contains("&lt;p&gt;&amp;.toml"), "{text}");
-        assert!(text.contains(r"a&lt;b&gt;&amp;&quot;&apos;\n\u{1} under ptx-v7.5"), "{text}");
+        assert!(
+            text.contains(r"a&lt;b&gt;&amp;&quot;&apos;\n\u{1} under ptx-v7.5"),
+            "{text}"
+        );
     }
 }

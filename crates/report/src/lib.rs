@@ -46,7 +46,9 @@ pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use junit::Junit;
 pub use line::{Known, Line, PartOf, Reading, Site, Table, is_met};
-pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
+pub use observations::{
+    Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped,
+};
 pub use sarif::Sarif;
 pub use status::Status;
 pub use suite::{ConformanceSuite, SuiteTest, Unshown};
@@ -100,7 +102,10 @@ pub const FORMATS: &[(Format, &str, Subject)] = &[
 impl Format {
     /// What it is called.
     pub fn name(self) -> &'static str {
-        FORMATS.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+        FORMATS
+            .iter()
+            .find(|row| row.0 == self)
+            .map_or("", |row| row.1)
     }
 
     /// Whether it has words for more than answers to questions.
@@ -110,7 +115,10 @@ impl Format {
 
     /// Whether it shows why an answer is what it is, whatever was expected.
     pub fn explains(self) -> bool {
-        matches!(self, Format::Human | Format::Json | Format::Jsonl | Format::Html)
+        matches!(
+            self,
+            Format::Human | Format::Json | Format::Jsonl | Format::Html
+        )
     }
 }
 
@@ -153,7 +161,11 @@ pub trait Reporter {
         unfit("advice")
     }
     /// What the executor observed.
-    fn observations(&mut self, _out: &mut dyn Write, _observations: &Observations) -> io::Result<()> {
+    fn observations(
+        &mut self,
+        _out: &mut dyn Write,
+        _observations: &Observations,
+    ) -> io::Result<()> {
         unfit("observations")
     }
     /// Everything was said.
@@ -175,26 +187,42 @@ pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
 }
 
 fn unfit(what: &str) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, format!("this format has no words for {what}")))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("this format has no words for {what}"),
+    ))
 }
 
 /// Answers made by hand, for the tests of the formats.
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
-    use verdict::{Answer, Outcome, Outcomes, Place, Property, Reason, Seat, Verdict, Witness, WitnessEvent};
+    use verdict::{
+        Answer, Outcome, Outcomes, Place, Property, Reason, Seat, Verdict, Witness, WitnessEvent,
+    };
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
-        let axioms = if negative { vec!["Causality".into()] } else { Vec::new() };
-        Answer { axioms, ..Answer::new(verdict, "symbolic") }
+        let axioms = if negative {
+            vec!["Causality".into()]
+        } else {
+            Vec::new()
+        };
+        Answer {
+            axioms,
+            ..Answer::new(verdict, "symbolic")
+        }
     }
 
     pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> Line {
         Line {
             path: format!("ptx/{test}.litmus"),
             test: test.into(),
-            site: Site { file: format!("tests/{test}.litmus"), line: 3, column: 1 },
+            site: Site {
+                file: format!("tests/{test}.litmus"),
+                line: 3,
+                column: 1,
+            },
             model: "ptx-v7.5".into(),
             property: Property::Reachability,
             quantifier: "exists",
@@ -216,8 +244,16 @@ pub(crate) mod samples {
 
     /// Met, unmet, undecided, a race, a defect.
     pub(crate) fn lines() -> Vec<Line> {
-        let at = Place { text: "st x, r0".into(), thread: "P1".into(), line: 7.into() };
-        let mut undecided = line("Loop", Verdict::Undecided(Reason::LoopBound { bound: 4, at }), Some("allowed"));
+        let at = Place {
+            text: "st x, r0".into(),
+            thread: "P1".into(),
+            line: 7.into(),
+        };
+        let mut undecided = line(
+            "Loop",
+            Verdict::Undecided(Reason::LoopBound { bound: 4, at }),
+            Some("allowed"),
+        );
         undecided.answer.bound = Some(4);
         let mut race = line("MP", Verdict::Racy, None);
         (race.property, race.quantifier) = (Property::Race, "none");
@@ -254,7 +290,12 @@ pub(crate) mod samples {
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
             ends: Vec::new(),
-            threads: ["P0", "P1"].map(|t| Seat { thread: t.into(), groups: vec!["GPU 0".into()] }).into(),
+            threads: ["P0", "P1"]
+                .map(|t| Seat {
+                    thread: t.into(),
+                    groups: vec!["GPU 0".into()],
+                })
+                .into(),
             derived: Vec::new(),
             styles: Vec::new(),
         }
@@ -275,7 +316,10 @@ pub(crate) mod samples {
             outcomes: Outcomes {
                 complete: true,
                 reason: None,
-                outcomes: vec![outcome("0", "2", true, true), outcome("1", "10", false, false)],
+                outcomes: vec![
+                    outcome("0", "2", true, true),
+                    outcome("1", "10", false, false),
+                ],
                 engine: "enumerate",
                 bound: None,
                 defect: None,
@@ -319,6 +363,9 @@ mod tests {
 
     #[test]
     fn required_is_not_met_by_a_violation() {
-        assert_eq!(samples::line("A", Verdict::Allowed, Some("required")).met(), Some(false));
+        assert_eq!(
+            samples::line("A", Verdict::Allowed, Some("required")).met(),
+            Some(false)
+        );
     }
 }

@@ -26,14 +26,20 @@ impl Site {
         let (line, column) = file.line_column(span.start as usize);
         // As version control names it.
         let name = file.name.strip_prefix("./").unwrap_or(&file.name);
-        Site { file: name.to_owned(), line, column }
+        Site {
+            file: name.to_owned(),
+            line,
+            column,
+        }
     }
 }
 
 impl Line {
     /// The options that the answer rests on, as they were set: `same-value=benign`.
     pub(crate) fn set(&self) -> impl Iterator<Item = String> {
-        self.settings.iter().map(|(name, value)| format!("{name}={value}"))
+        self.settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
     }
 
     /// How many pairs of lines race beside that of the fault, and whether there may be more.
@@ -146,7 +152,10 @@ pub struct Known {
 impl Line {
     /// The final values of an execution that shows the answer.
     pub fn values(&self) -> &State {
-        self.answer.witness.as_ref().map_or(&self.values, |witness| &witness.state)
+        self.answer
+            .witness
+            .as_ref()
+            .map_or(&self.values, |witness| &witness.state)
     }
 
     /// What became of the question.
@@ -194,12 +203,23 @@ impl Line {
 
     /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the answer's reason.
     pub fn drop_executions(&mut self) {
-        let ends =
-            self.answer.witness.as_mut().map(|w| std::mem::take(&mut w.ends)).filter(|ends| !ends.is_empty());
+        let ends = self
+            .answer
+            .witness
+            .as_mut()
+            .map(|w| std::mem::take(&mut w.ends))
+            .filter(|ends| !ends.is_empty());
         self.drop_evidence();
         let (events, relations, state, threads, derived, styles) = Default::default();
-        self.answer.witness =
-            ends.map(|ends| Witness { events, relations, state, ends, threads, derived, styles });
+        self.answer.witness = ends.map(|ends| Witness {
+            events,
+            relations,
+            state,
+            ends,
+            threads,
+            derived,
+            styles,
+        });
     }
 }
 

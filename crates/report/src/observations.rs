@@ -41,7 +41,10 @@ pub struct Stopped {
     /// The reason, line by line.
     pub why: Vec<String>,
     /// How each thread stands, if the program has few.
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "execution::end_objects")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "execution::end_objects"
+    )]
     pub ends: Vec<ThreadEnd>,
     /// One of the runs, step by step, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,13 +192,16 @@ impl Observations {
 
     /// Why something is left open; what a run did that ended it is no such reason.
     pub fn limit(&self) -> Option<&str> {
-        self.reason.as_deref().filter(|why| !self.stops.iter().any(|s| s.why.iter().any(|w| w == why)))
+        self.reason
+            .as_deref()
+            .filter(|why| !self.stops.iter().any(|s| s.why.iter().any(|w| w == why)))
     }
 
     /// Why nothing can be said, if that is so.
     pub fn undecided(&self) -> Option<&str> {
-        let unfinished =
-            self.unfinished.then_some("no run finished: there is no outcome to hold against the model");
+        let unfinished = self
+            .unfinished
+            .then_some("no run finished: there is no outcome to hold against the model");
         self.refused.as_deref().or(unfinished).or(self.limit())
     }
 
@@ -262,7 +268,11 @@ impl Hazards {
     /// What the model says, to be put behind what was observed.
     fn of_model(&self) -> String {
         let words: Vec<&str> = [self.race, self.undefined].into_iter().flatten().collect();
-        if words.is_empty() { String::new() } else { format!("; the model: {}", words.join(", ")) }
+        if words.is_empty() {
+            String::new()
+        } else {
+            format!("; the model: {}", words.join(", "))
+        }
     }
 }
 
@@ -285,7 +295,11 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         runs: seen.runs.map(|r| r.0),
         complete: seen.complete,
         observed: observed.collect(),
-        not_observed: seen.not_observed.iter().map(execution::StateObject).collect(),
+        not_observed: seen
+            .not_observed
+            .iter()
+            .map(execution::StateObject)
+            .collect(),
         ended: seen.ended.iter().copied().collect(),
         memory: &seen.memory,
         seed: seen.runs.map(|r| r.1),
@@ -326,37 +340,79 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         (None, true) => write!(out, ", every schedule")?,
         (None, false) => write!(out, ", {}", seen.schedule)?,
     }
-    writeln!(out, "{}", seen.ms.map_or(String::new(), |ms| format!(", {ms} ms")))?;
+    writeln!(
+        out,
+        "{}",
+        seen.ms.map_or(String::new(), |ms| format!(", {ms} ms"))
+    )?;
     rows(out, seen)?;
-    let ended: Vec<String> = seen.ended.iter().map(|(how, n)| format!("{n} {how}")).collect();
+    let ended: Vec<String> = seen
+        .ended
+        .iter()
+        .map(|(how, n)| format!("{n} {how}"))
+        .collect();
     if let Some(h) = &seen.hazards {
         if seen.schedule == Observations::ON_DEVICE {
             // Devices do not tell of it.
-            writeln!(out, "  {UNSURE}undefined{UNSURE:#}: any outcome is possible{}", h.of_model())?;
+            writeln!(
+                out,
+                "  {UNSURE}undefined{UNSURE:#}: any outcome is possible{}",
+                h.of_model()
+            )?;
         } else {
-            hazards(out, h, seen.stops.iter().any(|s| matches!(s.how, "stray" | "division" | "divergence")))?;
+            hazards(
+                out,
+                h,
+                seen.stops
+                    .iter()
+                    .any(|s| matches!(s.how, "stray" | "division" | "divergence")),
+            )?;
         }
     }
-    writeln!(out, "  ended: {}", if ended.is_empty() { "nothing".into() } else { ended.join(", ") })?;
+    writeln!(
+        out,
+        "  ended: {}",
+        if ended.is_empty() {
+            "nothing".into()
+        } else {
+            ended.join(", ")
+        }
+    )?;
     for stop in &seen.stops {
-        let n = if stop.count == 1 { String::new() } else { format!(" ({} times)", stop.count) };
+        let n = if stop.count == 1 {
+            String::new()
+        } else {
+            format!(" ({} times)", stop.count)
+        };
         writeln!(out, "  {UNSURE}{}{UNSURE:#}{n}:", stop.how)?;
-        stop.why.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+        stop.why
+            .iter()
+            .try_for_each(|line| writeln!(out, "    {line}"))?;
         execution::picture(out, &stop.ends)?;
     }
     for race in &seen.races {
-        let n = if race.count == 1 { String::new() } else { format!(" ({} times)", race.count) };
+        let n = if race.count == 1 {
+            String::new()
+        } else {
+            format!(" ({} times)", race.count)
+        };
         writeln!(
             out,
             "  {UNSURE}race{UNSURE:#} on `{}` in {} memory{n}: {}",
             race.location, race.space, race.why
         )?;
-        race.sides.iter().try_for_each(|side| writeln!(out, "    {side}"))?;
+        race.sides
+            .iter()
+            .try_for_each(|side| writeln!(out, "    {side}"))?;
     }
     match (&seen.not_judged, seen.judged) {
         (Some(why), _) => writeln!(out, "  {DIM}{why}{DIM:#}")?,
         (None, n) if n > 0 && seen.races.is_empty() => {
-            writeln!(out, "  {DIM}no race in {n} run{}{DIM:#}", if n == 1 { "" } else { "s" })?;
+            writeln!(
+                out,
+                "  {DIM}no race in {n} run{}{DIM:#}",
+                if n == 1 { "" } else { "s" }
+            )?;
         }
         _ => {}
     }
@@ -382,8 +438,16 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     expected(out, seen)?;
     for o in &seen.observed {
         if let Some(trace) = &o.trace {
-            let values: Vec<String> = o.state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            let to = if values.is_empty() { "its end".to_owned() } else { values.join(", ") };
+            let values: Vec<String> = o
+                .state
+                .iter()
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            let to = if values.is_empty() {
+                "its end".to_owned()
+            } else {
+                values.join(", ")
+            };
             writeln!(out, "  a run to {to}:\n{}", trace.trim_end())?;
         }
     }
@@ -404,7 +468,9 @@ fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
             None => (UNSURE, "undecided"),
         };
         writeln!(out, "  {style}{word}{style:#}: line {}, {}", e.line, e.text)?;
-        e.why.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+        e.why
+            .iter()
+            .try_for_each(|line| writeln!(out, "    {line}"))?;
     }
     Ok(())
 }
@@ -415,17 +481,43 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
     let lines = |h: &Hazard| h.parts.iter().map(|p| p.line.number).collect::<Vec<_>>();
     let mut told: Vec<(&Hazard, u64)> = Vec::new();
     for h in &seen.observed {
-        match told.iter_mut().find(|(first, _)| first.kind == h.kind && lines(first) == lines(h)) {
+        match told
+            .iter_mut()
+            .find(|(first, _)| first.kind == h.kind && lines(first) == lines(h))
+        {
             Some((_, more)) => *more += 1,
             None => told.push((h, 0)),
         }
     }
     for (h, more) in told {
-        let place = h.place.as_ref().map_or(String::new(), |p| format!(" on {p}"));
-        let parts = h.parts.iter().map(|p| format!("{} line {}: `{}`", p.thread, p.line, p.text));
-        write!(out, "  {BAD}{}{BAD:#}{place}: {}", h.kind, parts.collect::<Vec<_>>().join(" and "))?;
-        let same = if h.parts.len() == 1 { "on this line" } else { "between these lines" };
-        writeln!(out, "{}", if more == 0 { String::new() } else { format!("; {more} more {same}") })?;
+        let place = h
+            .place
+            .as_ref()
+            .map_or(String::new(), |p| format!(" on {p}"));
+        let parts = h
+            .parts
+            .iter()
+            .map(|p| format!("{} line {}: `{}`", p.thread, p.line, p.text));
+        write!(
+            out,
+            "  {BAD}{}{BAD:#}{place}: {}",
+            h.kind,
+            parts.collect::<Vec<_>>().join(" and ")
+        )?;
+        let same = if h.parts.len() == 1 {
+            "on this line"
+        } else {
+            "between these lines"
+        };
+        writeln!(
+            out,
+            "{}",
+            if more == 0 {
+                String::new()
+            } else {
+                format!("; {more} more {same}")
+            }
+        )?;
     }
     let proved = seen.race != Some("racy") && seen.undefined == Some("defined");
     let model = seen.of_model();
@@ -435,10 +527,17 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
     }
     if seen.observed.is_empty() {
         // In-order runs miss executions, and with them their races.
-        let proof = if proved { "" } else { ", which is no proof that there is none" };
+        let proof = if proved {
+            ""
+        } else {
+            ", which is no proof that there is none"
+        };
         writeln!(out, "  no undefined behaviour observed{proof}{model}")
     } else if seen.observed.iter().all(|h| !h.undefined) {
-        writeln!(out, "  left to implementations: these runs are how one of them may do it{model}")
+        writeln!(
+            out,
+            "  left to implementations: these runs are how one of them may do it{model}"
+        )
     } else {
         writeln!(out, "  undefined: any outcome is possible{model}")
     }
@@ -448,11 +547,30 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
 const MAX_MISSING: usize = 24;
 
 fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
-    let states = seen.observed.iter().map(|o| &o.state).chain(&seen.not_observed);
-    let Some(first) = states.clone().next() else { return Ok(()) };
-    let mut table: Vec<(Style, Vec<String>, &str)> =
-        vec![(DIM, first.iter().map(|(name, _)| name.to_string()).chain(["count".into()]).collect(), "model")];
-    let row = |state: &State, count: String| state.iter().map(|(_, v)| v.to_string()).chain([count]).collect();
+    let states = seen
+        .observed
+        .iter()
+        .map(|o| &o.state)
+        .chain(&seen.not_observed);
+    let Some(first) = states.clone().next() else {
+        return Ok(());
+    };
+    let mut table: Vec<(Style, Vec<String>, &str)> = vec![(
+        DIM,
+        first
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .chain(["count".into()])
+            .collect(),
+        "model",
+    )];
+    let row = |state: &State, count: String| {
+        state
+            .iter()
+            .map(|(_, v)| v.to_string())
+            .chain([count])
+            .collect()
+    };
     for o in &seen.observed {
         let (style, word) = match o.allowed {
             Some(true) => (Style::new(), "allowed"),
@@ -465,14 +583,27 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     for state in seen.not_observed.iter().take(MAX_MISSING) {
         table.push((DIM, row(state, "-".into()), "allowed, not observed"));
     }
-    let width = |i: usize| table.iter().map(|r| r.1[i].chars().count()).max().unwrap_or(0);
+    let width = |i: usize| {
+        table
+            .iter()
+            .map(|r| r.1[i].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..=first.len()).map(width).collect();
     for (style, cells, word) in &table {
-        let cells: Vec<String> = cells.iter().zip(&widths).map(|(c, w)| format!("{c:>w$}")).collect();
+        let cells: Vec<String> = cells
+            .iter()
+            .zip(&widths)
+            .map(|(c, w)| format!("{c:>w$}"))
+            .collect();
         writeln!(out, "  {style}{}  {word}{style:#}", cells.join(" "))?;
     }
     if let more @ 1.. = seen.not_observed.len().saturating_sub(MAX_MISSING) {
-        writeln!(out, "  {DIM}… and {more} more that are allowed and were not observed{DIM:#}")?;
+        writeln!(
+            out,
+            "  {DIM}… and {more} more that are allowed and were not observed{DIM:#}"
+        )?;
     }
     Ok(())
 }
@@ -483,7 +614,12 @@ mod tests {
 
     fn sample() -> Observations {
         let state = |v: &str| vec![("P1:r0".into(), v.into())];
-        let observed = |v, count, allowed| Observed { state: state(v), count, allowed, trace: None };
+        let observed = |v, count, allowed| Observed {
+            state: state(v),
+            count,
+            allowed,
+            trace: None,
+        };
         Observations {
             path: "MP.toml".into(),
             test: "MP".into(),
@@ -538,7 +674,11 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
             place: Some(place.into()),
             parts: parts.into(),
         };
-        let hazards = |observed, undefined| Hazards { observed, race: Some("race-free"), undefined };
+        let hazards = |observed, undefined| Hazards {
+            observed,
+            race: Some("race-free"),
+            undefined,
+        };
         let told = |h: &Hazards| {
             let mut out = Vec::new();
             super::hazards(&mut out, h, false).unwrap();

@@ -20,7 +20,8 @@ use super::case::{Case, Cases};
 use super::status::Status;
 
 /// Where the schema of the format is published.
-const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Collects the results; the rules come first in the file, so it is written at the end.
 #[derive(Debug, Default)]
@@ -165,9 +166,15 @@ fn rule(id: &'static str) -> Rule {
         "known-failure" => {
             "The model's verdict is not the one that the test expects, which the test says is known"
         }
-        "undefined-program" => "The program is undefined under the model, which the test does not mention",
-        "undecided" => "A limit of time, memory or loop iterations was hit before there was a verdict",
-        "defect" => "A defect of Fencepost: engines disagree, a witness failed its replay, a law was broken",
+        "undefined-program" => {
+            "The program is undefined under the model, which the test does not mention"
+        }
+        "undecided" => {
+            "A limit of time, memory or loop iterations was hit before there was a verdict"
+        }
+        "defect" => {
+            "A defect of Fencepost: engines disagree, a witness failed its replay, a law was broken"
+        }
         _ => "A test, model, option or file that could not be understood",
     };
     let level = match id {
@@ -175,18 +182,33 @@ fn rule(id: &'static str) -> Rule {
         "known-failure" => "note",
         _ => "error",
     };
-    Rule { id, short_description: Message { text: text.into() }, default_configuration: Configuration { level } }
+    Rule {
+        id,
+        short_description: Message { text: text.into() },
+        default_configuration: Configuration { level },
+    }
 }
 
 fn result(case: &Case, rules: &[&'static str]) -> Finding {
     let id = case.status.rule();
-    let physical = case.site.as_ref().filter(|site| site.file != "<stdin>").map(|site| Physical {
-        artifact_location: artifact(&site.file),
-        region: Region { start_line: site.line, start_column: site.column },
-    });
+    let physical = case
+        .site
+        .as_ref()
+        .filter(|site| site.file != "<stdin>")
+        .map(|site| Physical {
+            artifact_location: artifact(&site.file),
+            region: Region {
+                start_line: site.line,
+                start_column: site.column,
+            },
+        });
     let name = format!("{}: {}", case.group, case.title);
     let mut text = format!("{}: {}", case.line(), case.title);
-    for (detail, value) in case.details.iter().filter(|(detail, _)| ["note", "help"].contains(detail)) {
+    for (detail, value) in case
+        .details
+        .iter()
+        .filter(|(detail, _)| ["note", "help"].contains(detail))
+    {
         text += &format!("\n{detail}: {value}");
     }
     Finding {
@@ -200,7 +222,9 @@ fn result(case: &Case, rules: &[&'static str]) -> Finding {
         message: Message { text },
         locations: vec![Location {
             physical_location: physical,
-            logical_locations: [Logical { fully_qualified_name: name.clone() }],
+            logical_locations: [Logical {
+                fully_qualified_name: name.clone(),
+            }],
         }],
         // The question stays the same when lines move.
         partial_fingerprints: IndexMap::from([("fencepostQuestion/v1", name)]),
@@ -215,14 +239,22 @@ fn artifact(path: &str) -> Artifact {
     let mut uri = String::new();
     for byte in plain.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(byte.into()),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(byte.into())
+            }
             other => uri += &format!("%{other:02X}"),
         }
     }
     if plain.starts_with('/') {
-        Artifact { uri: format!("file://{uri}"), uri_base_id: None }
+        Artifact {
+            uri: format!("file://{uri}"),
+            uri_base_id: None,
+        }
     } else {
-        Artifact { uri, uri_base_id: Some("%SRCROOT%") }
+        Artifact {
+            uri,
+            uri_base_id: Some("%SRCROOT%"),
+        }
     }
 }
 
@@ -244,10 +276,16 @@ mod tests {
         let run = &log["runs"][0];
         let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
         let results = run["results"].as_array().unwrap();
-        let ids: Vec<_> = results.iter().map(|r| r["ruleId"].as_str().unwrap()).collect();
+        let ids: Vec<_> = results
+            .iter()
+            .map(|r| r["ruleId"].as_str().unwrap())
+            .collect();
         assert_eq!(ids, ["expectation-not-met", "undecided", "defect"]);
         for result in results {
-            assert_eq!(rules[result["ruleIndex"].as_u64().unwrap() as usize]["id"], result["ruleId"]);
+            assert_eq!(
+                rules[result["ruleIndex"].as_u64().unwrap() as usize]["id"],
+                result["ruleId"]
+            );
         }
     }
 
@@ -261,8 +299,14 @@ mod tests {
 
     #[test]
     fn paths_become_uri_references() {
-        assert_eq!(artifact("./a b/é:<x>.toml").uri, "a%20b/%C3%A9%3A%3Cx%3E.toml");
+        assert_eq!(
+            artifact("./a b/é:<x>.toml").uri,
+            "a%20b/%C3%A9%3A%3Cx%3E.toml"
+        );
         let absolute = artifact("/tmp/a%.toml");
-        assert_eq!((absolute.uri.as_str(), absolute.uri_base_id), ("file:///tmp/a%25.toml", None));
+        assert_eq!(
+            (absolute.uri.as_str(), absolute.uri_base_id),
+            ("file:///tmp/a%25.toml", None)
+        );
     }
 }

@@ -88,7 +88,10 @@ impl ConformanceSuite {
             text += &format!("; of {next} instructions, time ran out after {done} of {all} shapes");
         }
         if self.late > 0 {
-            text += &format!("; time ran out before {} could be asked about", count(self.late, "clause"));
+            text += &format!(
+                "; time ran out before {} could be asked about",
+                count(self.late, "clause")
+            );
         }
         text
     }
@@ -115,21 +118,41 @@ pub(super) fn human(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result
     writeln!(out, "{style}{}{style:#}", suite.verdict())?;
     writeln!(out, "  of: {}", suite.alphabet)?;
     for (clause, tests, first) in suite.by_clause() {
-        writeln!(out, "  {clause}: {}, the first is {first}", count(tests, "test"))?;
+        writeln!(
+            out,
+            "  {clause}: {}, the first is {first}",
+            count(tests, "test")
+        )?;
     }
     if !suite.unshown.is_empty() {
-        writeln!(out, "no minimal test up to {} shows:", count(suite.searched, "instruction"))?;
+        writeln!(
+            out,
+            "no minimal test up to {} shows:",
+            count(suite.searched, "instruction")
+        )?;
     }
-    for Unshown { clause, test, verdict, .. } in &suite.unshown {
+    for Unshown {
+        clause,
+        test,
+        verdict,
+        ..
+    } in &suite.unshown
+    {
         match (test, verdict.as_deref()) {
-            (Some(test), Some("allowed")) => writeln!(out, "  {clause}: without it, {test} is forbidden")?,
-            (Some(test), _) => writeln!(out, "  {clause}: without it, {test} is allowed, which is not minimal")?,
+            (Some(test), Some("allowed")) => {
+                writeln!(out, "  {clause}: without it, {test} is forbidden")?
+            }
+            (Some(test), _) => writeln!(
+                out,
+                "  {clause}: without it, {test} is allowed, which is not minimal"
+            )?,
             (None, _) => {}
         }
     }
-    for (complete, head) in
-        [(true, "nor does any other program up to"), (false, "nor was there time for programs up to")]
-    {
+    for (complete, head) in [
+        (true, "nor does any other program up to"),
+        (false, "nor was there time for programs up to"),
+    ] {
         let clauses: Vec<&str> = suite
             .unshown
             .iter()
@@ -137,8 +160,14 @@ pub(super) fn human(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result
             .map(|u| u.clause.as_str())
             .collect();
         if !clauses.is_empty() {
-            writeln!(out, "{head} {} show:", count(suite.unshown_searched, "instruction"))?;
-            clauses.iter().try_for_each(|clause| writeln!(out, "  {clause}"))?;
+            writeln!(
+                out,
+                "{head} {} show:",
+                count(suite.unshown_searched, "instruction")
+            )?;
+            clauses
+                .iter()
+                .try_for_each(|clause| writeln!(out, "  {clause}"))?;
         }
     }
     match suite.silent {

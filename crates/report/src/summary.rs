@@ -8,14 +8,23 @@ use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{
-    Advice, Advised, Comparison, Compiled, CompiledOperation, CompiledVerdict, ConformanceSuite, Distinction,
-    Line, Observations, Status, Table,
+    Advice, Advised, Comparison, Compiled, CompiledOperation, CompiledVerdict, ConformanceSuite,
+    Distinction, Line, Observations, Status, Table,
 };
 use verdict::{Reason, Relation};
 
 /// Verdicts in the order in which they are counted out.
-const WORDS: [&str; 9] =
-    ["allowed", "forbidden", "racy", "race-free", "undefined", "defined", "hangs", "terminates", "undecided"];
+const WORDS: [&str; 9] = [
+    "allowed",
+    "forbidden",
+    "racy",
+    "race-free",
+    "undefined",
+    "defined",
+    "hangs",
+    "terminates",
+    "undecided",
+];
 
 /// How two models stand to each other over several tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,7 +106,10 @@ impl Summary {
     pub fn add(&mut self, line: &Line) {
         self.answers += 1;
         *self.engines.entry(line.answer.engine).or_default() += 1;
-        if let Some(index) = WORDS.iter().position(|word| *word == line.answer.verdict.word()) {
+        if let Some(index) = WORDS
+            .iter()
+            .position(|word| *word == line.answer.verdict.word())
+        {
             self.verdicts[index] += 1;
         }
         let status = line.status();
@@ -110,7 +122,10 @@ impl Summary {
         if let Status::Undefined(denied) = status {
             let pair = (line.path.clone(), line.test.clone(), line.model.clone());
             // The answers about a pair come one after the other.
-            self.undefined = (self.undefined.0 + usize::from(self.last_undefined != pair), denied);
+            self.undefined = (
+                self.undefined.0 + usize::from(self.last_undefined != pair),
+                denied,
+            );
             self.last_undefined = pair;
         }
         self.unasked += usize::from(line.answer.verdict.reason() == Some(&Reason::Interrupted));
@@ -138,7 +153,11 @@ impl Summary {
 
     /// Counts the operations of a report on a compiler.
     pub fn add_compiled(&mut self, compiled: &Compiled) {
-        self.answers += compiled.operations.iter().map(CompiledOperation::count).sum::<usize>();
+        self.answers += compiled
+            .operations
+            .iter()
+            .map(CompiledOperation::count)
+            .sum::<usize>();
         for _ in 0..compiled.count(CompiledVerdict::Unjudged) {
             self.add_undecided("instructions that are not judged");
         }
@@ -148,7 +167,12 @@ impl Summary {
     pub fn add_advice(&mut self, advice: &Advice) {
         self.answers += 1;
         if advice.verdict == Advised::Undecided {
-            self.add_undecided(advice.reason.as_deref().unwrap_or("the search was given up"));
+            self.add_undecided(
+                advice
+                    .reason
+                    .as_deref()
+                    .unwrap_or("the search was given up"),
+            );
         }
     }
 
@@ -165,7 +189,12 @@ impl Summary {
     /// Counts what was observed of one test.
     pub fn add_observations(&mut self, seen: &Observations) {
         self.answers += 1;
-        let count = |allowed| seen.observed.iter().filter(|o| o.allowed == allowed).count();
+        let count = |allowed| {
+            seen.observed
+                .iter()
+                .filter(|o| o.allowed == allowed)
+                .count()
+        };
         self.verdicts[0] += count(Some(true));
         self.verdicts[1] += count(Some(false));
         self.verdicts[WORDS.len() - 1] += count(None);
@@ -224,7 +253,11 @@ impl Summary {
                 counted(s.complete, "test"),
             )
         };
-        self.seen.iter().filter(|(_, s)| s.tests + s.refused > 1).map(line).collect()
+        self.seen
+            .iter()
+            .filter(|(_, s)| s.tests + s.refused > 1)
+            .map(line)
+            .collect()
     }
 
     /// The details of a reason (which line, which instruction) stand with the answer.
@@ -243,8 +276,8 @@ impl Summary {
             let compared = self.compared.entry(pair).or_default();
             compared.conditions += usize::from(finding.differs == Some(true));
             *compared.relations.entry(finding.relation).or_default() += 1;
-            let unnamed =
-                matches!(finding.relation, Relation::Differ | Relation::Violated).then_some("no rule found");
+            let unnamed = matches!(finding.relation, Relation::Differ | Relation::Violated)
+                .then_some("no rule found");
             if let Some(rule) = finding.rule.as_deref().or(unnamed) {
                 *compared.rules.entry(rule.to_owned()).or_default() += 1;
             }
@@ -255,13 +288,24 @@ impl Summary {
     pub fn comparisons(&self) -> Vec<String> {
         let line = |((left, right), c): (&(String, String), &Compared)| {
             let tests = counted(c.relations.values().sum(), "test");
-            let stand: Vec<_> = c.relations.iter().map(|(r, n)| format!("{n} {}", r.word())).collect();
+            let stand: Vec<_> = c
+                .relations
+                .iter()
+                .map(|(r, n)| format!("{n} {}", r.word()))
+                .collect();
             let mut line = format!("{left} and {right}, {tests}: {}", stand.join(", "));
             line += &format!("; the condition differs in {}", c.conditions);
             let mut rules: Vec<_> = c.rules.iter().collect();
             rules.sort_by_key(|r| std::cmp::Reverse(r.1));
-            let rules: Vec<_> = rules.into_iter().map(|(rule, n)| format!("{n} × {rule}")).collect();
-            if rules.is_empty() { line } else { line + "; by rule: " + &rules.join(", ") }
+            let rules: Vec<_> = rules
+                .into_iter()
+                .map(|(rule, n)| format!("{n} × {rule}"))
+                .collect();
+            if rules.is_empty() {
+                line
+            } else {
+                line + "; by rule: " + &rules.join(", ")
+            }
         };
         self.compared.iter().map(line).collect()
     }
@@ -269,7 +313,12 @@ impl Summary {
     /// How many answers an interrupt left open, in one line.
     pub(super) fn interruption(&self) -> Option<String> {
         let (unasked, all) = (self.unasked, self.answers);
-        (unasked > 0).then(|| format!("interrupted: {unasked} of {} were not found", counted(all, "answer")))
+        (unasked > 0).then(|| {
+            format!(
+                "interrupted: {unasked} of {} were not found",
+                counted(all, "answer")
+            )
+        })
     }
 
     /// The verdicts that occurred, with their numbers.
@@ -286,7 +335,10 @@ pub fn counted(n: usize, thing: &str) -> String {
 impl fmt::Display for Summary {
     /// One line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdicts: Vec<_> = self.verdicts().map(|(word, n)| format!("{n} {word}")).collect();
+        let verdicts: Vec<_> = self
+            .verdicts()
+            .map(|(word, n)| format!("{n} {word}"))
+            .collect();
         let mut parts = vec![match verdicts.as_slice() {
             [] => counted(self.answers, "answer"),
             some => format!("{}: {}", counted(self.answers, "answer"), some.join(", ")),
@@ -296,7 +348,10 @@ impl fmt::Display for Summary {
                 0 => "all met".to_owned(),
                 n => format!("{n} NOT MET"),
             };
-            parts.push(format!("{}, {not}", counted(self.met + self.unmet, "expectation")));
+            parts.push(format!(
+                "{}, {not}",
+                counted(self.met + self.unmet, "expectation")
+            ));
         }
         if self.known > 0 {
             parts.push(counted(self.known, "known failure"));
@@ -307,10 +362,17 @@ impl fmt::Display for Summary {
             (n, true) => parts.push(counted(n, "undefined program").to_uppercase()),
         }
         if !self.undecided.is_empty() {
-            let reasons: Vec<_> = self.undecided.iter().map(|(reason, n)| format!("{n} × {reason}")).collect();
+            let reasons: Vec<_> = self
+                .undecided
+                .iter()
+                .map(|(reason, n)| format!("{n} × {reason}"))
+                .collect();
             parts.push(format!("undecided: {}", reasons.join(", ")));
         }
-        for (n, what) in [(self.defects, "DEFECT"), (self.invalid, "error in the input")] {
+        for (n, what) in [
+            (self.defects, "DEFECT"),
+            (self.invalid, "error in the input"),
+        ] {
             match (n, what) {
                 (0, _) => {}
                 (1, what) => parts.push(format!("1 {what}")),
@@ -339,7 +401,10 @@ impl Serialize for Summary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("answers", &self.answers)?;
-        map.serialize_entry("verdicts", &self.verdicts().collect::<indexmap::IndexMap<_, _>>())?;
+        map.serialize_entry(
+            "verdicts",
+            &self.verdicts().collect::<indexmap::IndexMap<_, _>>(),
+        )?;
         map.serialize_entry("met", &self.met)?;
         map.serialize_entry("unmet", &self.unmet)?;
         map.serialize_entry("undecided", &self.undecided)?;
@@ -347,8 +412,11 @@ impl Serialize for Summary {
         map.serialize_entry("invalid", &self.invalid)?;
         map.serialize_entry("passed_over", &self.passed_over)?;
         map.serialize_entry("stopped", &self.stopped)?;
-        for (key, n) in [("hidden", self.hidden), ("known", self.known), ("undefined_programs", self.undefined.0)]
-        {
+        for (key, n) in [
+            ("hidden", self.hidden),
+            ("known", self.known),
+            ("undefined_programs", self.undefined.0),
+        ] {
             if n > 0 {
                 map.serialize_entry(key, &n)?;
             }
@@ -358,12 +426,16 @@ impl Serialize for Summary {
         }
         if !self.compared.is_empty() {
             let object = |((left, right), c): (&(String, String), &Compared)| {
-                let stand: IndexMap<&str, usize> = c.relations.iter().map(|(r, n)| (r.word(), *n)).collect();
+                let stand: IndexMap<&str, usize> =
+                    c.relations.iter().map(|(r, n)| (r.word(), *n)).collect();
                 serde_json::json!({
                     "models": [left, right], "conditions": c.conditions, "relations": stand, "rules": c.rules
                 })
             };
-            map.serialize_entry("compared", &self.compared.iter().map(object).collect::<Vec<_>>())?;
+            map.serialize_entry(
+                "compared",
+                &self.compared.iter().map(object).collect::<Vec<_>>(),
+            )?;
         }
         if !self.seen.is_empty() {
             let object = |(model, s): (&String, &Seen)| {
@@ -373,7 +445,10 @@ impl Serialize for Summary {
                     "allowed": s.allowed, "allowed_observed": s.observed, "complete": s.complete
                 })
             };
-            map.serialize_entry("observed", &self.seen.iter().map(object).collect::<Vec<_>>())?;
+            map.serialize_entry(
+                "observed",
+                &self.seen.iter().map(object).collect::<Vec<_>>(),
+            )?;
         }
         map.end()
     }

@@ -23,7 +23,11 @@ pub struct Tap {
 
 impl Tap {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.points == 0 { writeln!(out, "TAP version 14") } else { Ok(()) }
+        if self.points == 0 {
+            writeln!(out, "TAP version 14")
+        } else {
+            Ok(())
+        }
     }
 
     fn point(&mut self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
@@ -33,7 +37,13 @@ impl Tap {
             Status::Passed | Status::Undecided(false) | Status::Undefined(false) => "ok",
             _ => "not ok",
         };
-        write!(out, "{ok} {} - {}: {}", self.points, escaped(&case.group), escaped(&case.title))?;
+        write!(
+            out,
+            "{ok} {} - {}: {}",
+            self.points,
+            escaped(&case.group),
+            escaped(&case.title)
+        )?;
         match case.status {
             Status::Undecided(false) => write!(out, " # SKIP {}", case.message)?,
             Status::Known => write!(out, " # TODO {}", case.message)?,
@@ -55,7 +65,12 @@ impl Tap {
             let mut names: Vec<&str> = case.details.iter().map(|(name, _)| *name).collect();
             names.dedup();
             for name in names {
-                let values: Vec<_> = case.details.iter().filter(|d| d.0 == name).map(|d| json(&d.1)).collect();
+                let values: Vec<_> = case
+                    .details
+                    .iter()
+                    .filter(|d| d.0 == name)
+                    .map(|d| json(&d.1))
+                    .collect();
                 match values.as_slice() {
                     // `at` is the place in the file.
                     [one] if name != "at" => writeln!(out, "  {name}: {one}")?,
@@ -102,9 +117,18 @@ mod tests {
         let text = samples::written(Format::Tap, &HumanOptions::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "TAP version 14");
-        assert_eq!(lines[1], "ok 1 - ptx/MP-gpu.litmus: MP-gpu under ptx-v7.5: reachability");
-        assert_eq!(lines[2], "not ok 2 - ptx/MP.litmus: MP under ptx-v7.5: reachability");
-        assert_eq!(lines[4], r#"  message: "tests/MP.litmus:3: expected forbidden, got allowed""#);
+        assert_eq!(
+            lines[1],
+            "ok 1 - ptx/MP-gpu.litmus: MP-gpu under ptx-v7.5: reachability"
+        );
+        assert_eq!(
+            lines[2],
+            "not ok 2 - ptx/MP.litmus: MP under ptx-v7.5: reachability"
+        );
+        assert_eq!(
+            lines[4],
+            r#"  message: "tests/MP.litmus:3: expected forbidden, got allowed""#
+        );
         assert!(text.contains("\n1..6\n# 6 answers"), "{text}");
     }
 

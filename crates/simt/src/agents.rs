@@ -100,12 +100,16 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
         let code = &test.program.thread(t).code;
         let mut at = 0;
         while at < code.len() {
-            let same = code[at..].iter().take_while(|i| i.span == code[at].span).count();
+            let same = code[at..]
+                .iter()
+                .take_while(|i| i.span == code[at].span)
+                .count();
             if let Some(skip) = code[at..at + same].iter().position(|i| i.op.has("ASY")) {
                 // Its thread decides which of its accesses there are.
                 let decides = |i: usize| {
                     let before = &code[at + skip..i];
-                    matches!(code[i].op, Op::Branch { .. }) && !before.iter().any(|i| i.op.has("MB"))
+                    matches!(code[i].op, Op::Branch { .. })
+                        && !before.iter().any(|i| i.op.has("MB"))
                 };
                 let mut from = at + skip;
                 for to in (from..at + same).filter(|&i| decides(i)).chain([at + same]) {
@@ -126,7 +130,14 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
 
 /// That of a micro-op that is in no order with its siblings, unless they are pieces of one scalar.
 fn alone(element: Element) -> Element {
-    if element.whole { element } else { Element { cells: element.cells, ..Element::ONLY } }
+    if element.whole {
+        element
+    } else {
+        Element {
+            cells: element.cells,
+            ..Element::ONLY
+        }
+    }
 }
 
 /// Makes the agents of an instruction of a thread.
@@ -145,10 +156,16 @@ fn of_instruction(
     let mut latest = 0;
     for (i, op) in all.iter().enumerate() {
         let mut needs: Vec<RegId> = Vec::new();
-        op.op.operands().iter().for_each(|e| e.registers(&mut |r| needs.push(r)));
+        op.op
+            .operands()
+            .iter()
+            .for_each(|e| e.registers(&mut |r| needs.push(r)));
         // A register is used again by the copies to another CTA: what was read last counts.
-        let feeds =
-            |need: &RegId| parts.iter().rposition(|p| !p.2 && p.1.iter().any(|o| o.op.defines() == Some(*need)));
+        let feeds = |need: &RegId| {
+            parts
+                .iter()
+                .rposition(|p| !p.2 && p.1.iter().any(|o| o.op.defines() == Some(*need)))
+        };
         let object = op.op.has("MB");
         let last_is_object = parts.last().is_some_and(|p| p.2);
         if op.element.whole && op.element.at > 0 {
@@ -156,16 +173,27 @@ fn of_instruction(
         } else if !object && last_is_object && !op.op.is_access() {
             parts.last_mut().expect("looked at").1.push(op.clone());
         } else if !op.op.is_access() {
-            return Err(format!("not in this machine: `{}`, an asynchronous operation of this form", op.text));
+            return Err(format!(
+                "not in this machine: `{}`, an asynchronous operation of this form",
+                op.text
+            ));
         } else {
             // What needs several reads is done by the agent of the first, which makes the others, too.
-            let feeding: BTreeSet<usize> = needs.iter().filter(|_| !object).filter_map(feeds).collect();
+            let feeding: BTreeSet<usize> =
+                needs.iter().filter(|_| !object).filter_map(feeds).collect();
             latest = feeding.first().copied().unwrap_or(parts.len());
             if latest == parts.len() {
                 parts.push((i, Vec::new(), object));
             }
-            let others = feeding.iter().skip(1).rev().map(|&p| parts.remove(p).1).collect::<Vec<_>>();
-            parts[latest].1.extend(others.into_iter().rev().flatten().chain([op.clone()]));
+            let others = feeding
+                .iter()
+                .skip(1)
+                .rev()
+                .map(|&p| parts.remove(p).1)
+                .collect::<Vec<_>>();
+            parts[latest]
+                .1
+                .extend(others.into_iter().rev().flatten().chain([op.clone()]));
         }
     }
     let mut data: Vec<usize> = Vec::new();
@@ -196,11 +224,23 @@ fn of_instruction(
             data.push(number);
         }
         let weak = code.iter().any(|i| i.op.has("WEAK"));
-        let tags = code.iter().find_map(|i| i.op.accesses().next()).map(|a| group_of(&a.tags));
+        let tags = code
+            .iter()
+            .find_map(|i| i.op.accesses().next())
+            .map(|a| group_of(&a.tags));
         let group = tags.filter(|g| !tracked && !object && (weak || *g != Group::Copies));
-        agents.push(Agent { owner, instr: instr.clone(), group, tells });
+        agents.push(Agent {
+            owner,
+            instr: instr.clone(),
+            group,
+            tells,
+        });
         let of = program.thread(t);
-        let thread = Thread { name: format!("{}'s copy {}", of.name, agents.len()), code, ..of.clone() };
+        let thread = Thread {
+            name: format!("{}'s copy {}", of.name, agents.len()),
+            code,
+            ..of.clone()
+        };
         program.threads.push(thread);
     }
     Ok(())

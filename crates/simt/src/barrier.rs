@@ -88,14 +88,25 @@ fn unsupported(what: &str) -> Halt {
 fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>) {
     let (instance, id, count) = match &b.naming {
         BarrierNaming::Counted { id, count } => (None, Some(id), count),
-        BarrierNaming::Instance { instance, id, quorum } => (Some(*instance), id.as_ref(), quorum),
+        BarrierNaming::Instance {
+            instance,
+            id,
+            quorum,
+        } => (Some(*instance), id.as_ref(), quorum),
     };
     let value = |e: &Expr| eval(e, regs);
     let mask = b.lanes.as_ref().map(value);
     let lanes = mask.and_then(|mask| code.program.named_by(ThreadId(t as u16), mask));
     let alone = !takes_part(code, lanes, t);
     let group = if alone { t } else { code.group(t, b.domain) };
-    let key = Key { domain: b.domain, lanes, group, alone, instance, id: id.map(value) };
+    let key = Key {
+        domain: b.domain,
+        lanes,
+        group,
+        alone,
+        instance,
+        id: id.map(value),
+    };
     (key, count.as_ref().map(value))
 }
 
@@ -122,7 +133,9 @@ impl Key {
 pub(super) fn arrival_commutes(code: &Code, b: &Barrier) -> bool {
     // Whether it is out of turn depends on who has come.
     let in_turn = b.action != BarrierAction::Arrive || !b.takes_turns();
-    in_turn && !b.says_count() && (!code.counts || matches!(b.naming, BarrierNaming::Instance { .. }))
+    in_turn
+        && !b.says_count()
+        && (!code.counts || matches!(b.naming, BarrierNaming::Instance { .. }))
 }
 
 impl<C: Clone + Default> Barriers<C> {
@@ -139,7 +152,12 @@ impl<C: Clone + Default> Barriers<C> {
         let (key, count) = naming(code, t, b, regs);
         let out_of_turn = |what: &str| {
             let what = format!("is out of turn: {what}");
-            Err(Halt::Fault { kind: Fault::Barrier, thread: t, instr: pc, what })
+            Err(Halt::Fault {
+                kind: Fault::Barrier,
+                thread: t,
+                instr: pc,
+                what,
+            })
         };
         let arrived = |phases: &[Phase<C>]| phases.iter().any(|p| p.key == key && p.arrived.has(t));
         let granted = self.granted.iter().any(|g| g.0 == key && g.1 == t);
@@ -151,7 +169,11 @@ impl<C: Clone + Default> Barriers<C> {
                 let (_, _, carried, number) = self.granted.remove(i);
                 return Ok((Came::On(Some(carried)), number));
             }
-            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived.has(t)) {
+            if let Some(phase) = self
+                .phases
+                .iter_mut()
+                .find(|p| p.key == key && p.arrived.has(t))
+            {
                 phase.waiting.insert(t);
             }
             return Ok((Came::Waits, 0));
@@ -175,7 +197,18 @@ impl<C: Clone + Default> Barriers<C> {
                 self.opened += 1;
                 let (arrived, waiting) = (Set::default(), Set::default());
                 let (key, carried) = (key.clone(), C::default());
-                self.phases.insert(at, Phase { key, number, count, arrived, waiting, open: false, carried });
+                self.phases.insert(
+                    at,
+                    Phase {
+                        key,
+                        number,
+                        count,
+                        arrived,
+                        waiting,
+                        open: false,
+                        carried,
+                    },
+                );
                 at
             }
         };
@@ -183,21 +216,39 @@ impl<C: Clone + Default> Barriers<C> {
         // Who has arrived waits for the phase to be over, whatever it comes with.
         if !phase.open && phase.arrived.has(t) {
             if key.instance.is_some() {
-                return Err(unsupported("a thread that reaches one barrier instance twice"));
+                return Err(unsupported(
+                    "a thread that reaches one barrier instance twice",
+                ));
             }
             return Err(Halt::Blocked);
         }
         if phase.count != count {
             // Without a count, it takes all threads of the group.
-            let group = code.members(key.group, key.domain).iter().filter(|&&u| key.holds(code, u)).count() as i64;
-            let all = [phase.count, count].contains(&None) && [phase.count, count].contains(&Some(group));
+            let group = code
+                .members(key.group, key.domain)
+                .iter()
+                .filter(|&&u| key.holds(code, u))
+                .count() as i64;
+            let all =
+                [phase.count, count].contains(&None) && [phase.count, count].contains(&Some(group));
             if key.instance.is_some() {
                 return Err(unsupported("one phase of a barrier with different quorums"));
             }
             if !all {
-                let of = |count: Option<i64>| count.map_or("all threads".into(), |c| format!("{c} threads"));
-                let what = format!("is for {}, where another thread came for {}", of(count), of(phase.count));
-                return Err(Halt::Fault { kind: Fault::Barrier, thread: t, instr: pc, what });
+                let of = |count: Option<i64>| {
+                    count.map_or("all threads".into(), |c| format!("{c} threads"))
+                };
+                let what = format!(
+                    "is for {}, where another thread came for {}",
+                    of(count),
+                    of(phase.count)
+                );
+                return Err(Halt::Fault {
+                    kind: Fault::Barrier,
+                    thread: t,
+                    instr: pc,
+                    what,
+                });
             }
             phase.count = Some(group);
         }
@@ -216,13 +267,17 @@ impl<C: Clone + Default> Barriers<C> {
 
     /// Whether a thread comes to a barrier where it has arrived before, in a phase that is not over: it waits until that is.
     pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &Thread) -> bool {
-        let Some(b) = code.threads[t].acts.get(thread.pc).and_then(Act::barrier) else { return false };
+        let Some(b) = code.threads[t].acts.get(thread.pc).and_then(Act::barrier) else {
+            return false;
+        };
         if b.action == BarrierAction::Wait || matches!(b.naming, BarrierNaming::Instance { .. }) {
             return false;
         }
         let (key, _) = naming(code, t, b, &thread.regs);
         let out_of_turn = |p: &Phase<C>| b.takes_turns() && p.count.is_none();
-        self.phases.iter().any(|p| p.key == key && p.arrived.has(t) && !out_of_turn(p))
+        self.phases
+            .iter()
+            .any(|p| p.key == key && p.arrived.has(t) && !out_of_turn(p))
     }
 
     /// A thread that runs the same code and waits in the phase that another one is about to join, but at another call,
@@ -234,25 +289,39 @@ impl<C: Clone + Default> Barriers<C> {
         b: &Barrier,
         threads: &[Thread],
     ) -> Option<usize> {
-        let BarrierNaming::Counted { count: None, .. } = &b.naming else { return None };
+        let BarrierNaming::Counted { count: None, .. } = &b.naming else {
+            return None;
+        };
         let part = |u: usize| threads[u].pc != pc && code.kin[u] == code.kin[t];
         let reach = match code.program.dialect.row().convergence {
             Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
             // At whatever barrier another thread of the warp waits, it is not this one.
             Convergence::Aligned if b.is_aligned() => {
-                let waits =
-                    |p: &&Phase<C>| p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none();
-                let aligned = |u: usize| {
-                    code.threads[u].acts.get(threads[u].pc).and_then(Act::barrier).is_some_and(Barrier::is_aligned)
+                let waits = |p: &&Phase<C>| {
+                    p.key.domain == b.domain && p.count.is_none() && p.key.instance.is_none()
                 };
-                let mut all = self.phases.iter().filter(waits).flat_map(|p| p.waiting.iter());
+                let aligned = |u: usize| {
+                    code.threads[u]
+                        .acts
+                        .get(threads[u].pc)
+                        .and_then(Act::barrier)
+                        .is_some_and(Barrier::is_aligned)
+                };
+                let mut all = self
+                    .phases
+                    .iter()
+                    .filter(waits)
+                    .flat_map(|p| p.waiting.iter());
                 return all.find(|&u| part(u) && aligned(u) && code.holds(t, Scope::Warp, u));
             }
             _ => return None,
         };
         let (key, _) = naming(code, t, b, &threads[t].regs);
         let phase = self.phases.iter().find(|p| p.key == key)?;
-        phase.waiting.iter().find(|&u| part(u) && code.holds(t, reach, u))
+        phase
+            .waiting
+            .iter()
+            .find(|&u| part(u) && code.holds(t, reach, u))
     }
 
     /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
@@ -262,12 +331,18 @@ impl<C: Clone + Default> Barriers<C> {
         over: impl Fn(usize) -> bool,
         mut release: impl FnMut(usize, &C, u32),
     ) {
-        while let Some(at) = self.phases.iter().position(|p| !p.open && self.is_full(code, p, &over)) {
+        while let Some(at) = self
+            .phases
+            .iter()
+            .position(|p| !p.open && self.is_full(code, p, &over))
+        {
             if self.phases[at].key.instance.is_some() {
                 let phase = &mut self.phases[at];
                 phase.open = true;
                 let waiting = std::mem::take(&mut phase.waiting);
-                waiting.iter().for_each(|t| release(t, &phase.carried, phase.number));
+                waiting
+                    .iter()
+                    .for_each(|t| release(t, &phase.carried, phase.number));
                 continue;
             }
             let phase = self.phases.remove(at);
@@ -276,7 +351,8 @@ impl<C: Clone + Default> Barriers<C> {
                     release(t, &phase.carried, phase.number);
                 } else if waits_later(code, t, phase.key.domain) {
                     self.granted.retain(|g| g.0 != phase.key || g.1 != t);
-                    self.granted.push((phase.key.clone(), t, phase.carried.clone(), phase.number));
+                    self.granted
+                        .push((phase.key.clone(), t, phase.carried.clone(), phase.number));
                     self.granted.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
                 }
             }
@@ -294,7 +370,8 @@ impl<C: Clone + Default> Barriers<C> {
         waiting.map(move |p| {
             let group = code.members(p.key.group, p.key.domain).iter().copied();
             let awaited = |u: usize| Barrier::awaits_ended(p.key.domain) || !over(u);
-            let missing = group.filter(|&u| p.key.holds(code, u) && !p.arrived.has(u) && awaited(u));
+            let missing =
+                group.filter(|&u| p.key.holds(code, u) && !p.arrived.has(u) && awaited(u));
             (&p.arrived, &p.waiting, missing.collect(), p.count)
         })
     }
@@ -323,7 +400,11 @@ impl<C: Clone + Default> Barriers<C> {
 }
 
 fn barriers(code: &Code, t: usize) -> impl Iterator<Item = (usize, &Barrier)> {
-    code.threads[t].acts.iter().enumerate().filter_map(|(pc, a)| Some((pc, a.barrier()?)))
+    code.threads[t]
+        .acts
+        .iter()
+        .enumerate()
+        .filter_map(|(pc, a)| Some((pc, a.barrier()?)))
 }
 
 fn is_instance(b: &Barrier, number: i64) -> bool {
@@ -336,7 +417,9 @@ fn waits_later(code: &Code, t: usize, domain: Scope) -> bool {
 
 /// The identifier that an instance barrier will name whenever it is reached, if that is plain.
 fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>> {
-    let BarrierNaming::Instance { id, .. } = &b.naming else { return None };
+    let BarrierNaming::Instance { id, .. } = &b.naming else {
+        return None;
+    };
     match id {
         None => Some(None),
         Some(Expr::Const(v)) => Some(Some(*v)),
@@ -347,7 +430,10 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
             for act in &thread.acts[..pc] {
                 match act {
                     Act::Branch { .. } => return None,
-                    Act::Assign { dst, value: Expr::Const(v) } if dst == r => value = Some(*v),
+                    Act::Assign {
+                        dst,
+                        value: Expr::Const(v),
+                    } if dst == r => value = Some(*v),
                     act if act.defines() == Some(*r) => value = None,
                     _ => {}
                 }
@@ -360,9 +446,19 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
 
 /// Instance barriers mean one thing only where each is reached at most once and its kind is the same everywhere.
 fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
-    let BarrierNaming::Instance { instance, id, quorum } = &b.naming else { return Ok(()) };
+    let BarrierNaming::Instance {
+        instance,
+        id,
+        quorum,
+    } = &b.naming
+    else {
+        return Ok(());
+    };
     let acts = &code.threads[t].acts;
-    let looped = acts.iter().enumerate().any(|(at, a)| a.target().is_some_and(|target| target <= pc && pc <= at));
+    let looped = acts
+        .iter()
+        .enumerate()
+        .any(|(at, a)| a.target().is_some_and(|target| target <= pc && pc <= at));
     if looped {
         return Err(unsupported("a barrier instance in a loop"));
     }
@@ -370,11 +466,20 @@ fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
         for (at, other) in barriers(code, u).filter(|(_, o)| is_instance(o, *instance)) {
             if quorum.is_none() && known_id(code, u, at, other).is_none() {
                 // Another thread may pass before it is known that this one means another barrier.
-                return Err(unsupported("a barrier instance whose identifier depends on what is read"));
+                return Err(unsupported(
+                    "a barrier instance whose identifier depends on what is read",
+                ));
             }
-            let BarrierNaming::Instance { id: x, quorum: q, .. } = &other.naming else { continue };
+            let BarrierNaming::Instance {
+                id: x, quorum: q, ..
+            } = &other.naming
+            else {
+                continue;
+            };
             if x.is_some() != id.is_some() || q.is_some() != quorum.is_some() {
-                return Err(unsupported("one barrier instance with and without an identifier or a quorum"));
+                return Err(unsupported(
+                    "one barrier instance with and without an identifier or a quorum",
+                ));
             }
         }
     }

@@ -68,7 +68,10 @@ pub struct Dice {
 impl Dice {
     /// The generator of a seed.
     pub fn new(seed: u64) -> Dice {
-        Dice { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1, taken: Vec::new() }
+        Dice {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1,
+            taken: Vec::new(),
+        }
     }
 
     /// The next number: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -108,7 +111,10 @@ pub struct Tape<'a> {
 impl<'a> Tape<'a> {
     /// Plays the answers.
     pub fn new(answers: &'a [u32]) -> Tape<'a> {
-        Tape { answers, torn: false }
+        Tape {
+            answers,
+            torn: false,
+        }
     }
 
     /// Whether everything was played and fitted.
@@ -147,9 +153,16 @@ mod tests {
             script.rewind();
             let a = script.choose(2);
             // The second question is asked only after the first answer.
-            let b = if a == 0 { script.choose(3) } else { script.choose(1) };
+            let b = if a == 0 {
+                script.choose(3)
+            } else {
+                script.choose(1)
+            };
             all.push((a, b));
-            assert_eq!(script.taken(), if a == 0 { vec![0, b as u32] } else { vec![1] });
+            assert_eq!(
+                script.taken(),
+                if a == 0 { vec![0, b as u32] } else { vec![1] }
+            );
             if !script.advance() {
                 break;
             }

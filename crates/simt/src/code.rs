@@ -14,7 +14,8 @@ use program::host::{CommandId, Origin};
 use program::litmus::Observable;
 use program::memory::{Cell, CellId, Memory};
 use program::{
-    Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, SourceLine, Space, ThreadId, Ty, Update,
+    Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, SourceLine, Space, ThreadId, Ty,
+    Update,
 };
 
 /// What an access is, beside its address.
@@ -151,14 +152,26 @@ impl Fence {
     /// memory: with that it orders more than it has to, as halves do their work in pairs.
     pub(super) fn in_turn(self) -> impl Iterator<Item = Fence> {
         let (first, second) = match self {
-            Fence::Half { acquire, scope, part } => {
+            Fence::Half {
+                acquire,
+                scope,
+                part,
+            } => {
                 let whole = part.map_or(Fence::Alias, Fence::Async);
                 let memory = Fence::of_memory(acquire, scope);
-                if acquire { (memory, Some(whole)) } else { (whole, Some(memory)) }
+                if acquire {
+                    (memory, Some(whole))
+                } else {
+                    (whole, Some(memory))
+                }
             }
             Fence::Map { acquire, scope, .. } => {
                 let memory = Fence::of_memory(acquire, scope);
-                if acquire { (memory, Some(self)) } else { (self, Some(memory)) }
+                if acquire {
+                    (memory, Some(self))
+                } else {
+                    (self, Some(memory))
+                }
             }
             whole => (whole, None),
         };
@@ -278,7 +291,9 @@ pub(super) struct CommandCode {
 impl CommandCode {
     /// All commands of a program, in order.
     pub(super) fn of(program: &Program, agents: &[Agent]) -> Vec<CommandCode> {
-        let Some(host) = program.host.as_deref() else { return Vec::new() };
+        let Some(host) = program.host.as_deref() else {
+            return Vec::new();
+        };
         let mut begun: HashMap<usize, Vec<usize>> = HashMap::new();
         let own = program.threads.len() - agents.len();
         for (thread, agent) in (own..).zip(agents) {
@@ -292,7 +307,10 @@ impl CommandCode {
                 groups[*group as usize].push(thread);
                 groups[*group as usize].extend(begun.get(&thread).into_iter().flatten());
             }
-            CommandCode { groups, children: Vec::new() }
+            CommandCode {
+                groups,
+                children: Vec::new(),
+            }
         };
         let mut all: Vec<CommandCode> = host.command_ids().map(one).collect();
         for id in host.command_ids() {
@@ -322,7 +340,8 @@ impl Code {
 
     /// The agents that an instruction of a thread begins.
     pub(super) fn begins(&self, thread: usize, pc: usize) -> impl Iterator<Item = (usize, &Agent)> {
-        self.all_agents().filter(move |(_, a)| a.owner == thread && a.instr.start == pc)
+        self.all_agents()
+            .filter(move |(_, a)| a.owner == thread && a.instr.start == pc)
     }
 
     /// Whether a location is in that part of memory, for a thread.
@@ -332,8 +351,9 @@ impl Code {
             Part::All => true,
             Part::Global => cell.space == Space::Global,
             Part::Shared(scope) => {
-                let within =
-                    |u: ThreadId| self.groups.of(usize::from(u.0), scope) == self.groups.of(thread, scope);
+                let within = |u: ThreadId| {
+                    self.groups.of(usize::from(u.0), scope) == self.groups.of(thread, scope)
+                };
                 cell.space == Space::Shared && cell.owner.is_some_and(within)
             }
         }
@@ -341,9 +361,18 @@ impl Code {
 
     /// Where an access of a thread goes; `None` if it names nothing that the thread may access.
     pub(super) fn place(&self, thread: usize, address: i64, ty: Ty, write: bool) -> Option<Place> {
-        let cell = self.memory.accessed(&self.program, ThreadId(thread as u16), address, ty.bytes(), write)?;
+        let cell = self.memory.accessed(
+            &self.program,
+            ThreadId(thread as u16),
+            address,
+            ty.bytes(),
+            write,
+        )?;
         let va = self.memory.cell(cell).virtual_address.0 as u16;
-        Some(Place { loc: self.loc_of[cell.0 as usize], va })
+        Some(Place {
+            loc: self.loc_of[cell.0 as usize],
+            va,
+        })
     }
 
     /// The cell of a location's own memory.
@@ -361,7 +390,9 @@ impl Code {
     /// The location that a micro-op accesses with these registers, whether it may or not.
     pub(super) fn touched(&self, act: &Act, regs: &[i64]) -> Option<usize> {
         let (addr, access) = (act.address()?, act.accesses().next()?);
-        self.memory.cell_at(eval(addr, regs), access.ty.bytes()).map(|c| self.location(c))
+        self.memory
+            .cell_at(eval(addr, regs), access.ty.bytes())
+            .map(|c| self.location(c))
     }
 
     /// The location of a cell.
@@ -371,7 +402,9 @@ impl Code {
 
     /// The location that an observable names.
     pub(super) fn observed_location(&self, o: Observable) -> Option<usize> {
-        self.memory.observed(&self.program, o).map(|c| self.loc_of[c.0 as usize])
+        self.memory
+            .observed(&self.program, o)
+            .map(|c| self.loc_of[c.0 as usize])
     }
 
     /// Whether `scope` of thread `t` holds `u`; its own thread always.

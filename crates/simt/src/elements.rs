@@ -15,7 +15,9 @@ use program::{BinOp, Element, Expr, Init, Instr, Op, RegId, Register, Thread, Ty
 
 /// Whether a test has vector instructions.
 pub fn has_vectors(test: &LitmusTest) -> bool {
-    test.program.instrs().any(|(_, _, instr)| is_vector(instr.element))
+    test.program
+        .instrs()
+        .any(|(_, _, instr)| is_vector(instr.element))
 }
 
 fn is_vector(element: Element) -> bool {
@@ -37,7 +39,10 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<Ordered>, String>
     let mut moved = Vec::new();
     for thread in &mut new.program.threads {
         let code = std::mem::take(&mut thread.code);
-        let mut out = Rewriting { thread, code: Vec::new() };
+        let mut out = Rewriting {
+            thread,
+            code: Vec::new(),
+        };
         let mut places = Vec::with_capacity(code.len() + 1);
         let mut rest = code.as_slice();
         while let Some(first) = rest.first() {
@@ -58,7 +63,10 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<Ordered>, String>
                 *target = places[*target];
             }
             if !instr.element.whole {
-                instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
+                instr.element = Element {
+                    cells: instr.element.cells,
+                    ..Element::ONLY
+                };
             }
         }
         thread.code = code;
@@ -68,7 +76,11 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<Ordered>, String>
 }
 
 /// Marks what is put in while the code is being made: its branches have their final targets.
-const PUT_IN: Element = Element { at: 1, of: 0, ..Element::ONLY };
+const PUT_IN: Element = Element {
+    at: 1,
+    of: 0,
+    ..Element::ONLY
+};
 
 struct Rewriting<'a> {
     thread: &'a mut Thread,
@@ -77,8 +89,13 @@ struct Rewriting<'a> {
 
 impl Rewriting<'_> {
     fn register(&mut self, ty: Ty) -> Result<RegId, String> {
-        let number = u16::try_from(self.thread.regs.len()).map_err(|_| "too many registers".to_owned())?;
-        self.thread.regs.push(Register { name: format!("${number}"), ty, init: Init::Int(0) });
+        let number =
+            u16::try_from(self.thread.regs.len()).map_err(|_| "too many registers".to_owned())?;
+        self.thread.regs.push(Register {
+            name: format!("${number}"),
+            ty,
+            init: Init::Int(0),
+        });
         Ok(RegId(number))
     }
 
@@ -90,30 +107,83 @@ impl Rewriting<'_> {
             let changes = |e: &Expr| matches!(e, Expr::Reg(r) if defined.contains(r));
             if let Some(address) = element.op.address().filter(|a| a.any(&changes)).cloned() {
                 let dst = self.register(Ty::U64)?;
-                self.put(element, Op::Assign { dst, value: address });
+                self.put(
+                    element,
+                    Op::Assign {
+                        dst,
+                        value: address,
+                    },
+                );
                 if let Some(address) = element.op.address_mut() {
                     *address = Expr::Reg(dst);
                 }
             }
         }
         let choice = self.register(Ty::S32)?;
-        let done = elements.iter().map(|_| self.register(Ty::S32)).collect::<Result<Vec<_>, _>>()?;
+        let done = elements
+            .iter()
+            .map(|_| self.register(Ty::S32))
+            .collect::<Result<Vec<_>, _>>()?;
         for &dst in &done {
-            self.put(&elements[0], Op::Assign { dst, value: Expr::Const(0) });
+            self.put(
+                &elements[0],
+                Op::Assign {
+                    dst,
+                    value: Expr::Const(0),
+                },
+            );
         }
         for _ in &elements {
             let mut over = Vec::new();
             for (k, element) in elements.iter().enumerate() {
-                let was = self.put(element, Op::Branch { cond: Expr::Reg(done[k]), target: 0 });
+                let was = self.put(
+                    element,
+                    Op::Branch {
+                        cond: Expr::Reg(done[k]),
+                        target: 0,
+                    },
+                );
                 // The last one that is left has to be taken.
-                let last = done[k + 1..].iter().fold(Expr::Const(1), |all, d| both(all, Expr::Reg(*d)));
-                let must = self.put(element, Op::Branch { cond: last, target: 0 });
-                self.put(element, Op::Choice { dst: choice, spurious: false });
-                let not = self.put(element, Op::Branch { cond: Expr::Reg(choice), target: 0 });
+                let last = done[k + 1..]
+                    .iter()
+                    .fold(Expr::Const(1), |all, d| both(all, Expr::Reg(*d)));
+                let must = self.put(
+                    element,
+                    Op::Branch {
+                        cond: last,
+                        target: 0,
+                    },
+                );
+                self.put(
+                    element,
+                    Op::Choice {
+                        dst: choice,
+                        spurious: false,
+                    },
+                );
+                let not = self.put(
+                    element,
+                    Op::Branch {
+                        cond: Expr::Reg(choice),
+                        target: 0,
+                    },
+                );
                 self.aim(must);
                 self.code.push(element.clone());
-                self.put(element, Op::Assign { dst: done[k], value: Expr::Const(1) });
-                over.push(self.put(element, Op::Branch { cond: Expr::Const(1), target: 0 }));
+                self.put(
+                    element,
+                    Op::Assign {
+                        dst: done[k],
+                        value: Expr::Const(1),
+                    },
+                );
+                over.push(self.put(
+                    element,
+                    Op::Branch {
+                        cond: Expr::Const(1),
+                        target: 0,
+                    },
+                ));
                 self.aim(was);
                 self.aim(not);
             }
@@ -123,7 +193,11 @@ impl Rewriting<'_> {
     }
 
     fn put(&mut self, like: &Instr, op: Op) -> usize {
-        self.code.push(Instr { op, element: PUT_IN, ..like.clone() });
+        self.code.push(Instr {
+            op,
+            element: PUT_IN,
+            ..like.clone()
+        });
         self.code.len() - 1
     }
 

@@ -26,20 +26,39 @@ pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> R
     let mut why = grouped(machine.code, all);
     why.extend(missing(machine, state));
     why.extend(state.host.pending(machine.code, &state.threads));
-    Reason { why, ends: waits::ends(machine, state, None) }
+    Reason {
+        why,
+        ends: waits::ends(machine, state, None),
+    }
 }
 
 /// The reasons of a state in which threads go on without getting anywhere; `turning` are those, if that is known.
-pub(super) fn spinning<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&Set>) -> Reason {
+pub(super) fn spinning<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
+    turning: Option<&Set>,
+) -> Reason {
     let code = machine.code;
     let turns = |t: usize| turning.is_none_or(|set| set.has(t));
     let mut spins: Vec<(usize, String)> = Vec::new();
     let mut others: Vec<(usize, String)> = Vec::new();
     let mut sought: Vec<usize> = Vec::new();
-    for (t, thread) in state.threads.iter().enumerate().filter(|(_, thread)| !thread.is_over()) {
-        let here = |t| machine.layer.obstacle(code, &state.layer, &state.threads, t).is_none();
+    for (t, thread) in state
+        .threads
+        .iter()
+        .enumerate()
+        .filter(|(_, thread)| !thread.is_over())
+    {
+        let here = |t| {
+            machine
+                .layer
+                .obstacle(code, &state.layer, &state.threads, t)
+                .is_none()
+        };
         match (thread.status, spin(code, t, thread)) {
-            (Status::Running, Some(Spin { text, locs })) if turns(t) && (turning.is_some() || here(t)) => {
+            (Status::Running, Some(Spin { text, locs }))
+                if turns(t) && (turning.is_some() || here(t)) =>
+            {
                 spins.push((t, text));
                 sought.extend(locs);
             }
@@ -60,11 +79,18 @@ pub(super) fn spinning<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t
         if nobody {
             lines.push(format!("nobody who is still there writes `{name}`"));
         }
-        lines.extend(grouped(code, helpers).into_iter().map(|l| format!("who still writes `{name}`: {l}")));
+        lines.extend(
+            grouped(code, helpers)
+                .into_iter()
+                .map(|l| format!("who still writes `{name}`: {l}")),
+        );
     }
     lines.extend(grouped(code, others));
     lines.extend(missing(machine, state));
-    Reason { why: lines, ends: waits::ends(machine, state, turning) }
+    Reason {
+        why: lines,
+        ends: waits::ends(machine, state, turning),
+    }
 }
 
 /// What keeps a thread, in words that follow its name.
@@ -77,14 +103,26 @@ fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -
     };
     match thread.status {
         Status::Waiting => format!("waits at {}", at(thread.pc)),
-        Status::Lost => format!("goes round and round at {} without touching memory", at(thread.pc)),
+        Status::Lost => format!(
+            "goes round and round at {} without touching memory",
+            at(thread.pc)
+        ),
         Status::Ended => "has ended".into(),
-        Status::Held if !thread.after.is_empty() => format!("{} at {}", agents::WAITS, at(thread.pc)),
+        Status::Held if !thread.after.is_empty() => {
+            format!("{} at {}", agents::WAITS, at(thread.pc))
+        }
         Status::Held => {
             let what = host::unmet(code, &state.host, &state.threads, t);
-            if thread.pc > 0 || state.host.is_calling(t) { format!("{what}, at {}", at(thread.pc)) } else { what }
+            if thread.pc > 0 || state.host.is_calling(t) {
+                format!("{what}, at {}", at(thread.pc))
+            } else {
+                what
+            }
         }
-        Status::Running => match machine.layer.obstacle(code, &state.layer, &state.threads, t) {
+        Status::Running => match machine
+            .layer
+            .obstacle(code, &state.layer, &state.threads, t)
+        {
             Some(why) => format!("is before {}: {why}", at(thread.pc)),
             None => format!("is before {}", at(thread.pc)),
         },
@@ -97,14 +135,21 @@ fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String
     let mut lines = Vec::new();
     let over = |u: usize| state.threads[u].is_over();
     for (arrived, waiting, absent, count) in state.barriers.waits(code, over) {
-        let Some(first) = waiting.iter().next() else { continue };
-        let line = code.line(first, state.threads[first].pc).cloned().unwrap_or_default();
+        let Some(first) = waiting.iter().next() else {
+            continue;
+        };
+        let line = code
+            .line(first, state.threads[first].pc)
+            .cloned()
+            .unwrap_or_default();
         if let Some(n) = count {
             let arrived = match arrived.len() {
                 1 => "1 has".to_owned(),
                 more => format!("{more} have"),
             };
-            lines.push(format!("the barrier at line {line} waits for {n} threads, and {arrived} arrived"));
+            lines.push(format!(
+                "the barrier at line {line} waits for {n} threads, and {arrived} arrived"
+            ));
             continue;
         }
         let text = |u: usize| match over(u) {
@@ -132,7 +177,11 @@ fn grouped(code: &Code, texts: Vec<(usize, String)>) -> Vec<String> {
 
 /// Names of threads in a row.
 pub(super) fn names(code: &Code, threads: &[usize]) -> String {
-    let list: Vec<&str> = threads.iter().take(MAX_NAMES).map(|&t| code.program.threads[t].name.as_str()).collect();
+    let list: Vec<&str> = threads
+        .iter()
+        .take(MAX_NAMES)
+        .map(|&t| code.program.threads[t].name.as_str())
+        .collect();
     match threads.len() {
         n if n > MAX_NAMES => format!("{}, … ({n} threads):", list.join(", ")),
         1 => list.join(", "),
@@ -151,16 +200,30 @@ struct Spin {
 pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeInclusive<usize>> {
     let acts = &code.threads[t].acts;
     let back = |(pc, act): (usize, &Act)| match act {
-        Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => Some((pc - target, *target, pc)),
+        Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => {
+            Some((pc - target, *target, pc))
+        }
         _ => None,
     };
-    acts.iter().enumerate().filter_map(back).min().map(|(_, from, to)| from..=to)
+    acts.iter()
+        .enumerate()
+        .filter_map(back)
+        .min()
+        .map(|(_, from, to)| from..=to)
 }
 
 /// The threads for which the barrier waits at which a thread does.
-pub(super) fn missing_of<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -> Vec<usize> {
-    let mut waits = state.barriers.waits(machine.code, |u| state.threads[u].is_over());
-    waits.find(|(_, waiting, ..)| waiting.has(t)).map_or(Vec::new(), |(_, _, missing, _)| missing)
+pub(super) fn missing_of<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
+    t: usize,
+) -> Vec<usize> {
+    let mut waits = state
+        .barriers
+        .waits(machine.code, |u| state.threads[u].is_over());
+    waits
+        .find(|(_, waiting, ..)| waiting.has(t))
+        .map_or(Vec::new(), |(_, _, missing, _)| missing)
 }
 
 /// The innermost loop around the next instruction, and what it reads.
@@ -179,10 +242,20 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     let mut ends = [from, to].map(|pc| code.line(t, pc).cloned().unwrap_or_default());
     ends.sort();
     let [first, last] = ends;
-    let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
-    let on: Vec<String> = locs.iter().map(|&l| format!("`{}`", code.cell_of(l).name)).collect();
-    let text =
-        if on.is_empty() { format!("spins in {lines}") } else { format!("spins in {lines} on {}", on.join(", ")) };
+    let lines = if first == last {
+        format!("line {first}")
+    } else {
+        format!("lines {first} to {last}")
+    };
+    let on: Vec<String> = locs
+        .iter()
+        .map(|&l| format!("`{}`", code.cell_of(l).name))
+        .collect();
+    let text = if on.is_empty() {
+        format!("spins in {lines}")
+    } else {
+        format!("spins in {lines} on {}", on.join(", "))
+    };
     Some(Spin { text, locs })
 }
 

@@ -22,7 +22,10 @@ fn fold(x: u64, y: u64) -> u64 {
 
 impl Default for Fingerprint {
     fn default() -> Self {
-        Fingerprint { a: 0x8ebc_6af0_9c88_c6e3, b: 0x5899_65cc_7537_4cc3 }
+        Fingerprint {
+            a: 0x8ebc_6af0_9c88_c6e3,
+            b: 0x5899_65cc_7537_4cc3,
+        }
     }
 }
 
@@ -36,7 +39,10 @@ impl Fingerprint {
 
     /// The result.
     pub(super) fn value(&self) -> u128 {
-        let (a, b) = (fold(self.a ^ self.b, KEY_A), fold(self.b.wrapping_add(self.a), KEY_B));
+        let (a, b) = (
+            fold(self.a ^ self.b, KEY_A),
+            fold(self.b.wrapping_add(self.a), KEY_B),
+        );
         (u128::from(a) << 64) | u128::from(b)
     }
 }
@@ -44,7 +50,8 @@ impl Fingerprint {
 impl Hasher for Fingerprint {
     fn write_u64(&mut self, x: u64) {
         self.a = fold(self.a.rotate_left(23) ^ x, KEY_A).wrapping_add(x);
-        self.b = fold(self.b.wrapping_add(x) ^ KEY_B, KEY_A ^ x.rotate_left(32)).rotate_left(17) ^ x;
+        self.b =
+            fold(self.b.wrapping_add(x) ^ KEY_B, KEY_A ^ x.rotate_left(32)).rotate_left(17) ^ x;
     }
 
     fn write(&mut self, bytes: &[u8]) {

@@ -3,8 +3,15 @@
 use program::{Program, Scope};
 
 /// Every scope, in order: its number is its place here.
-const SCOPES: [Scope; 7] =
-    [Scope::Thread, Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
+const SCOPES: [Scope; 7] = [
+    Scope::Thread,
+    Scope::Warp,
+    Scope::Cta,
+    Scope::Cluster,
+    Scope::QueueFamily,
+    Scope::Gpu,
+    Scope::Sys,
+];
 
 /// The groups of a program. A group is known by its first thread.
 #[derive(Clone, Debug)]
@@ -27,7 +34,10 @@ impl Groups {
                 let place = &program.threads[t].place;
                 let shares = |&&g: &&usize| program.threads[g].place.same(place, scope);
                 // Threads of a group mostly follow each other.
-                let group = match (scope != Scope::Thread).then(|| known.iter().rev().find(shares)).flatten() {
+                let group = match (scope != Scope::Thread)
+                    .then(|| known.iter().rev().find(shares))
+                    .flatten()
+                {
                     Some(&group) => group,
                     None => {
                         known.push(t);

@@ -19,7 +19,12 @@ pub(super) enum Halt {
     /// The instruction cannot have its turn yet.
     Blocked,
     /// The thread did something that has no meaning; the run ends.
-    Fault { kind: Fault, thread: usize, instr: usize, what: String },
+    Fault {
+        kind: Fault,
+        thread: usize,
+        instr: usize,
+        what: String,
+    },
     /// A limit of the machine was met.
     Limit(&'static str),
     /// The machine cannot run this.

@@ -28,7 +28,11 @@ fn lines(program: &Program) -> Vec<String> {
     let mut lines = vec![program.dialect.name().to_owned()];
     for cell in &memory.cells {
         let (space, of) = (cell.space.name(), &memory.cell(cell.memory).name);
-        lines.push(format!("{space} {} {of} {}", cell.name, memory.show(program, cell.init)));
+        lines.push(format!(
+            "{space} {} {of} {}",
+            cell.name,
+            memory.show(program, cell.init)
+        ));
     }
     for (id, thread) in program.thread_ids().zip(&program.threads) {
         let p = &thread.place;
@@ -55,15 +59,24 @@ mod tests {
         identity(&front::litmus::parse("test.toml", text.as_bytes()).expect("well-formed")[0])
     }
 
-    const TEST: &str = "name = 'T'\nmemory = { x = 0 }\n[[thread]]\ncta = 0\ncode = 'st.weak x, 1'\n";
+    const TEST: &str =
+        "name = 'T'\nmemory = { x = 0 }\n[[thread]]\ncta = 0\ncode = 'st.weak x, 1'\n";
 
     #[test]
     fn what_counts_is_what_runs() {
         let name = of(TEST);
         // It stands in files: it must not change with this program.
         assert_eq!(name, "baac64c618d0514fc90168101e1d3b6c");
-        assert_eq!(of(&TEST.replace("'T'", "'U'").replace("cta", "# where\ncta")), name);
-        for (old, new) in [("x = 0", "x = 2"), ("cta = 0", "cta = 1"), ("x, 1", "x, 2"), ("weak", "relaxed.gpu")] {
+        assert_eq!(
+            of(&TEST.replace("'T'", "'U'").replace("cta", "# where\ncta")),
+            name
+        );
+        for (old, new) in [
+            ("x = 0", "x = 2"),
+            ("cta = 0", "cta = 1"),
+            ("x, 1", "x, 2"),
+            ("weak", "relaxed.gpu"),
+        ] {
             assert_ne!(of(&TEST.replace(old, new)), name, "{new}");
         }
     }

@@ -30,14 +30,17 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
     let mut counts: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     let mut changed = false;
     for thread in new.program.threads.iter_mut().filter(|t| !t.place.host) {
-        let count = counts.entry((thread.place.gpu, thread.place.cta)).or_default();
+        let count = counts
+            .entry((thread.place.gpu, thread.place.cta))
+            .or_default();
         let warp = Some(*count / size);
         *count += 1;
         changed |= thread.place.warp != warp;
         thread.place.warp = warp;
     }
     let of_warps = |op: &Op, text: &str| {
-        op.barrier().is_some_and(|b| b.domain == Scope::Warp) || OF_WARPS.iter().any(|r| text.contains(r))
+        op.barrier().is_some_and(|b| b.domain == Scope::Warp)
+            || OF_WARPS.iter().any(|r| text.contains(r))
     };
     let mut all = test.program.threads.iter().flat_map(|t| &t.code);
     match all.find(|i| changed && of_warps(&i.op, &i.text)) {
@@ -55,7 +58,8 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
 /// If one is too large.
 pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
     let program = &code.program;
-    let blocks = (0..program.threads.len()).filter(|&t| code.cta[t] == t && !program.threads[t].place.host);
+    let blocks =
+        (0..program.threads.len()).filter(|&t| code.cta[t] == t && !program.threads[t].place.host);
     for t in blocks {
         let threads = code.members(t, Scope::Cta).len();
         if threads as u64 > u64::from(launch.max_block) {
@@ -67,7 +71,13 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
     }
     let mut sum = 0;
     for location in &program.locations {
-        if let LocationKind::Object { layout, init, space: Space::Shared, .. } = &location.kind {
+        if let LocationKind::Object {
+            layout,
+            init,
+            space: Space::Shared,
+            ..
+        } = &location.kind
+        {
             sum += layout.bytes(init.len());
             if sum > launch.max_shared {
                 return Err(format!(
@@ -82,7 +92,9 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
 
 /// Whether the blocks of a cooperative launch are resident at once.
 fn resident(code: &Code, launch: &Launch) -> Result<(), String> {
-    let Some(room) = launch.capacity() else { return Ok(()) };
+    let Some(room) = launch.capacity() else {
+        return Ok(());
+    };
     let program = &code.program;
     let mut blocks: BTreeMap<(usize, Option<CommandId>), usize> = BTreeMap::new();
     for t in (0..program.threads.len()).filter(|&t| code.cta[t] == t) {

@@ -87,15 +87,25 @@ pub use trace::{location_names, trace};
 ///
 /// # Errors
 /// Why the machine cannot run it, or why a recording does not fit it.
-pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+pub fn observe(
+    test: &LitmusTest,
+    options: &Options,
+    schedule: Schedule<'_>,
+) -> Result<Observation, String> {
     let mut observation = explore(test, options, schedule)?;
     let outcomes = observation.outcomes.iter_mut().map(|o| &mut o.schedule);
     let stops = observation.stops.iter_mut().map(|s| &mut s.schedule);
     let races = observation.races.iter_mut().map(|r| &mut r.schedule);
     let hazards = observation.hazards.iter_mut().map(|h| &mut h.schedule);
     let endless = observation.endless.iter_mut().map(|e| &mut e.schedule);
-    for recorded in outcomes.chain(stops).chain(races).chain(hazards).chain(endless) {
-        (recorded.memory, recorded.early) = (options.memory.name().into(), options.early.to_string());
+    for recorded in outcomes
+        .chain(stops)
+        .chain(races)
+        .chain(hazards)
+        .chain(endless)
+    {
+        (recorded.memory, recorded.early) =
+            (options.memory.name().into(), options.early.to_string());
         (recorded.scheduling, recorded.launch) = (options.scheduling.name().into(), options.launch);
         (recorded.patient, recorded.lazy) = (options.progress, options.lazy);
     }
@@ -120,16 +130,32 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
 ///
 /// # Errors
 /// As [`observe`].
-pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+pub fn observe_mixed(
+    test: &LitmusTest,
+    options: &Options,
+    schedule: Schedule<'_>,
+) -> Result<Observation, String> {
     let with = |early| Options { early, ..*options };
     match schedule {
-        _ if !options.memory.binds() || is_in_order(&test.program) => observe(test, options, schedule),
+        _ if !options.memory.binds() || is_in_order(&test.program) => {
+            observe(test, options, schedule)
+        }
         // Early binds are for programs small enough to copy at every step.
         Schedule::Random { .. } if !is_mixed(test) => observe(test, &with(Early::None), schedule),
         Schedule::Random { runs, seed } => {
-            let some = Schedule::Random { runs: runs - runs / 4, seed };
+            let some = Schedule::Random {
+                runs: runs - runs / 4,
+                seed,
+            };
             let mut all = observe(test, &with(Early::None), some)?;
-            all.merge(observe(test, &with(Early::Full(2)), Schedule::Random { runs: runs / 4, seed: !seed })?);
+            all.merge(observe(
+                test,
+                &with(Early::Full(2)),
+                Schedule::Random {
+                    runs: runs / 4,
+                    seed: !seed,
+                },
+            )?);
             Ok(all)
         }
         Schedule::Exhaustive => {
@@ -150,25 +176,56 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
 ///
 /// # Errors
 /// If it does not fit the test.
-pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
+pub fn replay(
+    test: &LitmusTest,
+    options: &Options,
+    recorded: &Recorded,
+) -> Result<Observation, String> {
     let memory = MachineMemory::named(&recorded.memory).ok_or_else(|| {
         let known: Vec<&str> = MEMORIES.iter().map(|row| row.name).collect();
-        format!("the recorded schedule names a memory `{}`; there are `{}`", recorded.memory, known.join("`, `"))
+        format!(
+            "the recorded schedule names a memory `{}`; there are `{}`",
+            recorded.memory,
+            known.join("`, `")
+        )
     })?;
-    let early = Early::parse(&recorded.early)
-        .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;
-    let named = Scheduling::ALL.into_iter().find(|s| s.name() == recorded.scheduling);
+    let early = Early::parse(&recorded.early).ok_or_else(|| {
+        format!(
+            "the recorded schedule names early binds `{}`",
+            recorded.early
+        )
+    })?;
+    let named = Scheduling::ALL
+        .into_iter()
+        .find(|s| s.name() == recorded.scheduling);
     let scheduling = match named {
         None if recorded.scheduling.is_empty() => Scheduling::Independent,
-        None => return Err(format!("the recorded schedule names a scheduling `{}`", recorded.scheduling)),
+        None => {
+            return Err(format!(
+                "the recorded schedule names a scheduling `{}`",
+                recorded.scheduling
+            ));
+        }
         Some(named) => named,
     };
     let (launch, progress, lazy) = (recorded.launch, recorded.patient, recorded.lazy);
-    let options = Options { memory, early, scheduling, launch, progress, lazy, ..*options };
+    let options = Options {
+        memory,
+        early,
+        scheduling,
+        launch,
+        progress,
+        lazy,
+        ..*options
+    };
     observe(test, &options, Schedule::Replay(recorded))
 }
 
-fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+fn explore(
+    test: &LitmusTest,
+    options: &Options,
+    schedule: Schedule<'_>,
+) -> Result<Observation, String> {
     runnable(test, options)?;
     let regrouped = launch::regroup(test, options.launch.warp_size)?;
     let test = regrouped.as_ref().unwrap_or(test);
@@ -192,15 +249,58 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     if let Some(&language) = options.memory.row().language {
         let memory = Clike::new(language, (options.rules, options.early), &code)?;
         // This memory knows the races of its language itself.
-        let limits = Limits { races: false, explain: options.races, ..limits };
-        return schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits);
+        let limits = Limits {
+            races: false,
+            explain: options.races,
+            ..limits
+        };
+        return schedule::run(
+            &Machine {
+                code: &code,
+                memory,
+                layer,
+                lazy,
+                patient,
+            },
+            schedule,
+            &limits,
+        );
     }
     if options.memory == MachineMemory::Sc {
-        return schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits);
+        return schedule::run(
+            &Machine {
+                code: &code,
+                memory: Sc,
+                layer,
+                lazy,
+                patient,
+            },
+            schedule,
+            &limits,
+        );
     }
-    let early = if is_in_order(&test.program) { Early::None } else { options.early };
-    let memory = Weak { early, rules: options.rules, collect: code.loops && !code.several, several: code.several };
-    schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
+    let early = if is_in_order(&test.program) {
+        Early::None
+    } else {
+        options.early
+    };
+    let memory = Weak {
+        early,
+        rules: options.rules,
+        collect: code.loops && !code.several,
+        several: code.several,
+    };
+    schedule::run(
+        &Machine {
+            code: &code,
+            memory,
+            layer,
+            lazy,
+            patient,
+        },
+        schedule,
+        &limits,
+    )
 }
 
 /// Whether the memory knows what the test uses.
@@ -218,16 +318,35 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
         ));
     }
     if let Some(language) = options.memory.dialect().filter(|&l| l != dialect) {
-        return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
+        return Err(format!(
+            "not in this machine: {} code on the memory of {}",
+            dialect.name(),
+            language.name()
+        ));
     }
     if let (Some(instr), Some(_)) = (test.program.assembly(), options.memory.dialect()) {
-        return Err(format!("not in this machine: assembly, `{}`; take `--model ptx`", instr.text));
+        return Err(format!(
+            "not in this machine: assembly, `{}`; take `--model ptx`",
+            instr.text
+        ));
     }
     // Of these the machine takes the value that orders most, or has them all.
-    const READINGS: [&str; 5] = ["async-fence", "read-wait", "completion-scope", "b128", "tearing"];
+    const READINGS: [&str; 5] = [
+        "async-fence",
+        "read-wait",
+        "completion-scope",
+        "b128",
+        "tearing",
+    ];
     // That is about races, not about memory.
     let other = |o: &(&str, &str)| !READINGS.contains(&o.0) && o.0 != "same-value";
-    match test.options.iter().filter(|o| o.is_on()).map(|o| o.words()).find(other) {
+    match test
+        .options
+        .iter()
+        .filter(|o| o.is_on())
+        .map(|o| o.words())
+        .find(other)
+    {
         Some((name, value)) => Err(format!("not in this machine: option {name} = {value}")),
         None => Ok(()),
     }

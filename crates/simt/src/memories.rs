@@ -42,23 +42,46 @@ const fn row(
     model: &'static str,
     language: Option<&'static Language>,
 ) -> Row {
-    Row { memory, name, model, language }
+    Row {
+        memory,
+        name,
+        model,
+        language,
+    }
 }
 
 pub(super) const MEMORIES: &[Row] = &[
     row(MachineMemory::Sc, "sc", "sc", None),
     row(MachineMemory::Weak, "weak", "ptx", None),
-    row(MachineMemory::OpenCl, "opencl", "opencl", Some(&language::OPENCL)),
-    row(MachineMemory::OpenCl31, "opencl-3.1", "opencl-3.1", Some(&language::OPENCL_3_1)),
+    row(
+        MachineMemory::OpenCl,
+        "opencl",
+        "opencl",
+        Some(&language::OPENCL),
+    ),
+    row(
+        MachineMemory::OpenCl31,
+        "opencl-3.1",
+        "opencl-3.1",
+        Some(&language::OPENCL_3_1),
+    ),
     row(MachineMemory::Cuda, "cuda", "cuda", Some(&language::CUDA)),
-    row(MachineMemory::Cuda17, "cuda-17", "cuda-17", Some(&language::CUDA_17)),
+    row(
+        MachineMemory::Cuda17,
+        "cuda-17",
+        "cuda-17",
+        Some(&language::CUDA_17),
+    ),
     row(MachineMemory::C11, "c11", "c11", Some(&language::C11)),
     row(MachineMemory::Rc11, "rc11", "rc11", Some(&language::RC11)),
 ];
 
 impl MachineMemory {
     pub(super) fn row(self) -> &'static Row {
-        MEMORIES.iter().find(|row| row.memory == self).expect("every memory has its row")
+        MEMORIES
+            .iter()
+            .find(|row| row.memory == self)
+            .expect("every memory has its row")
     }
 
     /// As recordings name it.
@@ -78,13 +101,19 @@ impl MachineMemory {
 
     /// The memory of that name.
     pub fn named(name: &str) -> Option<MachineMemory> {
-        MEMORIES.iter().find(|row| row.name == name).map(|row| row.memory)
+        MEMORIES
+            .iter()
+            .find(|row| row.name == name)
+            .map(|row| row.memory)
     }
 
     /// The memory of a language that a shipped model describes; `None` if there is none.
     pub fn of(dialect: Dialect, model: &str) -> Option<MachineMemory> {
         Dialect::of_model(model).filter(|of| *of == dialect)?;
-        MEMORIES.iter().find(|row| row.model == model).map(|row| row.memory)
+        MEMORIES
+            .iter()
+            .find(|row| row.model == model)
+            .map(|row| row.memory)
     }
 
     /// Whether it reports races and other undefined behaviour.

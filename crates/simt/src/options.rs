@@ -64,8 +64,12 @@ pub enum Scheduling {
 
 impl Scheduling {
     /// All of them.
-    pub const ALL: [Scheduling; 4] =
-        [Scheduling::Independent, Scheduling::Lockstep, Scheduling::SerialGroups, Scheduling::Subgroups];
+    pub const ALL: [Scheduling; 4] = [
+        Scheduling::Independent,
+        Scheduling::Lockstep,
+        Scheduling::SerialGroups,
+        Scheduling::Subgroups,
+    ];
 
     /// As written on the command line.
     pub fn name(self) -> &'static str {
@@ -175,6 +179,9 @@ impl Options {
             names.sort_unstable();
             names
         };
-        Ok(Options { rules: self.rules.without(rule).ok_or_else(sorted)?, ..self })
+        Ok(Options {
+            rules: self.rules.without(rule).ok_or_else(sorted)?,
+            ..self
+        })
     }
 }

@@ -10,7 +10,10 @@ pub(super) fn place(program: &Program, thread: usize) -> String {
     }
     let mut text = format!("block {}", place.cta);
     if let Some(warp) = place.warp {
-        text += &format!(", warp {warp}, lane {}", program.lane(ThreadId(thread as u16)));
+        text += &format!(
+            ", warp {warp}, lane {}",
+            program.lane(ThreadId(thread as u16))
+        );
     }
     if place.gpu != 0 {
         text += &format!(", GPU {}", place.gpu);

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::agents::{Agent, Await, group_of};
-use super::code::{Access, Act, Code, CommandCode, Failure, Fence, Location, OnObject, Part, Regions, ThreadCode};
+use super::code::{
+    Access, Act, Code, CommandCode, Failure, Fence, Location, OnObject, Part, Regions, ThreadCode,
+};
 use super::groups::Groups;
 use program::dialect::Convergence;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::Memory;
 use program::unknown::Unknowns;
 use program::{
-    Barrier, BarrierAction, BarrierNaming, EventKind, Expr, Instr, LocationKind, Mark, MemoryKind, Op,
-    OpenClMemory, Program, Proxy, Scope, Space, Tags, ThreadId, Ty, live_registers,
+    Barrier, BarrierAction, BarrierNaming, EventKind, Expr, Instr, LocationKind, Mark, MemoryKind,
+    Op, OpenClMemory, Program, Proxy, Scope, Space, Tags, ThreadId, Ty, live_registers,
 };
 
 impl Code {
@@ -33,10 +35,23 @@ impl Code {
             if cell.memory.0 as usize == i {
                 loc_of[i] = locations.len();
                 let (atomic, opencl, kind) = match program.location(cell.location.0).kind {
-                    LocationKind::Object { atomic, opencl, kind, .. } => (atomic, opencl, kind),
-                    LocationKind::Alias { .. } => (false, OpenClMemory::default(), MemoryKind::Private),
+                    LocationKind::Object {
+                        atomic,
+                        opencl,
+                        kind,
+                        ..
+                    } => (atomic, opencl, kind),
+                    LocationKind::Alias { .. } => {
+                        (false, OpenClMemory::default(), MemoryKind::Private)
+                    }
                 };
-                locations.push(Location { cell: cell.memory, init: cell.init, atomic, opencl, kind });
+                locations.push(Location {
+                    cell: cell.memory,
+                    init: cell.init,
+                    atomic,
+                    opencl,
+                    kind,
+                });
             } else {
                 loc_of[i] = loc_of[cell.memory.0 as usize];
             }
@@ -46,7 +61,9 @@ impl Code {
         }
         let observed = test.observables();
         let unknowns = Unknowns::of(&program);
-        let shown = observed.iter().find_map(|o| unknowns.shown(&program, &memory, *o));
+        let shown = observed
+            .iter()
+            .find_map(|o| unknowns.shown(&program, &memory, *o));
         if let Some((t, at)) = unknowns.steered().map(|s| s.0).or(shown) {
             let instr = &program.thread(t).code[at];
             return Err(format!(
@@ -62,7 +79,9 @@ impl Code {
             loc_of,
             observed,
             filtered: test.filter.is_some(),
-            cta: (0..program.threads.len()).map(|t| groups.of(t, Scope::Cta)).collect(),
+            cta: (0..program.threads.len())
+                .map(|t| groups.of(t, Scope::Cta))
+                .collect(),
             groups,
             kin: kin(&program),
             lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
@@ -85,13 +104,26 @@ impl Code {
             let thread = code.thread(t)?;
             code.loops |= thread.loops;
             code.branches |= thread.acts.iter().any(|a| a.target().is_some());
-            code.counts |= thread.acts.iter().filter_map(Act::barrier).any(Barrier::says_count);
+            code.counts |= thread
+                .acts
+                .iter()
+                .filter_map(Act::barrier)
+                .any(Barrier::says_count);
             code.threads.push(thread);
         }
         let mut acts = code.threads.iter().flat_map(|t| &t.acts);
-        code.proxies = acts.any(|a| a.accesses().any(|access| access.map || access.proxy != Proxy::Generic));
+        code.proxies = acts.any(|a| {
+            a.accesses()
+                .any(|access| access.map || access.proxy != Proxy::Generic)
+        });
         code.calls_hand_over = code.calls_hand_over()?;
-        code.plain = !code.proxies && code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i);
+        code.plain = !code.proxies
+            && code
+                .memory
+                .cells
+                .iter()
+                .enumerate()
+                .all(|(i, c)| c.memory.0 as usize == i);
         Ok(code)
     }
 
@@ -105,9 +137,17 @@ impl Code {
         if host.is_some_and(|h| h.lanes.iter().all(|l| l.kind.is_stream())) {
             return Ok(true);
         }
-        let enqueues = self.threads.iter().flat_map(|t| &t.acts).any(|a| matches!(a, Act::Enqueue(_)));
+        let enqueues = self
+            .threads
+            .iter()
+            .flat_map(|t| &t.acts)
+            .any(|a| matches!(a, Act::Enqueue(_)));
         let global = |l: &&Location| self.memory.cell(l.cell).space == Space::Global;
-        let mut fine = self.locations.iter().filter(global).map(|l| l.kind.is_fine_grained());
+        let mut fine = self
+            .locations
+            .iter()
+            .filter(global)
+            .map(|l| l.kind.is_fine_grained());
         let (first, mut rest) = (fine.next().unwrap_or(false), fine);
         if enqueues && rest.any(|f| f != first) {
             return Err(
@@ -121,16 +161,33 @@ impl Code {
         let thread = self.program.thread(id);
         let mut acts = Vec::with_capacity(thread.code.len());
         for instr in &thread.code {
-            acts.push(self.act(&instr.op, id).map_err(|what| format!("{what} (`{}`)", instr.text))?);
+            acts.push(
+                self.act(&instr.op, id)
+                    .map_err(|what| format!("{what} (`{}`)", instr.text))?,
+            );
         }
         // Which iteration comes to a barrier, and which does not, is not kept.
         let around = |pc: usize| {
-            thread.code.iter().enumerate().any(|(at, i)| i.op.target().is_some_and(|to| (to..=at).contains(&pc)))
+            thread
+                .code
+                .iter()
+                .enumerate()
+                .any(|(at, i)| i.op.target().is_some_and(|to| (to..=at).contains(&pc)))
         };
-        let instance =
-            |i: &Instr| i.op.barrier().is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }));
-        if let Some((_, instr)) = thread.code.iter().enumerate().find(|(pc, i)| instance(i) && around(*pc)) {
-            return Err(format!("not in this machine: a barrier instance in a loop (`{}`)", instr.text));
+        let instance = |i: &Instr| {
+            i.op.barrier()
+                .is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
+        };
+        if let Some((_, instr)) = thread
+            .code
+            .iter()
+            .enumerate()
+            .find(|(pc, i)| instance(i) && around(*pc))
+        {
+            return Err(format!(
+                "not in this machine: a barrier instance in a loop (`{}`)",
+                instr.text
+            ));
         }
         let mut needed = vec![false; thread.regs.len()];
         for o in &self.observed {
@@ -140,11 +197,23 @@ impl Code {
                 needed[r.0 as usize] = true;
             }
         }
-        let start = thread.regs.iter().map(|r| self.memory.initial(&self.program, &r.init, Some(id))).collect();
-        let several: Vec<bool> = thread.code.iter().map(|i| i.element.cells > 1 || i.element.whole).collect();
+        let start = thread
+            .regs
+            .iter()
+            .map(|r| self.memory.initial(&self.program, &r.init, Some(id)))
+            .collect();
+        let several: Vec<bool> = thread
+            .code
+            .iter()
+            .map(|i| i.element.cells > 1 || i.element.whole)
+            .collect();
         let reach = self.reach(&acts, &several);
         let undefined = self.program.dialect.row().undefined_division;
-        let divides = thread.code.iter().map(|i| undefined && divides(&i.op)).collect();
+        let divides = thread
+            .code
+            .iter()
+            .map(|i| undefined && divides(&i.op))
+            .collect();
         Ok(ThreadCode {
             divides,
             live: live_registers(thread, &needed),
@@ -158,18 +227,23 @@ impl Code {
 
     fn act(&self, op: &Op, t: ThreadId) -> Result<Act, String> {
         let mut act = op.clone();
-        act.operands_mut().into_iter().for_each(|e| self.resolve(e, t));
+        act.operands_mut()
+            .into_iter()
+            .for_each(|e| self.resolve(e, t));
         if let Op::Barrier(Barrier {
-            naming: BarrierNaming::Instance { .. }, action: BarrierAction::Wait, ..
+            naming: BarrierNaming::Instance { .. },
+            action: BarrierAction::Wait,
+            ..
         }) = op
         {
             return Err("not in this machine: a barrier instance that only waits".into());
         }
         // Which barrier meets which is asked of a finished history, which keeps no registers.
-        let computed =
-            matches!(op, Op::Barrier(Barrier { lanes: Some(mask), .. }) if !matches!(mask, Expr::Const(_)));
+        let computed = matches!(op, Op::Barrier(Barrier { lanes: Some(mask), .. }) if !matches!(mask, Expr::Const(_)));
         if computed && self.program.dialect.row().convergence != Convergence::Aligned {
-            return Err("not in this machine: a barrier of a warp for lanes that are computed".into());
+            return Err(
+                "not in this machine: a barrier of a warp for lanes that are computed".into(),
+            );
         }
         act.try_map(|a| access(&a.tags, a.scope, a.ty), |mark| fence(&mark))
     }
@@ -178,7 +252,11 @@ impl Code {
     fn resolve(&self, e: &mut Expr, t: ThreadId) {
         e.visit_mut(&mut |e| {
             if let Expr::Address(loc) = e {
-                *e = Expr::Const(self.memory.address(&self.program, *loc, 0, Some(t)).unwrap_or(0));
+                *e = Expr::Const(
+                    self.memory
+                        .address(&self.program, *loc, 0, Some(t))
+                        .unwrap_or(0),
+                );
             }
         });
     }
@@ -211,17 +289,29 @@ impl Code {
 /// By thread: the first one whose instructions stand at the same places of the file.
 fn kin(program: &Program) -> Vec<usize> {
     let mut first: FxHashMap<Vec<_>, usize> = FxHashMap::default();
-    let places = program.threads.iter().map(|t| t.code.iter().map(|i| (i.span.start, i.span.end)).collect());
-    places.enumerate().map(|(t, spans)| *first.entry(spans).or_insert(t)).collect()
+    let places = program
+        .threads
+        .iter()
+        .map(|t| t.code.iter().map(|i| (i.span.start, i.span.end)).collect());
+    places
+        .enumerate()
+        .map(|(t, spans)| *first.entry(spans).or_insert(t))
+        .collect()
 }
 
 fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
     if tags.has("TMAP") {
-        return Ok(Access { map: true, ..access(&tags.without(&["TMAP"]), scope, ty)? });
+        return Ok(Access {
+            map: true,
+            ..access(&tags.without(&["TMAP"]), scope, ty)?
+        });
     }
     // Asynchronous operations have a proxy of their own.
     if tags.has("ASYNC") {
-        return Ok(Access { proxy: Proxy::Async, ..access(&tags.without(&["ASYNC"]), scope, ty)? });
+        return Ok(Access {
+            proxy: Proxy::Async,
+            ..access(&tags.without(&["ASYNC"]), scope, ty)?
+        });
     }
     // The tag of the constant proxy also stands for C's consume order, which no weak access has.
     let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has("WEAK");
@@ -259,7 +349,14 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
     })
 }
 
-fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
+fn fence(
+    Mark {
+        kind,
+        tags,
+        scope,
+        pending,
+    }: &Mark,
+) -> Result<Fence, String> {
     if *kind != EventKind::Fence {
         return Err(format!("not in this machine: a {}", kind.row().noun));
     }
@@ -268,14 +365,26 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
     }
     if tags.has("GW") || tags.has("GR") {
         let pending = pending.ok_or("not in this machine: a wait for groups without a number")?;
-        return Ok(Fence::Await(Await { group: group_of(tags), pending, reads: tags.has("GR") }));
+        return Ok(Fence::Await(Await {
+            group: group_of(tags),
+            pending,
+            reads: tags.has("GR"),
+        }));
     }
-    let alone = [("WGF", Fence::Matrices), ("GDL", Fence::Trigger), ("GDW", Fence::GridWait)];
+    let alone = [
+        ("WGF", Fence::Matrices),
+        ("GDL", Fence::Trigger),
+        ("GDW", Fence::GridWait),
+    ];
     if let Some((_, fence)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Ok(fence);
     }
     if tags.has("TMAP") {
-        return Ok(Fence::Map { acquire: tags.has("ACQ"), scope: scope.unwrap_or(Scope::Thread), va: None });
+        return Ok(Fence::Map {
+            acquire: tags.has("ACQ"),
+            scope: scope.unwrap_or(Scope::Thread),
+            va: None,
+        });
     }
     let part = match () {
         () if tags.has("OF_GLOBAL") => Part::Global,
@@ -288,7 +397,11 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
         return Ok(match (tags.has("ASYNC"), tags.has("ALIAS")) {
             // What it is restricted to is not kept: it orders more.
             (false, false) => Fence::of_memory(acquire, scope),
-            (of_async, _) => Fence::Half { acquire, scope, part: of_async.then_some(part) },
+            (of_async, _) => Fence::Half {
+                acquire,
+                scope,
+                part: of_async.then_some(part),
+            },
         });
     }
     if tags.has("PF") && tags.has("ASYNC") {
@@ -296,7 +409,11 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
     }
     if tags.has("PF") {
         let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));
-        return Ok(if tags.has("ALIAS") { Fence::Alias } else { proxy() });
+        return Ok(if tags.has("ALIAS") {
+            Fence::Alias
+        } else {
+            proxy()
+        });
     }
     if tags.has("MBI") {
         return Ok(Fence::Inits);
@@ -315,5 +432,7 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
 }
 
 fn divides(op: &Op) -> bool {
-    op.operands().iter().any(|e| e.any(&|e| matches!(e, Expr::Bin(op, ..) if op.divides())))
+    op.operands()
+        .iter()
+        .any(|e| e.any(&|e| matches!(e, Expr::Bin(op, ..) if op.divides())))
 }

@@ -24,7 +24,9 @@ pub(super) struct Set(SmallVec<[u64; 2]>);
 impl Set {
     /// Whether a number is in it.
     pub(super) fn has(&self, i: usize) -> bool {
-        self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 != 0)
+        self.0
+            .get(i / 64)
+            .is_some_and(|word| word >> (i % 64) & 1 != 0)
     }
 
     /// Adds a number.
@@ -60,12 +62,18 @@ impl Set {
 
     /// Its numbers, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(i, &word)| bits(word).map(move |bit| i * 64 + bit))
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(|(i, &word)| bits(word).map(move |bit| i * 64 + bit))
     }
 
     /// Without the number `gone`; larger ones move down by one.
     pub(super) fn without(&self, gone: usize) -> Set {
-        self.iter().filter(|&i| i != gone).map(|i| i - usize::from(i > gone)).collect()
+        self.iter()
+            .filter(|&i| i != gone)
+            .map(|i| i - usize::from(i > gone))
+            .collect()
     }
 }
 
@@ -116,7 +124,10 @@ mod tests {
         let set: Set = [3, 64, 200, 3, 0].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 3, 64, 200]);
         assert_eq!(set.without(3).iter().collect::<Vec<_>>(), [0, 63, 199]);
-        assert_eq!((set.len(), set.has(64), set.has(65), set.has(5000)), (4, true, false, false));
+        assert_eq!(
+            (set.len(), set.has(64), set.has(65), set.has(5000)),
+            (4, true, false, false)
+        );
         assert!(!set.is_empty() && Set::default().is_empty());
     }
 

@@ -57,7 +57,13 @@ impl<B: Backend> Machine<'_, B> {
         let layer = self.layer.start(self.code, &threads);
         let memory = self.memory.start(self.code);
         let host = HostState::new(self.code);
-        let mut state = State { threads, barriers: Barriers::default(), memory, layer, host };
+        let mut state = State {
+            threads,
+            barriers: Barriers::default(),
+            memory,
+            layer,
+            host,
+        };
         self.start_host(&mut state);
         let mut woken = Vec::new();
         self.advance(&mut state, log, &mut woken);
@@ -70,8 +76,21 @@ impl<B: Backend> Machine<'_, B> {
     pub(super) fn actions(&self, state: &State<B>) -> Vec<Action> {
         let mut actions = Vec::new();
         for thread in 0..state.threads.len() {
-            let both = [Action { thread, early: false }, Action { thread, early: true }];
-            actions.extend(both.into_iter().take(1 + usize::from(self.binds())).filter(|&a| self.may(state, a)));
+            let both = [
+                Action {
+                    thread,
+                    early: false,
+                },
+                Action {
+                    thread,
+                    early: true,
+                },
+            ];
+            actions.extend(
+                both.into_iter()
+                    .take(1 + usize::from(self.binds()))
+                    .filter(|&a| self.may(state, a)),
+            );
         }
         actions
     }
@@ -79,11 +98,16 @@ impl<B: Backend> Machine<'_, B> {
     /// Whether the scheduler may pick that.
     pub(super) fn may(&self, state: &State<B>, action: Action) -> bool {
         let t = action.thread;
-        let Some(status) = state.threads.get(t).map(|thread| thread.status) else { return false };
-        self.layer.may_step(self.code, &state.layer, &state.threads, t)
+        let Some(status) = state.threads.get(t).map(|thread| thread.status) else {
+            return false;
+        };
+        self.layer
+            .may_step(self.code, &state.layer, &state.threads, t)
             && if action.early {
                 matches!(status, Status::Running | Status::Waiting)
-                    && self.memory.may_bind_early(self.code, &state.memory, &state.threads, t)
+                    && self
+                        .memory
+                        .may_bind_early(self.code, &state.memory, &state.threads, t)
             } else {
                 status == Status::Running && self.ready(state, t)
             }
@@ -92,19 +116,30 @@ impl<B: Backend> Machine<'_, B> {
     /// Whether asynchronous operations let a thread go on.
     pub(super) fn ready(&self, state: &State<B>, t: usize) -> bool {
         let pc = state.threads[t].pc;
-        self.code.begins(t, pc).all(|(a, _)| state.threads[a].is_over())
-            && self.code.threads[t].acts.get(pc).is_none_or(|act| match act {
-                Act::Mark { mark: Fence::Await(wait), .. } => self.awaited(state, t, *wait).all(|a| {
-                    let agent = &state.threads[a];
-                    agent.is_over()
-                        || wait.reads
-                            && !self.code.threads[a].acts[agent.pc..]
-                                .iter()
-                                .any(|act| act.read().is_some() && act.write().is_none())
-                }),
-                Act::Mark { mark: Fence::GridWait, .. } => state.host.may_pass(self.code, t),
-                _ => true,
-            })
+        self.code
+            .begins(t, pc)
+            .all(|(a, _)| state.threads[a].is_over())
+            && self.code.threads[t]
+                .acts
+                .get(pc)
+                .is_none_or(|act| match act {
+                    Act::Mark {
+                        mark: Fence::Await(wait),
+                        ..
+                    } => self.awaited(state, t, *wait).all(|a| {
+                        let agent = &state.threads[a];
+                        agent.is_over()
+                            || wait.reads
+                                && !self.code.threads[a].acts[agent.pc..]
+                                    .iter()
+                                    .any(|act| act.read().is_some() && act.write().is_none())
+                    }),
+                    Act::Mark {
+                        mark: Fence::GridWait,
+                        ..
+                    } => state.host.may_pass(self.code, t),
+                    _ => true,
+                })
     }
 
     /// The agents that a wait for groups of a thread is about.
@@ -121,10 +156,27 @@ impl<B: Backend> Machine<'_, B> {
         for (a, agent) in self.code.begins(at.thread, at.instr) {
             next = agent.instr.end;
             let regs = state.threads[at.thread].regs.clone();
-            let after: Vec<usize> = agent.tells.iter().copied().filter(|&b| !state.threads[b].is_over()).collect();
-            let status = if after.is_empty() { Status::Running } else { Status::Held };
+            let after: Vec<usize> = agent
+                .tells
+                .iter()
+                .copied()
+                .filter(|&b| !state.threads[b].is_over())
+                .collect();
+            let status = if after.is_empty() {
+                Status::Running
+            } else {
+                Status::Held
+            };
             let clock = state.threads[a].clock;
-            state.threads[a] = Thread { pc: 0, status, clock, regs, brought: Vec::new(), age: 0, after };
+            state.threads[a] = Thread {
+                pc: 0,
+                status,
+                clock,
+                regs,
+                brought: Vec::new(),
+                age: 0,
+                after,
+            };
             self.memory.begin(&mut state.memory, at.thread, a);
             if status == Status::Running {
                 self.memory.gather(&mut state.memory, &agent.tells, a);
@@ -159,10 +211,16 @@ impl<B: Backend> Machine<'_, B> {
         chooser: &mut dyn Chooser,
         log: &mut dyn Log,
     ) -> Result<Age> {
-        let mut cx = Context { code: self.code, chooser, log, age: Age::New };
+        let mut cx = Context {
+            code: self.code,
+            chooser,
+            log,
+            age: Age::New,
+        };
         let mut woken = Vec::new();
         if action.early {
-            self.memory.bind_early(&mut cx, &mut state.memory, &state.threads, action.thread)?;
+            self.memory
+                .bind_early(&mut cx, &mut state.memory, &state.threads, action.thread)?;
         } else {
             self.execute(state, action.thread, &mut cx, &mut woken)?;
             woken.push(action.thread);
@@ -183,7 +241,9 @@ impl<B: Backend> Machine<'_, B> {
             let choices = script.as_mut()?;
             let (mut next, mut events) = (state.clone(), Vec::new());
             choices.rewind();
-            let result = self.step(&mut next, action, choices, &mut events).map(|_| next);
+            let result = self
+                .step(&mut next, action, choices, &mut events)
+                .map(|_| next);
             let answers = choices.taken();
             if !choices.advance() {
                 script = None;
@@ -211,7 +271,9 @@ impl<B: Backend> Machine<'_, B> {
         // Without early binds, only accesses are ever refused, and they touch one location and what one thread knows.
         let t = action.thread;
         let thread = state.threads[t].clone();
-        let place = self.code.touched(&self.code.threads[t].acts[thread.pc], &thread.regs);
+        let place = self
+            .code
+            .touched(&self.code.threads[t].acts[thread.pc], &thread.regs);
         let saved = self.memory.save(&state.memory, t, place);
         let done = possible(self.step(state, action, chooser, log))?;
         if !done {
@@ -222,9 +284,19 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Carries out a thread's next instruction. Adds to `woken` who may step now and might not before.
-    fn execute(&self, state: &mut State<B>, t: usize, cx: &mut Context<'_>, woken: &mut Vec<usize>) -> Result {
+    fn execute(
+        &self,
+        state: &mut State<B>,
+        t: usize,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) -> Result {
         let code = self.code;
-        let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
+        let at = At {
+            thread: t,
+            instr: state.threads[t].pc,
+            clock: state.threads[t].clock,
+        };
         // Schedulers leave it alone; a schedule that was written may not.
         if !self.ready(state, t) {
             return Err(Halt::Blocked);
@@ -252,12 +324,16 @@ impl<B: Backend> Machine<'_, B> {
         }
         if code.begins(t, at.instr).next().is_some() {
             let next = self.begin(state, at, woken);
-            code.begins(t, at.instr).for_each(|(a, _)| cx.log.note(Event::Begin(at.spot(), a)));
+            code.begins(t, at.instr)
+                .for_each(|(a, _)| cx.log.note(Event::Begin(at.spot(), a)));
             self.go(state, t, next, woken);
             return Ok(());
         }
         match code.threads[t].acts[at.instr] {
-            Act::Mark { mark: Fence::Commit(group), .. } => {
+            Act::Mark {
+                mark: Fence::Commit(group),
+                ..
+            } => {
                 for (a, agent) in code.all_agents() {
                     let of = &mut state.threads[a];
                     if agent.owner == t && agent.group == Some(group) {
@@ -268,17 +344,26 @@ impl<B: Backend> Machine<'_, B> {
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }
-            Act::Mark { mark: Fence::Trigger, .. } => {
+            Act::Mark {
+                mark: Fence::Trigger,
+                ..
+            } => {
                 self.trigger(state, cx.log, at, woken);
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }
-            Act::Mark { mark: Fence::GridWait, .. } => {
+            Act::Mark {
+                mark: Fence::GridWait,
+                ..
+            } => {
                 self.passes_grid(state, cx.log, at);
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }
-            Act::Mark { mark: Fence::Await(wait), .. } => {
+            Act::Mark {
+                mark: Fence::Await(wait),
+                ..
+            } => {
                 let done: Vec<usize> = self.awaited(state, t, wait).collect();
                 for a in done {
                     self.memory.complete(&mut state.memory, t, a, wait.reads);
@@ -291,9 +376,18 @@ impl<B: Backend> Machine<'_, B> {
             _ => {}
         }
         let thread = &state.threads[t];
-        let at = At { thread: t, instr: thread.pc, clock: thread.clock };
+        let at = At {
+            thread: t,
+            instr: thread.pc,
+            clock: thread.clock,
+        };
         let m = &mut state.memory;
-        let fault = |kind, what: &str| Halt::Fault { kind, thread: t, instr: at.instr, what: what.to_owned() };
+        let fault = |kind, what: &str| Halt::Fault {
+            kind,
+            thread: t,
+            instr: at.instr,
+            what: what.to_owned(),
+        };
         let stray = |what: &str| fault(Fault::Stray, &format!("{what} outside memory"));
         let mut next = at.instr + 1;
         if code.threads[t].divides[at.instr]
@@ -303,7 +397,10 @@ impl<B: Backend> Machine<'_, B> {
         }
         let (cells, ops) = code.at_once(t, at.instr);
         if cells > 1 {
-            for (dst, value) in self.several((cx, &mut *m), at, &thread.regs, ops).ok_or_else(|| stray("is"))?? {
+            for (dst, value) in self
+                .several((cx, &mut *m), at, &thread.regs, ops)
+                .ok_or_else(|| stray("is"))??
+            {
                 state.threads[t].regs[dst.0 as usize] = value;
             }
             self.go(state, t, at.instr + usize::from(ops), woken);
@@ -318,18 +415,49 @@ impl<B: Backend> Machine<'_, B> {
                         false => stray("reads"),
                     }
                 })?;
-                let value = self.memory.load(cx, m, Target { at, place, access: *access })?;
+                let value = self.memory.load(
+                    cx,
+                    m,
+                    Target {
+                        at,
+                        place,
+                        access: *access,
+                    },
+                )?;
                 state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
             }
-            Act::Store { addr, value, access } => {
+            Act::Store {
+                addr,
+                value,
+                access,
+            } => {
                 let address = eval(addr, &thread.regs);
-                let place = code.place(t, address, access.ty, true).ok_or_else(|| stray("writes"))?;
+                let place = code
+                    .place(t, address, access.ty, true)
+                    .ok_or_else(|| stray("writes"))?;
                 let value = access.ty.wrap(eval(value, &thread.regs));
-                self.memory.store(cx, m, Target { at, place, access: *access }, value)?;
+                self.memory.store(
+                    cx,
+                    m,
+                    Target {
+                        at,
+                        place,
+                        access: *access,
+                    },
+                    value,
+                )?;
             }
-            Act::Rmw { dst, addr, update, read, write } => {
+            Act::Rmw {
+                dst,
+                addr,
+                update,
+                read,
+                write,
+            } => {
                 let address = eval(addr, &thread.regs);
-                let place = code.place(t, address, read.ty, true).ok_or_else(|| stray("updates"))?;
+                let place = code
+                    .place(t, address, read.ty, true)
+                    .ok_or_else(|| stray("updates"))?;
                 let regs = thread.regs.clone();
                 let new = |old: i64| {
                     let old = read.ty.wrap(old);
@@ -358,9 +486,17 @@ impl<B: Backend> Machine<'_, B> {
             }
             Act::Barrier(b) => {
                 if b.action != BarrierAction::Wait {
-                    self.layer.arrives(code, &state.layer, &state.threads, t, b)?;
-                    if let Some(other) = state.barriers.elsewhere(code, (t, at.instr), b, &state.threads) {
-                        let line = code.line(other, state.threads[other].pc).cloned().unwrap_or_default();
+                    self.layer
+                        .arrives(code, &state.layer, &state.threads, t, b)?;
+                    if let Some(other) =
+                        state
+                            .barriers
+                            .elsewhere(code, (t, at.instr), b, &state.threads)
+                    {
+                        let line = code
+                            .line(other, state.threads[other].pc)
+                            .cloned()
+                            .unwrap_or_default();
                         let name = &code.program.threads[other].name;
                         let what = format!(
                             "is not where {name} waits, at line {line}: the threads must meet at one call"
@@ -372,8 +508,14 @@ impl<B: Backend> Machine<'_, B> {
                     BarrierAction::Wait => B::Carried::default(),
                     _ => self.memory.arrive(cx, m, at, b)?,
                 };
-                let (came, phase) =
-                    state.barriers.execute(code, (t, at.instr), b, &thread.regs, &carried, B::join)?;
+                let (came, phase) = state.barriers.execute(
+                    code,
+                    (t, at.instr),
+                    b,
+                    &thread.regs,
+                    &carried,
+                    B::join,
+                )?;
                 if b.action != BarrierAction::Wait {
                     cx.log.note(Event::Arrive(at.spot(), phase));
                 }
@@ -391,7 +533,9 @@ impl<B: Backend> Machine<'_, B> {
                     }
                 }
             }
-            Act::Give { converged: true, .. } => {
+            Act::Give {
+                converged: true, ..
+            } => {
                 let stands = |u: usize| {
                     let other = &state.threads[u];
                     (other.status == Status::Running).then_some((other.pc, other.regs.as_slice()))
@@ -426,7 +570,9 @@ impl<B: Backend> Machine<'_, B> {
                 let brought = thread.brought.get(usize::from(*lane)).copied();
                 state.threads[t].regs[dst.0 as usize] = brought.unwrap_or(0);
             }
-            Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => unreachable!("carried out above"),
+            Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => {
+                unreachable!("carried out above")
+            }
             Act::Choice { dst, .. } => {
                 let choice = cx.chooser.choose(2) as i64;
                 state.threads[t].regs[dst.0 as usize] = choice;
@@ -470,35 +616,70 @@ impl<B: Backend> Machine<'_, B> {
                 let address = address + k as i64 * i64::from(piece.bytes());
                 let place = code.place(t, address, piece, act.write().is_some())?;
                 let part = ((i * of + k) as u8, cells * ops);
-                let at = At { instr: at.instr + i, ..at };
-                let to = |access: &Access| Target { at, place, access: Access { ty: piece, part, ..*access } };
+                let at = At {
+                    instr: at.instr + i,
+                    ..at
+                };
+                let to = |access: &Access| Target {
+                    at,
+                    place,
+                    access: Access {
+                        ty: piece,
+                        part,
+                        ..*access
+                    },
+                };
                 reads.extend(act.read().map(to));
                 writes.extend(act.write().map(to));
             }
         }
-        let unsigned = Ty { signed: false, ..ty };
+        let unsigned = Ty {
+            signed: false,
+            ..ty
+        };
         let shift = |k: usize| k as u32 * u32::from(piece.bits);
         let whole = |pieces: &[i64]| {
-            let bits = Ty { signed: false, ..piece };
-            ty.wrap(pieces.iter().enumerate().fold(0, |whole, (k, p)| whole | bits.wrap(*p) << shift(k)))
+            let bits = Ty {
+                signed: false,
+                ..piece
+            };
+            ty.wrap(
+                pieces
+                    .iter()
+                    .enumerate()
+                    .fold(0, |whole, (k, p)| whole | bits.wrap(*p) << shift(k)),
+            )
         };
         let new = |old: &[i64]| {
             let found: Vec<i64> = old.chunks(of).map(whole).collect();
             let mut regs = regs.to_vec();
             for (act, old) in acts.iter().zip(&found) {
-                if let Act::Rmw { dst: Some(dst), update: Update::When { .. }, .. } = act {
+                if let Act::Rmw {
+                    dst: Some(dst),
+                    update: Update::When { .. },
+                    ..
+                } = act
+                {
                     regs[dst.0 as usize] = *old;
                 }
             }
             let values = acts.iter().enumerate().map(|(i, act)| match act {
                 Act::Store { value, .. } => Some(eval(value, &regs)),
-                Act::Rmw { update, read, write, .. } => {
-                    new_value(update, found[i], read.ty, write.ty, &|e| Some(eval(e, &regs))).flatten()
-                }
+                Act::Rmw {
+                    update,
+                    read,
+                    write,
+                    ..
+                } => new_value(update, found[i], read.ty, write.ty, &|e| {
+                    Some(eval(e, &regs))
+                })
+                .flatten(),
                 _ => None,
             });
             let cut = |value: Option<i64>| {
-                (0..of).map(move |k| value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64)))
+                (0..of).map(move |k| {
+                    value.map(|v| piece.wrap((unsigned.wrap(v) as u64 >> shift(k)) as i64))
+                })
             };
             values.flat_map(cut).collect()
         };
@@ -507,19 +688,30 @@ impl<B: Backend> Machine<'_, B> {
             Err(halt) => return Some(Err(halt)),
         };
         let found = old.chunks(of).map(whole);
-        Some(Ok(acts.iter().zip(found).filter_map(|(act, v)| Some((act.defines()?, v))).collect()))
+        Some(Ok(acts
+            .iter()
+            .zip(found)
+            .filter_map(|(act, v)| Some((act.defines()?, v)))
+            .collect()))
     }
 
     /// Moves a thread on.
     pub(super) fn go(&self, state: &mut State<B>, t: usize, next: usize, woken: &mut Vec<usize>) {
         let agent = self.code.agent(t).map(|a| a.owner);
-        let value = self.code.threads[t].acts[state.threads[t].pc].defines().map(|r| r.0 as usize);
+        let value = self.code.threads[t].acts[state.threads[t].pc]
+            .defines()
+            .map(|r| r.0 as usize);
         let thread = &mut state.threads[t];
         let from = thread.pc;
         thread.pc = next;
         thread.clock += 1;
-        thread.status = if next == self.code.threads[t].acts.len() { Status::Ended } else { Status::Running };
-        self.layer.stepped(self.code, &mut state.layer, &state.threads, t, from, woken);
+        thread.status = if next == self.code.threads[t].acts.len() {
+            Status::Ended
+        } else {
+            Status::Running
+        };
+        self.layer
+            .stepped(self.code, &mut state.layer, &state.threads, t, from, woken);
         if let Some(owner) = agent {
             // What a matrix instruction reads can be looked at.
             if let Some(r) = value {
@@ -545,7 +737,9 @@ impl<B: Backend> Machine<'_, B> {
                     steps.len() - 1
                 });
                 while state.threads[t].status == Status::Running
-                    && self.layer.may_step(self.code, &state.layer, &state.threads, t)
+                    && self
+                        .layer
+                        .may_step(self.code, &state.layer, &state.threads, t)
                     && self.layer.decides_nothing(&state.layer, t)
                 {
                     if steps[at].1 == MAX_LOCAL_STEPS {
@@ -586,23 +780,37 @@ impl<B: Backend> Machine<'_, B> {
                 Act::Assign { .. } | Act::Branch { .. } | Act::Take { .. } => true,
                 Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
                 // Who is there depends on who came before.
-                Act::Give { converged: true, .. } => false,
+                Act::Give {
+                    converged: true, ..
+                } => false,
                 Act::Give { .. } => true,
                 // Of a CTA's, the first one counts.
-                Act::Mark { mark: Fence::Trigger, .. } => false,
-                Act::Mark { mark: fence, .. } => self.memory.fence_commutes(&state.memory, t, *fence),
+                Act::Mark {
+                    mark: Fence::Trigger,
+                    ..
+                } => false,
+                Act::Mark { mark: fence, .. } => {
+                    self.memory.fence_commutes(&state.memory, t, *fence)
+                }
                 Act::Barrier(b) => {
                     arrival_commutes(self.code, b) && self.memory.arrival_commutes(&state.memory, t)
                 }
                 // A choice is a step of its own.
-                Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Choice { .. } => false,
+                Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Choice { .. } => {
+                    false
+                }
                 Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => false,
             };
         if !commutes {
             return Ok(false);
         }
         let mut chooser = Tape::new(&[]);
-        let mut cx = Context { code: self.code, chooser: &mut chooser, log, age: Age::New };
+        let mut cx = Context {
+            code: self.code,
+            chooser: &mut chooser,
+            log,
+            age: Age::New,
+        };
         // A fence may have to wait for what was bound early: it is then left for later, and it changes nothing.
         match self.execute(state, t, &mut cx, woken) {
             Err(Halt::Blocked) => Ok(false),
@@ -613,12 +821,21 @@ impl<B: Backend> Machine<'_, B> {
     /// Lets go who waits at completed barriers.
     fn complete(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
         let mut free = Vec::new();
-        let State { threads, barriers, memory, .. } = state;
+        let State {
+            threads,
+            barriers,
+            memory,
+            ..
+        } = state;
         barriers.complete(
             self.code,
             |u| threads[u].is_over(),
             |t, carried, phase| {
-                let at = At { thread: t, instr: threads[t].pc, clock: threads[t].clock };
+                let at = At {
+                    thread: t,
+                    instr: threads[t].pc,
+                    clock: threads[t].clock,
+                };
                 self.memory.pass(self.code, memory, at, carried);
                 log.note(Event::Pass(at.spot(), phase));
                 free.push(t);
@@ -629,7 +846,9 @@ impl<B: Backend> Machine<'_, B> {
             (thread.status == Status::Waiting).then_some((thread.pc, thread.regs.as_slice()))
         };
         for (group, brought) in meetings(self.code, &stands) {
-            group.iter().for_each(|&t| threads[t].brought.clone_from(&brought));
+            group
+                .iter()
+                .for_each(|&t| threads[t].brought.clone_from(&brought));
             free.extend(group);
         }
         for &t in &free {
@@ -652,13 +871,23 @@ impl<B: Backend> Machine<'_, B> {
             let command = host.and_then(|h| h.command_of(ThreadId(t as u16)));
             command.is_some_and(|c| state.host.is_absent(c))
         };
-        state.threads.iter().enumerate().all(|(t, thread)| thread.is_over() || absent(t)) && state.host.is_over()
+        state
+            .threads
+            .iter()
+            .enumerate()
+            .all(|(t, thread)| thread.is_over() || absent(t))
+            && state.host.is_over()
     }
 
     /// Brings a state into normal form; `false` if a bound on the history was met.
     pub(super) fn tidy(&self, state: &mut State<B>) -> bool {
-        let Barriers { phases, granted, .. } = &mut state.barriers;
-        let carried = phases.iter_mut().map(|p| &mut p.carried).chain(granted.iter_mut().map(|g| &mut g.2));
+        let Barriers {
+            phases, granted, ..
+        } = &mut state.barriers;
+        let carried = phases
+            .iter_mut()
+            .map(|p| &mut p.carried)
+            .chain(granted.iter_mut().map(|g| &mut g.2));
         let mut carried = carried.chain(state.host.known.values_mut());
         self.memory.tidy(self.code, &mut state.memory, &mut carried)
     }
@@ -669,7 +898,12 @@ impl<B: Backend> Machine<'_, B> {
         for (t, thread) in state.threads.iter().enumerate() {
             thread.hash_into(&self.code.threads[t].live, &mut f);
         }
-        let Barriers { phases, granted, reached, .. } = &state.barriers;
+        let Barriers {
+            phases,
+            granted,
+            reached,
+            ..
+        } = &state.barriers;
         for p in phases {
             (&p.key, p.count, &p.arrived, &p.waiting, p.open).hash(&mut f);
         }
@@ -677,9 +911,13 @@ impl<B: Backend> Machine<'_, B> {
         granted.iter().for_each(|g| (&g.0, g.1).hash(&mut f));
         reached.hash(&mut f);
         state.host.hash_into(&mut f);
-        let carried = phases.iter().map(|p| &p.carried).chain(granted.iter().map(|g| &g.2));
+        let carried = phases
+            .iter()
+            .map(|p| &p.carried)
+            .chain(granted.iter().map(|g| &g.2));
         let mut carried = carried.chain(state.host.known.values());
-        self.memory.hash(&state.memory, &state.threads, &mut carried, &mut f);
+        self.memory
+            .hash(&state.memory, &state.threads, &mut carried, &mut f);
         state.layer.hash(&mut f);
         f.value()
     }
@@ -703,7 +941,9 @@ fn divides_by_zero(op: &Op, regs: &[i64]) -> bool {
                 within(a, regs) || within(b, regs) || op.divides() && ty.wrap(eval(b, regs)) == 0
             }
             Expr::Cmp(_, _, a, b) => within(a, regs) || within(b, regs),
-            Expr::Select(c, a, b) => within(c, regs) || within(if eval(c, regs) != 0 { a } else { b }, regs),
+            Expr::Select(c, a, b) => {
+                within(c, regs) || within(if eval(c, regs) != 0 { a } else { b }, regs)
+            }
             Expr::Cast(_, a) => within(a, regs),
             Expr::Fused(_, three) => three.iter().any(|e| within(e, regs)),
         }

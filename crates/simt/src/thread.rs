@@ -59,7 +59,11 @@ impl Thread {
 pub(super) fn threads(code: &Code) -> Vec<Thread> {
     let of = code.threads.iter().enumerate();
     of.map(|(i, t)| {
-        let status = if t.acts.is_empty() || code.agent(i).is_some() { Status::Ended } else { Status::Running };
+        let status = if t.acts.is_empty() || code.agent(i).is_some() {
+            Status::Ended
+        } else {
+            Status::Running
+        };
         Thread {
             pc: 0,
             status,

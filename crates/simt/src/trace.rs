@@ -15,7 +15,11 @@ use program::memory::{CellId, Memory};
 /// The names of the locations, as [`Event::Read`] numbers them.
 pub fn location_names(test: &LitmusTest) -> Vec<String> {
     let memory = Memory::new(&test.program);
-    let own = memory.cells.iter().enumerate().filter(|(i, c)| c.memory.0 as usize == *i);
+    let own = memory
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(i, c)| c.memory.0 as usize == *i);
     own.map(|(_, c)| c.name.clone()).collect()
 }
 
@@ -29,7 +33,10 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     // By write: its location and value.
     let mut writes: Vec<(Source, usize, i64)> = Vec::new();
     for e in events {
-        if let Event::Write { source, loc, value, .. } = e {
+        if let Event::Write {
+            source, loc, value, ..
+        } = e
+        {
             writes.push((*source, *loc, *value));
         }
     }
@@ -45,7 +52,12 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
         Source::Initial(_) => "initially".to_owned(),
         Source::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
     };
-    let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0);
+    let width = program
+        .threads
+        .iter()
+        .map(|t| t.name.chars().count())
+        .max()
+        .unwrap_or(0);
     // Lanes are shown if any turn has them.
     let masks = events.iter().filter_map(|e| match e {
         Event::Turn { active, .. } => *active,
@@ -57,7 +69,11 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     // Where the round begins that a livelock goes through.
     let mut way = 0;
     let mut lines: Vec<String> = Vec::new();
-    let texts = program.threads.iter().flat_map(|t| &t.code).map(|i| i.text.chars().count());
+    let texts = program
+        .threads
+        .iter()
+        .flat_map(|t| &t.code)
+        .map(|i| i.text.chars().count());
     let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
     if lanes > 0 {
         let turns = events.iter().filter_map(|e| match e {
@@ -65,23 +81,54 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             _ => None,
         });
         for t in turns.collect::<BTreeSet<usize>>() {
-            lines.push(format!("  {}: {}", program.threads[t].name, place(program, t)));
+            lines.push(format!(
+                "  {}: {}",
+                program.threads[t].name,
+                place(program, t)
+            ));
         }
     }
     for e in events {
         let (thread, instr, what) = match e {
-            Event::Read { thread, instr, loc, source, value } => {
-                (*thread, Some(*instr), format!("{} = {} ({})", names[*loc], show(*loc, *value), whose(*source)))
-            }
-            Event::Write { source: Source::Write(t, n), instr, loc, value } => {
-                (*t, Some(*instr), format!("{} := {} (write {})", names[*loc], show(*loc, *value), n + 1))
-            }
+            Event::Read {
+                thread,
+                instr,
+                loc,
+                source,
+                value,
+            } => (
+                *thread,
+                Some(*instr),
+                format!(
+                    "{} = {} ({})",
+                    names[*loc],
+                    show(*loc, *value),
+                    whose(*source)
+                ),
+            ),
+            Event::Write {
+                source: Source::Write(t, n),
+                instr,
+                loc,
+                value,
+            } => (
+                *t,
+                Some(*instr),
+                format!(
+                    "{} := {} (write {})",
+                    names[*loc],
+                    show(*loc, *value),
+                    n + 1
+                ),
+            ),
             Event::Early(s) => (s.thread, Some(s.instr), "before its turn:".to_owned()),
             Event::Fence(s) => (s.thread, Some(s.instr), String::new()),
             Event::Arrive(s, _) => (s.thread, Some(s.instr), "arrives".to_owned()),
             Event::Pass(s, _) => (s.thread, Some(s.instr), "passes".to_owned()),
             Event::After(loc, a, b) => {
-                let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else { continue };
+                let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else {
+                    continue;
+                };
                 let value = |s: &Source| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
                 let order = format!(
                     "coherence of {}: {} before {}",
@@ -111,18 +158,29 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             Event::Commit(_) | Event::Write { .. } | Event::Jump(..) => continue,
         };
         let shown = match turn {
-            (t, Some(active)) if t == thread => mask(program.lane(ThreadId(t as u16)), active, lanes),
+            (t, Some(active)) if t == thread => {
+                mask(program.lane(ThreadId(t as u16)), active, lanes)
+            }
             _ => " ".repeat(lanes),
         };
         let gap = if lanes > 0 { "  " } else { "" };
         let thread = &program.threads[thread];
         let code = instr.map_or("", |i| thread.code[i].text.as_str());
         lines.push(
-            format!("  {:width$}{gap}{shown}  {code:<code_width$}  {what}", thread.name).trim_end().to_owned(),
+            format!(
+                "  {:width$}{gap}{shown}  {code:<code_width$}  {what}",
+                thread.name
+            )
+            .trim_end()
+            .to_owned(),
         );
     }
     let round = lines.split_off(if way > 0 { way } else { lines.len() });
-    fold(lines) + &round.iter().map(|line| format!("{line}\n")).collect::<String>()
+    fold(lines)
+        + &round
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
 }
 
 /// The lanes of a warp: the one that steps, those active with it, the others.
@@ -146,9 +204,14 @@ const MAX_ROUND: usize = 64;
 fn fold(mut lines: Vec<String>) -> String {
     let n = lines.len();
     let rounds = |p: usize| {
-        (1..).take_while(|k| (k + 1) * p <= n && lines[n - (k + 1) * p..n - k * p] == lines[n - p..]).count()
+        (1..)
+            .take_while(|k| (k + 1) * p <= n && lines[n - (k + 1) * p..n - k * p] == lines[n - p..])
+            .count()
     };
-    if let Some((p, more)) = (1..=MAX_ROUND.min(n / 3)).map(|p| (p, rounds(p))).find(|(_, more)| *more >= 2) {
+    if let Some((p, more)) = (1..=MAX_ROUND.min(n / 3))
+        .map(|p| (p, rounds(p)))
+        .find(|(_, more)| *more >= 2)
+    {
         lines.truncate(n - p * more);
         let s = if p == 1 { "line" } else { "lines" };
         lines.push(format!("  … the last {p} {s} {more} times more"));
@@ -163,7 +226,10 @@ mod tests {
     #[test]
     fn what_repeats_at_the_end_is_shown_once() {
         let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
-        assert_eq!(fold(lines("abcbcbcbc")), "a\nb\nc\n  … the last 2 lines 3 times more\n");
+        assert_eq!(
+            fold(lines("abcbcbcbc")),
+            "a\nb\nc\n  … the last 2 lines 3 times more\n"
+        );
         assert_eq!(fold(lines("abcc")), "a\nb\nc\nc\n");
         assert_eq!(fold(Vec::new()), "");
     }

@@ -29,14 +29,23 @@ pub(super) fn ends<B: Backend>(
     if state.threads.len() > MAX_THREADS {
         return Vec::new();
     }
-    (0..state.threads.len()).map(|t| end(machine, state, turning, t)).collect()
+    (0..state.threads.len())
+        .map(|t| end(machine, state, turning, t))
+        .collect()
 }
 
-fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&Set>, t: usize) -> ThreadEnd {
+fn end<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
+    turning: Option<&Set>,
+    t: usize,
+) -> ThreadEnd {
     let (code, thread) = (machine.code, &state.threads[t]);
     let mut end = ThreadEnd::done(&code.program.threads[t].name);
     let turns = turning.is_none_or(|set| set.has(t));
-    let obstacle = machine.layer.obstacle(code, &state.layer, &state.threads, t);
+    let obstacle = machine
+        .layer
+        .obstacle(code, &state.layer, &state.threads, t);
     let mut at = thread.pc;
     match thread.status {
         Status::Ended => return end,
@@ -47,7 +56,9 @@ fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&
             end.why = hang::never_arrive(&end.waits_for);
             // Who has ended cannot help any more.
             let left = missing.iter().filter(|&&u| !state.threads[u].is_over());
-            end.waits.push(Wait::at_barrier(&left.map(|&u| name(machine, u)).collect::<Vec<_>>()));
+            end.waits.push(Wait::at_barrier(
+                &left.map(|&u| name(machine, u)).collect::<Vec<_>>(),
+            ));
         }
         Status::Running if state.barriers.holds_up(code, t, thread) => {
             end.ending = Ending::Blocked;
@@ -69,7 +80,11 @@ fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&
         }
         Status::Held => {
             let calling = state.host.is_calling(t);
-            end.ending = if calling { Ending::Blocked } else { Ending::Stopped };
+            end.ending = if calling {
+                Ending::Blocked
+            } else {
+                Ending::Stopped
+            };
             end.served = calling;
             end.why = host::unmet(code, &state.host, &state.threads, t);
             end.waits = host::held(code, &state.host, &state.threads, t);
@@ -114,15 +129,32 @@ fn for_values<B: Backend>(
         Status::Waiting => Some(u.pc + 1),
         Status::Running | Status::Lost | Status::Held => Some(u.pc),
     });
-    let scene = Scene { program, address: &address, same: &same, rest: rest.collect() };
+    let scene = Scene {
+        program,
+        address: &address,
+        same: &same,
+        rest: rest.collect(),
+    };
     let thread = &state.threads[t];
-    let walk = Walk { pc: thread.pc, regs: thread.regs.to_vec() };
-    let seen = |a: i64| machine.memory.finals(&state.memory, place(a)?).first().copied();
+    let walk = Walk {
+        pc: thread.pc,
+        regs: thread.regs.to_vec(),
+    };
+    let seen = |a: i64| {
+        machine
+            .memory
+            .finals(&state.memory, place(a)?)
+            .first()
+            .copied()
+    };
     let polls = scene.polls(ThreadId(t as u16), &walk, range, &seen);
     for poll in &polls {
-        let Some(at) = memory.at(poll.address).map(|c| memory.cell(c).memory) else { continue };
+        let Some(at) = memory.at(poll.address).map(|c| memory.cell(c).memory) else {
+            continue;
+        };
         let name = memory.cell(at).name.clone();
-        end.polls.push((name.clone(), memory.show_in(program, at, poll.seen)));
+        end.polls
+            .push((name.clone(), memory.show_in(program, at, poll.seen)));
         let goal = match &poll.wanted {
             Some(wanted) => Goal::Value(memory.awaited(program, at, wanted, poll.seen)),
             None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(name),
@@ -130,9 +162,17 @@ fn for_values<B: Backend>(
         };
         let site = |&(u, pc): &(ThreadId, usize)| {
             let other = program.thread(u);
-            Site { thread: other.name.clone(), line: other.code[pc].line.clone() }
+            Site {
+                thread: other.name.clone(),
+                line: other.code[pc].line.clone(),
+            }
         };
         let helpers = poll.writers.iter().map(site).collect();
-        end.waits.push(Wait { goal, helpers, only: poll.sure, missed: Vec::new() });
+        end.waits.push(Wait {
+            goal,
+            helpers,
+            only: poll.sure,
+            missed: Vec::new(),
+        });
     }
 }

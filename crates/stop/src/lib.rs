@@ -36,7 +36,10 @@ pub fn is_listening() -> bool {
 
 /// The number of the request, if there is one.
 pub fn requested() -> Option<usize> {
-    REQUEST.get().map(|request| request.load(Ordering::Relaxed)).filter(|&number| number != 0)
+    REQUEST
+        .get()
+        .map(|request| request.load(Ordering::Relaxed))
+        .filter(|&number| number != 0)
 }
 
 /// Whether work has to end: the deadline has passed, a stop was requested, or this thread's question has spent its share.

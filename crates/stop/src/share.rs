@@ -49,9 +49,16 @@ pub struct Share {
 /// Begins a question on this thread: it may hold so much memory, in bytes, and use so much of the stack from here on. Inside another one,
 /// that is put off until this one ends.
 pub fn share(memory: Option<usize>, stack: usize) -> Share {
-    let limits = Limits { memory, held: streams::held(), stack, top: here() };
+    let limits = Limits {
+        memory,
+        held: streams::held(),
+        stack,
+        top: here(),
+    };
     SHARES.fetch_add(1, Ordering::Relaxed);
-    Share { outer: (LIMITS.replace(Some(limits)), SPENT.replace(None)) }
+    Share {
+        outer: (LIMITS.replace(Some(limits)), SPENT.replace(None)),
+    }
 }
 
 impl Drop for Share {
@@ -72,7 +79,10 @@ pub fn spent() -> Option<Spent> {
 /// being answered now. `None`: as much as there is.
 pub fn memory_for_all() -> Option<usize> {
     let shares = SHARES.load(Ordering::Relaxed).max(1);
-    LIMITS.get()?.memory.map(|memory| memory.saturating_mul(shares))
+    LIMITS
+        .get()?
+        .memory
+        .map(|memory| memory.saturating_mul(shares))
 }
 
 /// Whether memory or stack of this thread's question is used up.
@@ -80,7 +90,14 @@ pub(crate) fn is_spent() -> bool {
     if SPENT.get().is_some() {
         return true;
     }
-    let Some(Limits { memory: Some(most), held, .. }) = LIMITS.get() else { return false };
+    let Some(Limits {
+        memory: Some(most),
+        held,
+        ..
+    }) = LIMITS.get()
+    else {
+        return false;
+    };
     // More was freed than allocated where this is negative.
     let more = streams::held().wrapping_sub(held).cast_signed();
     if usize::try_from(more).is_ok_and(|more| more > most) {
@@ -92,7 +109,9 @@ pub(crate) fn is_spent() -> bool {
 /// Whether functions that call themselves have to end now: the stack of this thread's question is used up. What they return then means
 /// nothing, and [`late`](super::late) holds from here on.
 pub fn deep() -> bool {
-    let Some(Limits { stack, top, .. }) = LIMITS.get() else { return false };
+    let Some(Limits { stack, top, .. }) = LIMITS.get() else {
+        return false;
+    };
     let deep = top.abs_diff(here()) > stack;
     if deep {
         SPENT.set(Some(Spent::Stack));
@@ -114,7 +133,11 @@ mod tests {
     /// Calls itself until it may not; how often that was.
     fn down(times: usize) -> usize {
         let room = black_box([0_u8; 64]);
-        if deep() || times == 1_000_000 { times } else { down(times + 1) + usize::from(room[0]) }
+        if deep() || times == 1_000_000 {
+            times
+        } else {
+            down(times + 1) + usize::from(room[0])
+        }
     }
 
     #[test]

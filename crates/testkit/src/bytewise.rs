@@ -34,10 +34,28 @@ pub struct Thread {
 
 #[derive(Clone, Debug)]
 pub enum Ins {
-    Load { order: &'static str, gpu: bool, at: Range<usize> },
-    Store { order: &'static str, gpu: bool, at: Range<usize>, value: Operand },
-    Atom { order: &'static str, gpu: bool, at: Range<usize>, op: &'static str, value: i64 },
-    Fence { order: &'static str, gpu: bool },
+    Load {
+        order: &'static str,
+        gpu: bool,
+        at: Range<usize>,
+    },
+    Store {
+        order: &'static str,
+        gpu: bool,
+        at: Range<usize>,
+        value: Operand,
+    },
+    Atom {
+        order: &'static str,
+        gpu: bool,
+        at: Range<usize>,
+        op: &'static str,
+        value: i64,
+    },
+    Fence {
+        order: &'static str,
+        gpu: bool,
+    },
 }
 
 /// What is written.
@@ -71,14 +89,22 @@ pub fn generate(seed: u64) -> Program {
         let (mut code, mut registers) = (Vec::new(), 0);
         for _ in 0..rng.random_range(1..=if threads == 2 { 3 } else { 2 }) {
             let wide = rng.random_bool(0.4);
-            let first = if wide { 2 * rng.random_range(0..2) } else { any(&mut rng, &[0, 0, 1, 2, 2, 3]) };
+            let first = if wide {
+                2 * rng.random_range(0..2)
+            } else {
+                any(&mut rng, &[0, 0, 1, 2, 2, 3])
+            };
             let (at, gpu) = (first..first + 1 + usize::from(wide), rng.random_bool(0.8));
             value += 1;
             let whole = if wide { value << bits | value } else { value };
             code.push(match rng.random_range(0..12) {
                 0..5 => {
                     registers += 1;
-                    Ins::Load { order: any(&mut rng, &["weak", "relaxed", "acquire", "acquire"]), gpu, at }
+                    Ins::Load {
+                        order: any(&mut rng, &["weak", "relaxed", "acquire", "acquire"]),
+                        gpu,
+                        at,
+                    }
                 }
                 5..9 => {
                     let order = any(&mut rng, &["weak", "relaxed", "release", "release"]);
@@ -88,12 +114,23 @@ pub fn generate(seed: u64) -> Program {
                     } else {
                         Operand::Const(whole)
                     };
-                    Ins::Store { order, gpu, at, value }
+                    Ins::Store {
+                        order,
+                        gpu,
+                        at,
+                        value,
+                    }
                 }
                 9 if at.len() as u32 * bits >= 32 => {
                     registers += 1;
                     let order = any(&mut rng, &["relaxed", "acquire", "release", "acq_rel"]);
-                    Ins::Atom { order, gpu, at, op: any(&mut rng, &["exch", "add"]), value: whole }
+                    Ins::Atom {
+                        order,
+                        gpu,
+                        at,
+                        op: any(&mut rng, &["exch", "add"]),
+                        value: whole,
+                    }
                 }
                 9 => Ins::Load {
                     order: "relaxed",
@@ -103,13 +140,24 @@ pub fn generate(seed: u64) -> Program {
                         at
                     },
                 },
-                _ => Ins::Fence { order: any(&mut rng, &["acq_rel", "acq_rel", "sc"]), gpu },
+                _ => Ins::Fence {
+                    order: any(&mut rng, &["acq_rel", "acq_rel", "sc"]),
+                    gpu,
+                },
             });
         }
-        Thread { cta: rng.random_range(0..2), code }
+        Thread {
+            cta: rng.random_range(0..2),
+            code,
+        }
     };
     let threads = (0..threads).map(&mut thread).collect();
-    Program { bits, declared: 1, bytes: 4, threads }
+    Program {
+        bits,
+        declared: 1,
+        bytes: 4,
+        threads,
+    }
 }
 
 impl Program {
@@ -131,28 +179,50 @@ impl Program {
                         let order = scope(order, *gpu);
                         code += &format!("ld.{order}.u{} r{registers}, {};\n", bits(at), place(at));
                     }
-                    Ins::Store { order, gpu, at, value } => {
+                    Ins::Store {
+                        order,
+                        gpu,
+                        at,
+                        value,
+                    } => {
                         let value = match value {
                             Operand::Const(n) => n.to_string(),
                             Operand::Register(r) => format!("r{r}"),
                         };
-                        code += &format!("st.{}.u{} {}, {value};\n", scope(order, *gpu), bits(at), place(at));
+                        code += &format!(
+                            "st.{}.u{} {}, {value};\n",
+                            scope(order, *gpu),
+                            bits(at),
+                            place(at)
+                        );
                     }
-                    Ins::Atom { order, gpu, at, op, value } => {
+                    Ins::Atom {
+                        order,
+                        gpu,
+                        at,
+                        op,
+                        value,
+                    } => {
                         let (order, op) = (
                             scope(order, *gpu),
                             format!("{op}.{}{}", if *op == "exch" { "b" } else { "u" }, bits(at)),
                         );
-                        code += &format!("atom.{order}.{op} r{registers}, {}, {value};\n", place(at));
+                        code +=
+                            &format!("atom.{order}.{op} r{registers}, {}, {value};\n", place(at));
                     }
-                    Ins::Fence { order, gpu } => code += &format!("fence.{};\n", scope(order, *gpu)),
+                    Ins::Fence { order, gpu } => {
+                        code += &format!("fence.{};\n", scope(order, *gpu))
+                    }
                 }
                 if matches!(ins, Ins::Load { .. } | Ins::Atom { .. }) {
                     observe.push(format!("\"P{t}:r{registers}\""));
                     registers += 1;
                 }
             }
-            threads += &format!("\n[[thread]]\ncta = {}\ncode = '''\n{code}'''\n", thread.cta);
+            threads += &format!(
+                "\n[[thread]]\ncta = {}\ncode = '''\n{code}'''\n",
+                thread.cta
+            );
         }
         let words = vec!["0"; self.bytes / self.declared].join(", ");
         let ty = self.bits * self.declared as u32;
@@ -166,7 +236,10 @@ impl Program {
     /// What it may do.
     pub fn behaviour(&self) -> Behaviour {
         let events = Events::of(self);
-        let mut behaviour = Behaviour { outcomes: BTreeSet::new(), undefined: false };
+        let mut behaviour = Behaviour {
+            outcomes: BTreeSet::new(),
+            undefined: false,
+        };
         let mut source = BTreeMap::new();
         let open: Vec<(usize, usize)> = (0..events.list.len())
             .filter(|&e| events.list[e].kind == Kind::Read)
@@ -216,7 +289,11 @@ struct Pairs(Vec<u32>);
 
 impl Pairs {
     fn of(n: usize, holds: impl Fn(usize, usize) -> bool) -> Pairs {
-        Pairs((0..n).map(|a| (0..n).filter(|&b| holds(a, b)).map(|b| 1 << b).sum()).collect())
+        Pairs(
+            (0..n)
+                .map(|a| (0..n).filter(|&b| holds(a, b)).map(|b| 1 << b).sum())
+                .collect(),
+        )
     }
     fn has(&self, a: usize, b: usize) -> bool {
         self.0[a] >> b & 1 == 1
@@ -229,7 +306,11 @@ impl Pairs {
         Pairs(self.0.iter().zip(&other.0).map(|(a, b)| a | b).collect())
     }
     fn then(&self, other: &Pairs) -> Pairs {
-        let row = |row: &u32| (0..self.0.len()).filter(|b| row >> b & 1 == 1).fold(0, |all, b| all | other.0[b]);
+        let row = |row: &u32| {
+            (0..self.0.len())
+                .filter(|b| row >> b & 1 == 1)
+                .fold(0, |all, b| all | other.0[b])
+        };
         Pairs(self.0.iter().map(row).collect())
     }
     fn closed(mut self) -> Pairs {
@@ -284,7 +365,12 @@ impl<'p> Events<'p> {
             sc: false,
             writes: Some(Written::Const(0)),
         };
-        let mut list: Vec<Event> = (0..program.bytes).map(|b| Event { at: b..b + 1, ..plain.clone() }).collect();
+        let mut list: Vec<Event> = (0..program.bytes)
+            .map(|b| Event {
+                at: b..b + 1,
+                ..plain.clone()
+            })
+            .collect();
         let (mut registers, mut rmw) = (Vec::new(), Vec::new());
         for (t, thread) in program.threads.iter().enumerate() {
             let mut read: Vec<usize> = Vec::new();
@@ -306,14 +392,28 @@ impl<'p> Events<'p> {
                         read.push(list.len());
                         list.push(event(Kind::Read, order, *gpu, at));
                     }
-                    Ins::Store { order, gpu, at, value } => {
+                    Ins::Store {
+                        order,
+                        gpu,
+                        at,
+                        value,
+                    } => {
                         let writes = Some(match *value {
                             Operand::Const(n) => Written::Const(n),
                             Operand::Register(r) => Written::Copy(read[r]),
                         });
-                        list.push(Event { writes, ..event(Kind::Write, order, *gpu, at) });
+                        list.push(Event {
+                            writes,
+                            ..event(Kind::Write, order, *gpu, at)
+                        });
                     }
-                    Ins::Atom { order, gpu, at, op, value } => {
+                    Ins::Atom {
+                        order,
+                        gpu,
+                        at,
+                        op,
+                        value,
+                    } => {
                         let r = list.len();
                         read.push(r);
                         rmw.push((r, r + 1));
@@ -322,9 +422,14 @@ impl<'p> Events<'p> {
                             "exch" => Written::Const(*value),
                             _ => Written::Sum(r, *value),
                         });
-                        list.push(Event { writes, ..event(Kind::Write, order, *gpu, at) });
+                        list.push(Event {
+                            writes,
+                            ..event(Kind::Write, order, *gpu, at)
+                        });
                     }
-                    Ins::Fence { order, gpu } => list.push(event(Kind::Fence, order, *gpu, &(0..0))),
+                    Ins::Fence { order, gpu } => {
+                        list.push(event(Kind::Fence, order, *gpu, &(0..0)))
+                    }
                 }
             }
             registers.push(read);
@@ -360,9 +465,22 @@ impl<'p> Events<'p> {
             _ => po.has(a, b) && strong(a, Kind::Read),
         });
         let (releases, acquires) = (releases.collect(), acquires.collect());
-        let dep =
-            Pairs::of(n, |a, b| matches!(e[b].writes, Some(Written::Copy(r) | Written::Sum(r, _)) if r == a));
-        Events { program, registers, po, rmw, ms, releases, acquires, dep, partial_atomics, list }
+        let dep = Pairs::of(
+            n,
+            |a, b| matches!(e[b].writes, Some(Written::Copy(r) | Written::Sum(r, _)) if r == a),
+        );
+        Events {
+            program,
+            registers,
+            po,
+            rmw,
+            ms,
+            releases,
+            acquires,
+            dep,
+            partial_atomics,
+            list,
+        }
     }
 
     /// Goes through all sources of the bytes that are read.
@@ -372,7 +490,9 @@ impl<'p> Events<'p> {
         source: &mut BTreeMap<(usize, usize), usize>,
         behaviour: &mut Behaviour,
     ) {
-        let Some((&(read, byte), rest)) = open.split_first() else { return self.orders(source, behaviour) };
+        let Some((&(read, byte), rest)) = open.split_first() else {
+            return self.orders(source, behaviour);
+        };
         for (w, event) in self.list.iter().enumerate() {
             let writes = matches!(event.kind, Kind::Write | Kind::Init) && event.at.contains(&byte);
             // A later write of the thread itself is excluded by Causality; this spares the way there.
@@ -387,7 +507,11 @@ impl<'p> Events<'p> {
     /// Goes through the orders of fences.
     fn orders(&self, source: &BTreeMap<(usize, usize), usize>, behaviour: &mut Behaviour) {
         let n = self.list.len();
-        let rf = Pairs::of(n, |w, r| source.iter().any(|(&(read, _), &from)| (from, read) == (w, r)));
+        let rf = Pairs::of(n, |w, r| {
+            source
+                .iter()
+                .any(|(&(read, _), &from)| (from, read) == (w, r))
+        });
         if rf.or(&self.dep).cyclic() {
             return;
         }
@@ -398,21 +522,33 @@ impl<'p> Events<'p> {
             observed = observed.or(&observed.then(&rmw).then(&strong_rf));
         }
         let fence = |x: usize| self.list[x].kind == Kind::Fence && self.list[x].sc;
-        let fences: Vec<(usize, usize)> = self.ms.all().filter(|&(a, b)| a < b && fence(a) && fence(b)).collect();
+        let fences: Vec<(usize, usize)> = self
+            .ms
+            .all()
+            .filter(|&(a, b)| a < b && fence(a) && fence(b))
+            .collect();
         for choice in 0..1u32 << fences.len() {
             let sc = directed(n, &fences, choice).closed();
             let synchronizes = Pairs::of(n, |a, b| {
                 let meet = |&(x, w): &(usize, usize)| {
-                    x == a && self.acquires.iter().any(|&(r, y)| y == b && observed.has(w, r))
+                    x == a
+                        && self
+                            .acquires
+                            .iter()
+                            .any(|&(r, y)| y == b && observed.has(w, r))
                 };
                 sc.has(a, b) || self.ms.has(a, b) && self.releases.iter().any(meet)
             });
             let base = self.po.or(&synchronizes).closed();
-            let against = base.all().any(|(a, b)| fence(a) && fence(b) && self.ms.has(a, b) && !sc.has(a, b));
+            let against = base
+                .all()
+                .any(|(a, b)| fence(a) && fence(b) && self.ms.has(a, b) && !sc.has(a, b));
             if sc.cyclic() || base.cyclic() || against {
                 continue;
             }
-            let preserved = Pairs::of(n, |a, b| base.has(a, b) && overlap(&self.list[a], &self.list[b]));
+            let preserved = Pairs::of(n, |a, b| {
+                base.has(a, b) && overlap(&self.list[a], &self.list[b])
+            });
             let causality = preserved.or(&observed.then(&preserved));
             self.coherence(source, &rf, &causality, behaviour);
         }
@@ -430,7 +566,8 @@ impl<'p> Events<'p> {
         let write = |x: usize| matches!(e[x].kind, Kind::Write | Kind::Init);
         let writes = |a: usize, b: usize| write(a) && write(b) && overlap(&e[a], &e[b]);
         let fixed = Pairs::of(n, |a, b| {
-            writes(a, b) && (causality.has(a, b) || e[a].kind == Kind::Init && e[b].kind == Kind::Write)
+            writes(a, b)
+                && (causality.has(a, b) || e[a].kind == Kind::Init && e[b].kind == Kind::Write)
         });
         let related = |a: usize, b: usize| self.ms.has(a, b) || self.partial_atomics.has(a, b);
         let open: Vec<(usize, usize)> = (0..n)
@@ -464,9 +601,12 @@ impl<'p> Events<'p> {
     ) -> bool {
         let (n, e) = (self.list.len(), &self.list);
         let comes_between = |pairs: &Pairs| {
-            let between =
-                |r: usize, w: usize, x: usize| pairs.has(r, x) && fr.has(r, x) && pairs.has(x, w) && co.has(x, w);
-            self.rmw.iter().any(|&(r, w)| (0..n).any(|x| between(r, w, x)))
+            let between = |r: usize, w: usize, x: usize| {
+                pairs.has(r, x) && fr.has(r, x) && pairs.has(x, w) && co.has(x, w)
+            };
+            self.rmw
+                .iter()
+                .any(|&(r, w)| (0..n).any(|x| between(r, w, x)))
         };
         let torn = source.iter().any(|(&(r, _), &w)| {
             let other = |(&(read, byte), &from): (&(usize, usize), &usize)| {
@@ -475,7 +615,8 @@ impl<'p> Events<'p> {
             self.ms.has(w, r) && source.iter().any(other)
         });
         let per_location = Pairs::of(n, |a, b| {
-            let communicates = rf.has(a, b) || co.has(a, b) && overlap(&e[a], &e[b]) || fr.has(a, b);
+            let communicates =
+                rf.has(a, b) || co.has(a, b) && overlap(&e[a], &e[b]) || fr.has(a, b);
             self.ms.has(a, b) && communicates || self.po.has(a, b) && overlap(&e[a], &e[b])
         });
         let against = |com: &Pairs| com.all().any(|(a, b)| causality.has(b, a));
@@ -513,17 +654,22 @@ impl<'p> Events<'p> {
         let mut state: verdict::State = Vec::new();
         for (t, registers) in self.registers.iter().enumerate() {
             for (r, &read) in registers.iter().enumerate() {
-                state.push((format!("P{t}:r{r}").into(), self.read(source, read).to_string().into()));
+                state.push((
+                    format!("P{t}:r{r}").into(),
+                    self.read(source, read).to_string().into(),
+                ));
             }
         }
         let mut finals = vec![Vec::new()];
         for byte in 0..self.program.declared {
             let writes = |w: usize| e[w].writes.is_some() && e[w].at.contains(&byte);
-            let last: Vec<usize> =
-                (0..n).filter(|&w| writes(w) && !(0..n).any(|x| writes(x) && co.has(w, x))).collect();
+            let last: Vec<usize> = (0..n)
+                .filter(|&w| writes(w) && !(0..n).any(|x| writes(x) && co.has(w, x)))
+                .collect();
             let with = |bytes: &Vec<i64>| {
                 let bytes = bytes.clone();
-                let one = |&w: &usize| [bytes.as_slice(), &[self.written(source, w, byte)]].concat();
+                let one =
+                    |&w: &usize| [bytes.as_slice(), &[self.written(source, w, byte)]].concat();
                 last.iter().map(one).collect::<Vec<_>>()
             };
             finals = finals.iter().flat_map(with).collect();
@@ -536,7 +682,10 @@ impl<'p> Events<'p> {
     }
 
     fn whole(&self, bytes: &[i64]) -> i64 {
-        bytes.iter().rev().fold(0, |high, byte| high << self.program.bits | byte)
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |high, byte| high << self.program.bits | byte)
     }
 
     /// What is read.
@@ -560,7 +709,14 @@ impl<'p> Events<'p> {
 /// Each pair in one of its directions.
 fn directed(n: usize, pairs: &[(usize, usize)], choice: u32) -> Pairs {
     Pairs::of(n, |a, b| {
-        let forward = pairs.iter().position(|&p| p == (a, b)).is_some_and(|i| choice >> i & 1 == 0);
-        forward || pairs.iter().position(|&p| p == (b, a)).is_some_and(|i| choice >> i & 1 == 1)
+        let forward = pairs
+            .iter()
+            .position(|&p| p == (a, b))
+            .is_some_and(|i| choice >> i & 1 == 0);
+        forward
+            || pairs
+                .iter()
+                .position(|&p| p == (b, a))
+                .is_some_and(|i| choice >> i & 1 == 1)
     })
 }

@@ -76,9 +76,19 @@ pub enum Val {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ins {
     /// `ld`
-    Load { dst: String, loc: String, order: &'static str, scope: &'static str },
+    Load {
+        dst: String,
+        loc: String,
+        order: &'static str,
+        scope: &'static str,
+    },
     /// `st`
-    Store { loc: String, value: Val, order: &'static str, scope: &'static str },
+    Store {
+        loc: String,
+        value: Val,
+        order: &'static str,
+        scope: &'static str,
+    },
     /// `atom` (with a destination) or `red`
     Rmw {
         dst: Option<String>,
@@ -89,15 +99,35 @@ pub enum Ins {
         scope: &'static str,
     },
     /// `fence`
-    Fence { order: &'static str, scope: &'static str },
+    Fence {
+        order: &'static str,
+        scope: &'static str,
+    },
     /// `bar.sync` or `bar.arrive`
-    Barrier { arrive: bool, id: u32, count: Option<u32> },
+    Barrier {
+        arrive: bool,
+        id: u32,
+        count: Option<u32>,
+    },
     /// `shfl.sync` and its like, for the whole warp.
-    Lanes { op: &'static str, dst: String, value: String },
+    Lanes {
+        op: &'static str,
+        dst: String,
+        value: String,
+    },
     /// `add` and so on, `mov`, `setp.*`
-    Arith { op: &'static str, dst: String, args: Vec<Val> },
+    Arith {
+        op: &'static str,
+        dst: String,
+        args: Vec<Val>,
+    },
     /// `beq` and so on
-    Branch { op: &'static str, a: Val, b: Val, label: String },
+    Branch {
+        op: &'static str,
+        a: Val,
+        b: Val,
+        label: String,
+    },
     /// `L:`
     Label(String),
     /// A wait for asynchronous operations, or a mark of theirs, without any operation.
@@ -120,13 +150,22 @@ pub const WAITS: &[&str] = &[
 
 impl Ins {
     /// Its order and scope, if it has some that can be changed: `true` for the orders of loads, and so on.
-    pub fn strength(&mut self) -> Option<(&'static [&'static str], &mut &'static str, &mut &'static str)> {
+    pub fn strength(
+        &mut self,
+    ) -> Option<(
+        &'static [&'static str],
+        &mut &'static str,
+        &mut &'static str,
+    )> {
         match self {
             Ins::Load { order, scope, .. } => Some((LOAD_ORDERS, order, scope)),
             Ins::Store { order, scope, .. } => Some((STORE_ORDERS, order, scope)),
-            Ins::Rmw { dst: Some(_), order, scope, .. } => {
-                Some((&["relaxed", "acquire", "acq_rel"], order, scope))
-            }
+            Ins::Rmw {
+                dst: Some(_),
+                order,
+                scope,
+                ..
+            } => Some((&["relaxed", "acquire", "acq_rel"], order, scope)),
             Ins::Rmw { order, scope, .. } => Some((&["relaxed", "release"], order, scope)),
             Ins::Fence { order, scope } => Some((&["acquire", "acq_rel", "sc"], order, scope)),
             _ => None,
@@ -176,11 +215,33 @@ impl std::fmt::Display for Line {
             "weak" => ".weak".to_string(),
             _ => format!(".{order}.{scope}"),
         };
-        let list = |vals: &[Val]| vals.iter().map(Val::to_string).collect::<Vec<_>>().join(", ");
+        let list = |vals: &[Val]| {
+            vals.iter()
+                .map(Val::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         match &self.op {
-            Ins::Load { dst, loc, order, scope } => write!(f, "ld{} {dst}, [{loc}];", strength(order, scope)),
-            Ins::Store { loc, value, order, scope } => write!(f, "st{} [{loc}], {value};", strength(order, scope)),
-            Ins::Rmw { dst, loc, op, args, order, scope } => match dst {
+            Ins::Load {
+                dst,
+                loc,
+                order,
+                scope,
+            } => write!(f, "ld{} {dst}, [{loc}];", strength(order, scope)),
+            Ins::Store {
+                loc,
+                value,
+                order,
+                scope,
+            } => write!(f, "st{} [{loc}], {value};", strength(order, scope)),
+            Ins::Rmw {
+                dst,
+                loc,
+                op,
+                args,
+                order,
+                scope,
+            } => match dst {
                 Some(d) => write!(f, "atom.{order}.{scope}.{op} {d}, [{loc}], {};", list(args)),
                 None => write!(f, "red.{order}.{scope}.{op} [{loc}], {};", list(args)),
             },
@@ -193,7 +254,11 @@ impl std::fmt::Display for Line {
                 }
             }
             Ins::Lanes { op, dst, value } => {
-                let lane = if op.starts_with("shfl") { "0, 31, " } else { "" };
+                let lane = if op.starts_with("shfl") {
+                    "0, 31, "
+                } else {
+                    ""
+                };
                 write!(f, "{op} {dst}, {value}, {lane}0xffffffff;")
             }
             Ins::Arith { op, dst, args } => write!(f, "{op} {dst}, {};", list(args)),
@@ -218,10 +283,20 @@ impl Source {
                     found.insert(p.clone());
                 }
             }
-            observe.extend(found.iter().filter(|r| !r.starts_with('p')).map(|r| format!("\"{}:{r}\"", t.name)));
+            observe.extend(
+                found
+                    .iter()
+                    .filter(|r| !r.starts_with('p'))
+                    .map(|r| format!("\"{}:{r}\"", t.name)),
+            );
             registers.push(found);
         }
-        observe.extend(self.locations.iter().filter(|l| l.1.is_none()).map(|l| format!("\"{}\"", l.0)));
+        observe.extend(
+            self.locations
+                .iter()
+                .filter(|l| l.1.is_none())
+                .map(|l| format!("\"{}\"", l.0)),
+        );
         writeln!(out, "observe = [{}]\n\n[memory]", observe.join(", ")).expect("strings grow");
         for (name, alias) in &self.locations {
             match alias {
@@ -230,8 +305,12 @@ impl Source {
             }
         }
         for (t, registers) in self.threads.iter().zip(registers) {
-            write!(out, "\n[[thread]]\nname = \"{}\"\ngpu = {}\ncta = {}\n", t.name, t.gpu, t.cta)
-                .expect("strings grow");
+            write!(
+                out,
+                "\n[[thread]]\nname = \"{}\"\ngpu = {}\ncta = {}\n",
+                t.name, t.gpu, t.cta
+            )
+            .expect("strings grow");
             if let Some(c) = t.cluster {
                 writeln!(out, "cluster = {c}").expect("strings grow");
             }
@@ -275,7 +354,9 @@ impl Source {
                 let code = &mut s.threads[t].code;
                 let gone = code.remove(i);
                 if let Ins::Label(l) = gone.op {
-                    code.retain(|line| !matches!(&line.op, Ins::Branch { label, .. } if *label == l));
+                    code.retain(
+                        |line| !matches!(&line.op, Ins::Branch { label, .. } if *label == l),
+                    );
                 }
                 list.push(s);
             }
@@ -296,7 +377,9 @@ impl Source {
     /// The smallest program on which `fails` still holds that deleting threads and instructions one by one leads to.
     pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
         // Deleting can leave a predicate that nothing sets.
-        made::smallest(self, Source::smaller, |s| made::is_read(&s.text("smaller")) && fails(s))
+        made::smallest(self, Source::smaller, |s| {
+            made::is_read(&s.text("smaller")) && fails(s)
+        })
     }
 
     /// The same program with waits here and there that have nothing to wait for.
@@ -305,7 +388,13 @@ impl Source {
         for thread in &mut s.threads {
             for _ in 0..rng.random_range(0..=2) {
                 let at = rng.random_range(0..=thread.code.len());
-                thread.code.insert(at, Line { guard: None, op: Ins::Wait(any(rng, WAITS)) });
+                thread.code.insert(
+                    at,
+                    Line {
+                        guard: None,
+                        op: Ins::Wait(any(rng, WAITS)),
+                    },
+                );
             }
         }
         s
@@ -351,7 +440,9 @@ impl Source {
                     renamed.insert(format!("{}:{r}", t.name), format!("{}:q{r}", t.name));
                 }
                 match &mut line.op {
-                    Ins::Load { loc, .. } | Ins::Store { loc, .. } | Ins::Rmw { loc, .. } => *loc = new(loc),
+                    Ins::Load { loc, .. } | Ins::Store { loc, .. } | Ins::Rmw { loc, .. } => {
+                        *loc = new(loc)
+                    }
                     _ => {}
                 }
                 match &mut line.op {
@@ -387,12 +478,20 @@ impl Source {
         let mut s = self.clone();
         let t = rng.random_range(0..s.threads.len());
         let code = &mut s.threads[t].code;
-        let able: Vec<usize> = (0..code.len()).filter(|&i| code[i].op.strength().is_some()).collect();
+        let able: Vec<usize> = (0..code.len())
+            .filter(|&i| code[i].op.strength().is_some())
+            .collect();
         if let Some(&i) = able.choose(rng).filter(|_| rng.random_bool(0.75)) {
             let before = code[i].to_string();
             let (orders, order, scope) = code[i].op.strength().expect("chosen for having one");
-            let up = orders.iter().position(|o| o == order).map_or(1, |at| at + 1);
-            let wider = SCOPES.iter().position(|o| o == scope).map_or(3, |at| at + 1);
+            let up = orders
+                .iter()
+                .position(|o| o == order)
+                .map_or(1, |at| at + 1);
+            let wider = SCOPES
+                .iter()
+                .position(|o| o == scope)
+                .map_or(3, |at| at + 1);
             if rng.random_bool(0.5) && up < orders.len() {
                 *order = orders[up];
             } else if *order != "weak" && wider < SCOPES.len() {
@@ -401,7 +500,13 @@ impl Source {
             let what = format!("{before}  ->  {}", code[i]);
             return (s, what);
         }
-        let fence = Line { guard: None, op: Ins::Fence { order: any(rng, FENCES), scope: any(rng, SCOPES) } };
+        let fence = Line {
+            guard: None,
+            op: Ins::Fence {
+                order: any(rng, FENCES),
+                scope: any(rng, SCOPES),
+            },
+        };
         let at = rng.random_range(0..=code.len());
         let what = format!("added {fence} at line {at} of {}", s.threads[t].name);
         s.threads[t].code.insert(at, fence);
@@ -441,7 +546,11 @@ pub fn program(seed: u64, shape: Shape) -> Source {
     let mut threads: Vec<ThreadSource> = (0..count)
         .map(|i| ThreadSource {
             name: format!("T{i}"),
-            gpu: if scattered { u32::from(rng.random_bool(0.2)) } else { 0 },
+            gpu: if scattered {
+                u32::from(rng.random_bool(0.2))
+            } else {
+                0
+            },
             cluster: None,
             cta: if scattered { rng.random_range(0..2) } else { 0 },
             warp: None,
@@ -453,12 +562,19 @@ pub fn program(seed: u64, shape: Shape) -> Source {
     }
     // Each barrier is used in one way: without a count, or with one.
     let barriers = rng.random_bool(0.3);
-    let counts: [Option<u32>; 2] =
-        std::array::from_fn(|_| rng.random_bool(0.5).then(|| rng.random_range(1..=count as u32)));
+    let counts: [Option<u32>; 2] = std::array::from_fn(|_| {
+        rng.random_bool(0.5)
+            .then(|| rng.random_range(1..=count as u32))
+    });
     for t in &mut threads {
         let budget = rng.random_range(1..=shape.instructions);
-        let mut body =
-            Body { rng, names: &names, counts: barriers.then_some(counts), labels: 0, arrived: [false; 2] };
+        let mut body = Body {
+            rng,
+            names: &names,
+            counts: barriers.then_some(counts),
+            labels: 0,
+            arrived: [false; 2],
+        };
         t.code = body.block(budget, 0);
     }
     meet_lanes(&mut threads, seed);
@@ -477,10 +593,27 @@ fn meet_lanes(threads: &mut [ThreadSource], seed: u64) {
         t.warp = placed.then_some(i as u32);
         if i == 0 || rng.random_bool(0.6) {
             let [dst, value] = [0, 1].map(|_| format!("r{}", rng.random_range(0..3)));
-            let op = any(rng, &["shfl.sync.idx.b32", "redux.sync.add.u32", "match.any.sync.b32"]);
+            let op = any(
+                rng,
+                &[
+                    "shfl.sync.idx.b32",
+                    "redux.sync.add.u32",
+                    "match.any.sync.b32",
+                ],
+            );
             // In front of everything, or behind: elsewhere it may stand in a branch.
-            let at = if rng.random_bool(0.5) { 0 } else { t.code.len() };
-            t.code.insert(at, Line { guard: None, op: Ins::Lanes { op, dst, value } });
+            let at = if rng.random_bool(0.5) {
+                0
+            } else {
+                t.code.len()
+            };
+            t.code.insert(
+                at,
+                Line {
+                    guard: None,
+                    op: Ins::Lanes { op, dst, value },
+                },
+            );
         }
     }
 }
@@ -492,26 +625,56 @@ pub fn fenced(seed: u64, shape: Shape) -> Source {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
     let names = ["x".to_string(), "y".to_string()];
-    let count = if rng.random_bool(0.8) { 2 } else { shape.threads.max(2) };
+    let count = if rng.random_bool(0.8) {
+        2
+    } else {
+        shape.threads.max(2)
+    };
     let apart = rng.random_bool(0.8);
     let thread = |t: usize| {
         let plain = |op| Line { guard: None, op };
-        let mut body = Body { rng, names: &names, counts: None, labels: 0, arrived: [false; 2] };
+        let mut body = Body {
+            rng,
+            names: &names,
+            counts: None,
+            labels: 0,
+            arrived: [false; 2],
+        };
         let mut code = vec![plain(body.strong())];
         // Two of the first thread are often morally strong with each other, and the first one with no other thread's.
         let nested = t == 0 && body.rng.random_bool(0.6);
         for i in 0..body.rng.random_range(1 + usize::from(t == 0)..=2) {
-            let orders: &[_] =
-                if nested { &["sc"] } else { &["sc", "sc", "acq_rel", "acq_rel", "acquire", "release"] };
-            let scopes = if nested { &SCOPES[2 * i..2 * i + 2] } else { SCOPES };
-            code.push(plain(Ins::Fence { order: any(body.rng, orders), scope: any(body.rng, scopes) }));
+            let orders: &[_] = if nested {
+                &["sc"]
+            } else {
+                &["sc", "sc", "acq_rel", "acq_rel", "acquire", "release"]
+            };
+            let scopes = if nested {
+                &SCOPES[2 * i..2 * i + 2]
+            } else {
+                SCOPES
+            };
+            code.push(plain(Ins::Fence {
+                order: any(body.rng, orders),
+                scope: any(body.rng, scopes),
+            }));
             code.push(plain(body.strong()));
         }
         let (gpu, cluster, cta) = (0, None, if apart { t as u32 } else { 0 });
-        ThreadSource { name: format!("T{t}"), gpu, cluster, cta, warp: None, code }
+        ThreadSource {
+            name: format!("T{t}"),
+            gpu,
+            cluster,
+            cta,
+            warp: None,
+            code,
+        }
     };
     let threads = (0..count).map(thread).collect();
-    Source { locations: names.iter().map(|name| (name.clone(), None)).collect(), threads }
+    Source {
+        locations: names.iter().map(|name| (name.clone(), None)).collect(),
+        threads,
+    }
 }
 
 struct Body<'a> {
@@ -532,7 +695,11 @@ impl Body<'_> {
     }
 
     fn val(&mut self) -> Val {
-        if self.rng.random_bool(0.3) { Val::Reg(self.reg()) } else { Val::Int(self.rng.random_range(1..=2)) }
+        if self.rng.random_bool(0.3) {
+            Val::Reg(self.reg())
+        } else {
+            Val::Int(self.rng.random_range(1..=2))
+        }
     }
 
     fn label(&mut self) -> String {
@@ -551,7 +718,12 @@ impl Body<'_> {
                 let (skip, end) = (self.label(), self.label());
                 let op = any(self.rng, &["beq", "bne", "blt", "bge", "bgt", "ble"]);
                 let (a, b) = (Val::Reg(self.reg()), Val::Int(self.rng.random_range(0..=2)));
-                code.push(plain(Ins::Branch { op, a, b, label: skip.clone() }));
+                code.push(plain(Ins::Branch {
+                    op,
+                    a,
+                    b,
+                    label: skip.clone(),
+                }));
                 code.extend(self.block(inner, depth + 1));
                 budget -= 1 + inner;
                 if budget > 0 && self.rng.random_bool(0.5) {
@@ -577,7 +749,11 @@ impl Body<'_> {
                 let p = format!("p{}", self.rng.random_range(0..2));
                 let op = any(self.rng, &["setp.eq", "setp.ne", "setp.lt", "setp.ge"]);
                 let args = vec![Val::Reg(self.reg()), Val::Int(self.rng.random_range(0..=2))];
-                code.push(plain(Ins::Arith { op, dst: p.clone(), args }));
+                code.push(plain(Ins::Arith {
+                    op,
+                    dst: p.clone(),
+                    args,
+                }));
                 let mut line = self.simple();
                 line.guard = Some((p, self.rng.random_bool(0.4)));
                 code.push(line);
@@ -599,10 +775,20 @@ impl Body<'_> {
         code.push(plain(Ins::Label(head.clone())));
         match self.rng.random_range(0..5) {
             0 | 1 => {
-                code.push(plain(Ins::Load { dst: dst.clone(), loc, order, scope }));
+                code.push(plain(Ins::Load {
+                    dst: dst.clone(),
+                    loc,
+                    order,
+                    scope,
+                }));
                 let op = any(self.rng, &["beq", "bne"]);
                 let b = Val::Int(self.rng.random_range(0..=1));
-                code.push(plain(Ins::Branch { op, a: Val::Reg(dst), b, label: head }));
+                code.push(plain(Ins::Branch {
+                    op,
+                    a: Val::Reg(dst),
+                    b,
+                    label: head,
+                }));
             }
             2 => {
                 let order = any(self.rng, &["relaxed", "acquire", "release", "acq_rel"]);
@@ -611,21 +797,52 @@ impl Body<'_> {
                 } else {
                     ("exch", vec![Val::Int(1)])
                 };
-                code.push(plain(Ins::Rmw { dst: Some(dst.clone()), loc, op, args, order, scope }));
-                code.push(plain(Ins::Branch { op: "bne", a: Val::Reg(dst), b: Val::Int(0), label: head }));
+                code.push(plain(Ins::Rmw {
+                    dst: Some(dst.clone()),
+                    loc,
+                    op,
+                    args,
+                    order,
+                    scope,
+                }));
+                code.push(plain(Ins::Branch {
+                    op: "bne",
+                    a: Val::Reg(dst),
+                    b: Val::Int(0),
+                    label: head,
+                }));
             }
             _ => {
                 // `c` counts to two; registers of this name belong to loops only.
                 let c = format!("rc{}", self.labels);
                 if self.rng.random_bool(0.5) {
-                    code.push(plain(Ins::Load { dst, loc, order, scope }));
+                    code.push(plain(Ins::Load {
+                        dst,
+                        loc,
+                        order,
+                        scope,
+                    }));
                 } else {
                     let order = any(self.rng, STORE_ORDERS);
-                    code.push(plain(Ins::Store { loc, value: Val::Reg(c.clone()), order, scope }));
+                    code.push(plain(Ins::Store {
+                        loc,
+                        value: Val::Reg(c.clone()),
+                        order,
+                        scope,
+                    }));
                 }
                 let add = vec![Val::Reg(c.clone()), Val::Int(1)];
-                code.push(plain(Ins::Arith { op: "add", dst: c.clone(), args: add }));
-                code.push(plain(Ins::Branch { op: "blt", a: Val::Reg(c), b: Val::Int(2), label: head }));
+                code.push(plain(Ins::Arith {
+                    op: "add",
+                    dst: c.clone(),
+                    args: add,
+                }));
+                code.push(plain(Ins::Branch {
+                    op: "blt",
+                    a: Val::Reg(c),
+                    b: Val::Int(2),
+                    label: head,
+                }));
             }
         }
     }
@@ -636,12 +853,29 @@ impl Body<'_> {
         let scope = any(self.rng, if wide { &SCOPES[2..] } else { SCOPES });
         let (loc, weak) = (self.loc(), usize::from(self.rng.random_bool(0.9)));
         match self.rng.random_range(0..4) {
-            0 => Ins::Load { dst: self.reg(), loc, order: any(self.rng, &LOAD_ORDERS[weak..]), scope },
-            1 => Ins::Store { loc, value: self.val(), order: any(self.rng, &STORE_ORDERS[weak..]), scope },
+            0 => Ins::Load {
+                dst: self.reg(),
+                loc,
+                order: any(self.rng, &LOAD_ORDERS[weak..]),
+                scope,
+            },
+            1 => Ins::Store {
+                loc,
+                value: self.val(),
+                order: any(self.rng, &STORE_ORDERS[weak..]),
+                scope,
+            },
             _ => {
                 let order = any(self.rng, &["relaxed", "acquire", "release", "acq_rel"]);
                 let op = any(self.rng, &["exch", "add"]);
-                Ins::Rmw { dst: Some(self.reg()), loc, op, args: vec![self.val()], order, scope }
+                Ins::Rmw {
+                    dst: Some(self.reg()),
+                    loc,
+                    op,
+                    args: vec![self.val()],
+                    order,
+                    scope,
+                }
             }
         }
     }
@@ -649,31 +883,78 @@ impl Body<'_> {
     fn simple(&mut self) -> Line {
         let scope = any(self.rng, SCOPES);
         let op = match self.rng.random_range(0..100) {
-            0..34 => Ins::Load { dst: self.reg(), loc: self.loc(), order: any(self.rng, LOAD_ORDERS), scope },
-            34..64 => Ins::Store { loc: self.loc(), value: self.val(), order: any(self.rng, STORE_ORDERS), scope },
+            0..34 => Ins::Load {
+                dst: self.reg(),
+                loc: self.loc(),
+                order: any(self.rng, LOAD_ORDERS),
+                scope,
+            },
+            34..64 => Ins::Store {
+                loc: self.loc(),
+                value: self.val(),
+                order: any(self.rng, STORE_ORDERS),
+                scope,
+            },
             64..78 => {
                 let order = any(self.rng, &["relaxed", "acquire", "release", "acq_rel"]);
                 let (dst, loc) = (Some(self.reg()), self.loc());
                 match self.rng.random_range(0..4) {
-                    0 => Ins::Rmw { dst, loc, op: "add", args: vec![self.val()], order, scope },
-                    1 => Ins::Rmw { dst, loc, op: "exch", args: vec![self.val()], order, scope },
+                    0 => Ins::Rmw {
+                        dst,
+                        loc,
+                        op: "add",
+                        args: vec![self.val()],
+                        order,
+                        scope,
+                    },
+                    1 => Ins::Rmw {
+                        dst,
+                        loc,
+                        op: "exch",
+                        args: vec![self.val()],
+                        order,
+                        scope,
+                    },
                     2 => {
                         let args = vec![Val::Int(self.rng.random_range(0..=1)), self.val()];
-                        Ins::Rmw { dst, loc, op: "cas", args, order, scope }
+                        Ins::Rmw {
+                            dst,
+                            loc,
+                            op: "cas",
+                            args,
+                            order,
+                            scope,
+                        }
                     }
                     _ => {
-                        let (op, order) =
-                            (any(self.rng, &["add", "max", "xor"]), any(self.rng, &["relaxed", "release"]));
-                        Ins::Rmw { dst: None, loc, op, args: vec![self.val()], order, scope }
+                        let (op, order) = (
+                            any(self.rng, &["add", "max", "xor"]),
+                            any(self.rng, &["relaxed", "release"]),
+                        );
+                        Ins::Rmw {
+                            dst: None,
+                            loc,
+                            op,
+                            args: vec![self.val()],
+                            order,
+                            scope,
+                        }
                     }
                 }
             }
-            78..88 => Ins::Fence { order: any(self.rng, FENCES), scope },
+            78..88 => Ins::Fence {
+                order: any(self.rng, FENCES),
+                scope,
+            },
             88..95 if self.counts.is_some() => self.barrier(),
             _ => {
                 let dst = self.reg();
                 if self.rng.random_bool(0.5) {
-                    Ins::Arith { op: "mov", dst, args: vec![self.val()] }
+                    Ins::Arith {
+                        op: "mov",
+                        dst,
+                        args: vec![self.val()],
+                    }
                 } else {
                     let op = any(self.rng, &["add", "sub", "xor", "and", "mul"]);
                     let args = vec![Val::Reg(self.reg()), self.val()];
@@ -688,10 +969,17 @@ impl Body<'_> {
         let id = self.rng.random_range(0..2usize);
         let count = self.counts.and_then(|c| c[id]);
         if self.arrived[id] {
-            return Ins::Fence { order: "sc", scope: "cta" };
+            return Ins::Fence {
+                order: "sc",
+                scope: "cta",
+            };
         }
         let arrive = count.is_some() && self.rng.random_bool(0.25);
         self.arrived[id] = arrive;
-        Ins::Barrier { arrive, id: id as u32, count }
+        Ins::Barrier {
+            arrive,
+            id: id as u32,
+            count,
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use front::litmus::parse;
 use program::host::{
-    Asked, Call, CallId, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp, HostProgram, Lane,
-    LaneId, LaneKind, Origin, Query, QueryId, Ref, Rules,
+    Asked, Call, CallId, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp,
+    HostProgram, Lane, LaneId, LaneKind, Origin, Query, QueryId, Ref, Rules,
 };
 use program::litmus::{LitmusTest, Observable};
 use program::{CmpOp, Element, Expr, Init, Instr, Op, RegId, Register, Tags, Thread, ThreadId, Ty};
@@ -88,7 +88,12 @@ impl Maker<'_> {
         self.registers += 1;
         let (n, back) = (self.registers, self.rng.random_bool(0.5));
         let at = format!("*(global int *){place}");
-        format!("int r{n} = {at};") + &if back { format!("\n{at} = r{n};") } else { String::new() }
+        format!("int r{n} = {at};")
+            + &if back {
+                format!("\n{at} = r{n};")
+            } else {
+                String::new()
+            }
     }
 
     fn lane(&mut self) -> LaneId {
@@ -109,7 +114,10 @@ impl Maker<'_> {
         let kind = match self.rng.random_range(0..10u32) {
             _ if callback => {
                 let of = Ref::Command(mine[self.rng.random_range(0..mine.len())]);
-                CommandKind::Callback { of, complete: self.rng.random_bool(0.7) }
+                CommandKind::Callback {
+                    of,
+                    complete: self.rng.random_bool(0.7),
+                }
             }
             0 if !self.cuda => CommandKind::Marker,
             1 | 2 if !self.cuda => CommandKind::Barrier,
@@ -121,7 +129,9 @@ impl Maker<'_> {
         self.is_mapped |= kind == CommandKind::Map;
         let threads = match kind {
             CommandKind::Marker | CommandKind::Barrier => 0,
-            CommandKind::Kernel if self.waits.wide > 0.0 && self.rng.random_bool(self.waits.wide) => {
+            CommandKind::Kernel
+                if self.waits.wide > 0.0 && self.rng.random_bool(self.waits.wide) =>
+            {
                 self.rng.random_range(3..=4)
             }
             CommandKind::Kernel => self.rng.random_range(1..=4) / 3 + 1,
@@ -131,13 +141,19 @@ impl Maker<'_> {
             CommandKind::Map | CommandKind::Unmap => vec![self.mapping()],
             CommandKind::Kernel => {
                 let often = self.waits.kernels;
-                (0..threads).map(|_| self.spin(often) + &self.access()).collect()
+                (0..threads)
+                    .map(|_| self.spin(often) + &self.access())
+                    .collect()
             }
             _ => vec![self.access(); threads as usize],
         };
         let groups = (0..threads).collect();
         let lane = (!callback).then(|| self.lane());
-        let waits = if self.cuda || callback { Vec::new() } else { self.events(mine) };
+        let waits = if self.cuda || callback {
+            Vec::new()
+        } else {
+            self.events(mine)
+        };
         let blocking = !callback && self.rng.random_bool(0.1);
         let name = format!("C{}", id.0);
         let command = Command {
@@ -151,7 +167,13 @@ impl Maker<'_> {
             programmatic: false,
         };
         self.commands.push((command, code));
-        (HostOp::Enqueue { command: id, blocking }, id)
+        (
+            HostOp::Enqueue {
+                command: id,
+                blocking,
+            },
+            id,
+        )
     }
 
     fn steps(&mut self) -> Vec<Step> {
@@ -182,7 +204,9 @@ impl Maker<'_> {
             });
             // Else nearly every program hangs, as nothing submits its commands.
             if !self.cuda && self.waits.hosts > 0.0 && self.rng.random_bool(0.8) {
-                let lane = mine.last().and_then(|c| self.commands[usize::from(c.0)].0.lane);
+                let lane = mine
+                    .last()
+                    .and_then(|c| self.commands[usize::from(c.0)].0.lane);
                 steps.extend(lane.map(|l| Step::Call(HostOp::Flush(l))));
             }
         }
@@ -197,22 +221,46 @@ pub fn program(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
 
 /// A random program of CUDA in which threads of kernels wait for memory.
 pub fn waiting(rng: &mut Pcg64Mcg) -> LitmusTest {
-    spinning(rng, true, Waits { kernels: 0.3, ..Waits::default() })
+    spinning(
+        rng,
+        true,
+        Waits {
+            kernels: 0.3,
+            ..Waits::default()
+        },
+    )
 }
 
 /// A random program in which kernels of many threads wait for memory, and hosts do so between their calls.
 pub fn lively(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
     let polls = if cuda { 0.0 } else { 0.2 };
-    spinning(rng, cuda, Waits { kernels: 0.3, hosts: 0.12, polls, wide: 0.15 })
+    spinning(
+        rng,
+        cuda,
+        Waits {
+            kernels: 0.3,
+            hosts: 0.12,
+            polls,
+            wide: 0.15,
+        },
+    )
 }
 
 fn spinning(rng: &mut Pcg64Mcg, cuda: bool, waits: Waits) -> LitmusTest {
     let stream = |blocking| LaneKind::Stream { blocking };
     let lanes = match cuda {
         true => vec![LaneKind::Null, stream(true), stream(true), stream(false)],
-        false => vec![LaneKind::InOrder, LaneKind::OutOfOrder, LaneKind::OutOfOrder],
+        false => vec![
+            LaneKind::InOrder,
+            LaneKind::OutOfOrder,
+            LaneKind::OutOfOrder,
+        ],
     };
-    let handles = vec![if cuda { HandleKind::Recorded } else { HandleKind::User }];
+    let handles = vec![if cuda {
+        HandleKind::Recorded
+    } else {
+        HandleKind::User
+    }];
     let mut maker = Maker {
         rng,
         cuda,
@@ -230,7 +278,11 @@ fn spinning(rng: &mut Pcg64Mcg, cuda: bool, waits: Waits) -> LitmusTest {
     }
     if !cuda && maker.rng.random_bool(0.8) {
         let host = maker.rng.random_range(0..maker.hosts.len());
-        let last = if waits.hosts > 0.0 { 1 } else { maker.hosts[host].len() };
+        let last = if waits.hosts > 0.0 {
+            1
+        } else {
+            maker.hosts[host].len()
+        };
         let at = maker.rng.random_range(0..=last);
         maker.hosts[host].insert(at, Step::Call(HostOp::SetUser(HandleId(0))));
     }
@@ -239,11 +291,27 @@ fn spinning(rng: &mut Pcg64Mcg, cuda: bool, waits: Waits) -> LitmusTest {
 
 /// Writes the accesses as a test, and adds the calls to what is read from it.
 fn build(maker: Maker<'_>) -> LitmusTest {
-    let Maker { cuda, lanes, handles, commands, hosts, waits, .. } = maker;
-    let (dialect, group) = if cuda { ("cuda", "block") } else { ("opencl", "work_group") };
+    let Maker {
+        cuda,
+        lanes,
+        handles,
+        commands,
+        hosts,
+        waits,
+        ..
+    } = maker;
+    let (dialect, group) = if cuda {
+        ("cuda", "block")
+    } else {
+        ("opencl", "work_group")
+    };
     let mut text = format!("name = \"T\"\ndialect = \"{dialect}\"\n[memory]\n");
     let is_atomic = !cuda && waits.kernels > 0.0;
-    let kind = if is_atomic { "type = \"atomic_int\", kind = \"svm-fine-atomic\"" } else { "type = \"int\"" };
+    let kind = if is_atomic {
+        "type = \"atomic_int\", kind = \"svm-fine-atomic\""
+    } else {
+        "type = \"int\""
+    };
     write!(text, "x = {{ {kind} }}\ny = {{ {kind} }}\n").expect("a string");
     let mut lines = Vec::new();
     for steps in &hosts {
@@ -252,17 +320,27 @@ fn build(maker: Maker<'_>) -> LitmusTest {
             Step::Access(code) => Some(code.trim_end()),
             Step::Call(_) | Step::Poll(_) => None,
         });
-        let code = accesses.chain(["int z = 0;"]).collect::<Vec<_>>().join("\n");
+        let code = accesses
+            .chain(["int z = 0;"])
+            .collect::<Vec<_>>()
+            .join("\n");
         writeln!(text, "[[thread]]\nhost = true\ncode = '''\n{code}\n'''").expect("a string");
     }
     for (i, code) in commands.iter().flat_map(|(_, codes)| codes).enumerate() {
         writeln!(text, "[[thread]]\n{group} = {i}\ncode = '''\n{code}\n'''").expect("a string");
     }
-    let mut test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+    let mut test = parse("t.toml", text.as_bytes())
+        .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+        .remove(0);
     let mut next = hosts.len();
-    let mut host = HostProgram { rules: Rules::default(), ..HostProgram::default() };
+    let mut host = HostProgram {
+        rules: Rules::default(),
+        ..HostProgram::default()
+    };
     for (mut command, codes) in commands {
-        command.threads = (next..next + codes.len()).map(|t| ThreadId(t as u16)).collect();
+        command.threads = (next..next + codes.len())
+            .map(|t| ThreadId(t as u16))
+            .collect();
         next += codes.len();
         let tag = match command.kind {
             CommandKind::Map => Some("MAP"),
@@ -270,39 +348,71 @@ fn build(maker: Maker<'_>) -> LitmusTest {
             _ => None,
         };
         for instr in codes_of(&mut test, &command) {
-            if let (Some(tag), Op::Load { access, .. } | Op::Store { access, .. }) = (tag, &mut instr.op) {
+            if let (Some(tag), Op::Load { access, .. } | Op::Store { access, .. }) =
+                (tag, &mut instr.op)
+            {
                 access.tags = Tags::of(&[tag]);
             }
         }
         host.commands.push(command);
     }
     for (t, steps) in hosts.into_iter().enumerate() {
-        host_code((ThreadId(t as u16), lines[t]), &mut test.program.threads[t], steps, &mut host);
+        host_code(
+            (ThreadId(t as u16), lines[t]),
+            &mut test.program.threads[t],
+            steps,
+            &mut host,
+        );
     }
-    let lane = |(i, kind): (usize, LaneKind)| Lane { name: format!("q{i}"), kind, device: 0 };
+    let lane = |(i, kind): (usize, LaneKind)| Lane {
+        name: format!("q{i}"),
+        kind,
+        device: 0,
+    };
     host.lanes = lanes.into_iter().enumerate().map(lane).collect();
-    host.handles =
-        handles.into_iter().enumerate().map(|(i, kind)| Handle { name: format!("e{i}"), kind }).collect();
+    host.handles = handles
+        .into_iter()
+        .enumerate()
+        .map(|(i, kind)| Handle {
+            name: format!("e{i}"),
+            kind,
+        })
+        .collect();
     test.program.host = Some(Box::new(host));
     // Outcomes show all that threads read.
     for t in test.program.thread_ids() {
         let regs = &test.program.thread(t).regs;
         let read = (0..regs.len() as u16).filter(|r| regs[usize::from(*r)].name.starts_with('r'));
-        test.observe.extend(read.map(|r| Observable::Reg(t, RegId(r))));
+        test.observe
+            .extend(read.map(|r| Observable::Reg(t, RegId(r))));
     }
     test
 }
 
 /// Puts the calls of a host thread between its accesses.
-fn host_code((t, mut line): (ThreadId, u32), thread: &mut Thread, steps: Vec<Step>, host: &mut HostProgram) {
+fn host_code(
+    (t, mut line): (ThreadId, u32),
+    thread: &mut Thread,
+    steps: Vec<Step>,
+    host: &mut HostProgram,
+) {
     let old = std::mem::take(&mut thread.code);
     let span = old.first().map(|i: &Instr| i.span).expect("some code");
     // Where each instruction comes to be; where a jump to the first one behind a step goes.
     let (mut places, mut next) = (vec![0; old.len()], 0);
     let mut ends = vec![None; old.len() + 1];
     let mut new: Vec<(Instr, Option<usize>)> = Vec::new();
-    let plain = |op: Op, text: String| Instr { op, element: Element::ONLY, line: 0.into(), span, text };
-    for step in steps.into_iter().chain([Step::Access("int z = 0;".to_owned())]) {
+    let plain = |op: Op, text: String| Instr {
+        op,
+        element: Element::ONLY,
+        line: 0.into(),
+        span,
+        text,
+    };
+    for step in steps
+        .into_iter()
+        .chain([Step::Access("int z = 0;".to_owned())])
+    {
         match step {
             Step::Access(code) => {
                 let lines = code.trim_end().lines().count() as u32;
@@ -327,20 +437,43 @@ fn host_code((t, mut line): (ThreadId, u32), thread: &mut Thread, steps: Vec<Ste
             Step::Poll(of) => {
                 let dst = RegId(thread.regs.len() as u16);
                 let name = format!("status{}", dst.0);
-                thread.regs.push(Register { name, ty: Ty::WORD, init: Init::Int(0) });
+                thread.regs.push(Register {
+                    name,
+                    ty: Ty::WORD,
+                    init: Init::Int(0),
+                });
                 let (target, text) = (new.len(), format!("poll {of:?}"));
-                let is_open = Expr::Cmp(CmpOp::Ne, Ty::WORD, Box::new(Expr::Reg(dst)), Box::new(Expr::Const(0)));
+                let is_open = Expr::Cmp(
+                    CmpOp::Ne,
+                    Ty::WORD,
+                    Box::new(Expr::Reg(dst)),
+                    Box::new(Expr::Const(0)),
+                );
                 let query = QueryId(host.queries.len() as u16);
-                host.queries.push(Query { thread: t, of: Asked::Event(of) });
+                host.queries.push(Query {
+                    thread: t,
+                    of: Asked::Event(of),
+                });
                 new.push((plain(Op::Status { dst, of: query }, text.clone()), None));
-                new.push((plain(Op::Branch { cond: is_open, target }, text), None));
+                new.push((
+                    plain(
+                        Op::Branch {
+                            cond: is_open,
+                            target,
+                        },
+                        text,
+                    ),
+                    None,
+                ));
             }
         }
     }
     assert_eq!(next, old.len(), "every instruction belongs to a step");
     let moved = |(mut instr, first): (Instr, Option<usize>)| {
         if let (Op::Branch { target, .. }, Some(first)) = (&mut instr.op, first) {
-            *target = ends[*target].filter(|_| *target != first).unwrap_or_else(|| places[*target]);
+            *target = ends[*target]
+                .filter(|_| *target != first)
+                .unwrap_or_else(|| places[*target]);
         }
         instr
     };
@@ -348,8 +481,12 @@ fn host_code((t, mut line): (ThreadId, u32), thread: &mut Thread, steps: Vec<Ste
 }
 
 /// The instructions of a command.
-fn codes_of<'t>(test: &'t mut LitmusTest, command: &Command) -> impl Iterator<Item = &'t mut Instr> {
+fn codes_of<'t>(
+    test: &'t mut LitmusTest,
+    command: &Command,
+) -> impl Iterator<Item = &'t mut Instr> {
     let threads = command.threads.clone();
     let all = test.program.threads.iter_mut().enumerate();
-    all.filter(move |(t, _)| threads.contains(&ThreadId(*t as u16))).flat_map(|(_, thread)| thread.code.iter_mut())
+    all.filter(move |(t, _)| threads.contains(&ThreadId(*t as u16)))
+        .flat_map(|(_, thread)| thread.code.iter_mut())
 }

@@ -38,12 +38,19 @@ impl Maker<'_> {
         }
         self.registers += 1;
         let (n, memory) = (self.registers, self.one_of(&["x", "x", "y"]));
-        let (scope, suffix) = self.one_of(&[("device", "gpu"), ("system", "sys"), ("block", "cta")]);
+        let (scope, suffix) =
+            self.one_of(&[("device", "gpu"), ("system", "sys"), ("block", "cta")]);
         let refer = format!("cuda::atomic_ref<int, cuda::thread_scope_{scope}> f{n}({memory});\n");
         let at = |order: &str| format!("cuda::memory_order_{order}");
         match self.rng.random_range(0..10u32) {
-            0..=2 => [format!("{memory} = {n};"), format!("st.weak.s32 [{memory}], {n};")],
-            3..=5 => [format!("int r{n} = {memory};"), format!("ld.weak.s32 r{n}, [{memory}];")],
+            0..=2 => [
+                format!("{memory} = {n};"),
+                format!("st.weak.s32 [{memory}], {n};"),
+            ],
+            3..=5 => [
+                format!("int r{n} = {memory};"),
+                format!("ld.weak.s32 r{n}, [{memory}];"),
+            ],
             6 => {
                 let order = self.one_of(&["relaxed", "release"]);
                 let call = format!("{refer}f{n}.store({n}, {});", at(order));
@@ -57,11 +64,17 @@ impl Maker<'_> {
             8 => {
                 let order = self.one_of(&["relaxed", "acq_rel"]);
                 let call = format!("{refer}int r{n} = f{n}.fetch_add(1, {});", at(order));
-                [call, format!("atom.{order}.{suffix}.add.s32 r{n}, [{memory}], 1;")]
+                [
+                    call,
+                    format!("atom.{order}.{suffix}.add.s32 r{n}, [{memory}], 1;"),
+                ]
             }
             _ => {
                 let (order, word) = self.one_of(&[("acq_rel", "acq_rel"), ("seq_cst", "sc")]);
-                let call = format!("cuda::atomic_thread_fence({}, cuda::thread_scope_{scope});", at(order));
+                let call = format!(
+                    "cuda::atomic_thread_fence({}, cuda::thread_scope_{scope});",
+                    at(order)
+                );
                 [call, format!("fence.{word}.{suffix};")]
             }
         }
@@ -85,7 +98,9 @@ impl Maker<'_> {
         let mut both = [String::new(), String::new()];
         for _ in 0..self.rng.random_range(1..=most) {
             let statement = self.statement();
-            both.iter_mut().zip(statement).for_each(|(all, one)| *all += &format!("{one}\n"));
+            both.iter_mut()
+                .zip(statement)
+                .for_each(|(all, one)| *all += &format!("{one}\n"));
         }
         both
     }
@@ -112,7 +127,8 @@ impl Maker<'_> {
                 7 => format!("cudaMemcpyAsync(&y, &x, 4, cudaMemcpyDefault, {stream});"),
                 8 => format!("cudaLaunchHostFunc({stream}, f);"),
                 _ => {
-                    let (kernel, grid) = (self.rng.random_range(0..2u32), self.one_of(&[1, 1, 1, 2]));
+                    let (kernel, grid) =
+                        (self.rng.random_range(0..2u32), self.one_of(&[1, 1, 1, 2]));
                     format!("K{kernel}<<<{grid}, 1, 0, {stream}>>>();")
                 }
             };
@@ -124,7 +140,11 @@ impl Maker<'_> {
 
 /// A random program; with `proxies`, one whose kernels have no words in CUDA C++.
 pub fn program(rng: &mut Pcg64Mcg, proxies: bool) -> Pair {
-    let mut maker = Maker { rng, registers: 0, proxies };
+    let mut maker = Maker {
+        rng,
+        registers: 0,
+        proxies,
+    };
     let kernels = (0..2).map(|_| maker.block(2)).collect();
     let function = maker.of_host();
     let hosts = if maker.rng.random_bool(0.3) { 2 } else { 1 };
@@ -136,7 +156,12 @@ pub fn program(rng: &mut Pcg64Mcg, proxies: bool) -> Pair {
         }
         false => "x = { type = \"int\" }\ny = { type = \"int\" }\n",
     };
-    Pair { memory, kernels, function, hosts }
+    Pair {
+        memory,
+        kernels,
+        function,
+        hosts,
+    }
 }
 
 impl Pair {
@@ -160,16 +185,25 @@ impl Pair {
             let code = &kernel[language];
             writeln!(text, "[[kernel]]\nname = \"K{i}\"\ncode = '''\n{code}'''").expect("a string");
         }
-        writeln!(text, "[[function]]\nname = \"f\"\ncode = '''\n{}\n'''", self.function).expect("a string");
+        writeln!(
+            text,
+            "[[function]]\nname = \"f\"\ncode = '''\n{}\n'''",
+            self.function
+        )
+        .expect("a string");
         for host in &self.hosts {
             writeln!(text, "[[host]]\ncode = '''\n{host}'''").expect("a string");
         }
-        let mut test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{}\n{text}", e[0])).remove(0);
+        let mut test = parse("t.toml", text.as_bytes())
+            .unwrap_or_else(|e| panic!("{}\n{text}", e[0]))
+            .remove(0);
         // Outcomes show all that threads read.
         for t in test.program.thread_ids() {
             let regs = &test.program.thread(t).regs;
-            let read = (0..regs.len() as u16).filter(|r| regs[usize::from(*r)].name.starts_with('r'));
-            test.observe.extend(read.map(|r| Observable::Reg(t, RegId(r))));
+            let read =
+                (0..regs.len() as u16).filter(|r| regs[usize::from(*r)].name.starts_with('r'));
+            test.observe
+                .extend(read.map(|r| Observable::Reg(t, RegId(r))));
         }
         test
     }

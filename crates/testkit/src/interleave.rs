@@ -21,7 +21,8 @@ use crate::suite::is_long;
 use program::litmus::{LitmusTest, Observable};
 use program::unknown::are_made;
 use program::{
-    BarrierAction, BarrierNaming, Expr, Init, Layout, LocId, LocationKind, Op, Program, Scope, Space, Ty, Update,
+    BarrierAction, BarrierNaming, Expr, Init, Layout, LocId, LocationKind, Op, Program, Scope,
+    Space, Ty, Update,
 };
 
 /// Why there is no set of final states.
@@ -98,7 +99,11 @@ pub(super) struct Machine<'a> {
 /// If the program is out of reach of this interpreter.
 pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     // Elements of a vector are in no order, and this machine has one.
-    if test.program.instrs().any(|(_, _, instr)| instr.element.of > 1 || instr.element.cells > 1) {
+    if test
+        .program
+        .instrs()
+        .any(|(_, _, instr)| instr.element.of > 1 || instr.element.cells > 1)
+    {
         return Err(Stop::Unsupported("vectors"));
     }
     if test.program.asynchronous().is_some() {
@@ -108,8 +113,13 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
         return Err(Stop::Unsupported("values that are not worked out"));
     }
     // Kernels whose warps do this have many threads, and more states than are worth looking at.
-    let meets_others = |t, op: &Op| matches!(op, Op::Give { among, .. } if test.program.seat(t, *among).of > 1);
-    if test.program.instrs().any(|(t, _, instr)| meets_others(t, &instr.op)) {
+    let meets_others =
+        |t, op: &Op| matches!(op, Op::Give { among, .. } if test.program.seat(t, *among).of > 1);
+    if test
+        .program
+        .instrs()
+        .any(|(t, _, instr)| meets_others(t, &instr.op))
+    {
         return Err(Stop::Unsupported("values of other lanes"));
     }
     let (machine, start) = machine(test);
@@ -143,23 +153,41 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
 /// The interpreter of a test's program, and the state in which it begins.
 pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
     let program = &test.program;
-    let mut machine = Machine { program, objects: Vec::new() };
+    let mut machine = Machine {
+        program,
+        objects: Vec::new(),
+    };
     let mut memory = Vec::new();
     for (i, location) in program.locations.iter().enumerate() {
-        let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
+        let LocationKind::Object {
+            layout,
+            init,
+            space,
+            ..
+        } = &location.kind
+        else {
+            continue;
+        };
         let owners: Vec<usize> = match space {
             Space::Global | Space::Constant | Space::Param => vec![0],
             Space::Local | Space::Register => (0..program.threads.len()).collect(),
             Space::Shared => {
-                let mut owners: Vec<usize> =
-                    (0..program.threads.len()).map(|t| machine.group(t, Scope::Cta)).collect();
+                let mut owners: Vec<usize> = (0..program.threads.len())
+                    .map(|t| machine.group(t, Scope::Cta))
+                    .collect();
                 owners.sort_unstable();
                 owners.dedup();
                 owners
             }
         };
         for owner in owners {
-            machine.objects.push((LocId(i as u16), owner, memory.len(), layout.clone(), init.len()));
+            machine.objects.push((
+                LocId(i as u16),
+                owner,
+                memory.len(),
+                layout.clone(),
+                init.len(),
+            ));
             memory.extend(init.iter().enumerate().map(|(i, v)| match v {
                 Init::Int(v) => layout.field(i as u32).ty.wrap(*v),
                 Init::Unknown => 0,
@@ -186,7 +214,11 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
             doing: Doing::Running,
         })
         .collect();
-    let mut start = State { threads, memory, barriers: Vec::new() };
+    let mut start = State {
+        threads,
+        memory,
+        barriers: Vec::new(),
+    };
     for t in 0..program.threads.len() {
         machine.settle(&mut start, t);
     }
@@ -197,22 +229,30 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
 fn element(address: i64, loc: LocId, owner: usize, layout: &Layout, count: usize) -> Option<u32> {
     let offset = address - (i64::from(loc.0) * 64 + owner as i64 + 1) * SPACING;
     let element = offset.div_euclid(layout.bytes(layout.cells()) as i64);
-    let first = u32::try_from(element).ok()?.checked_mul(layout.cells() as u32)?;
+    let first = u32::try_from(element)
+        .ok()?
+        .checked_mul(layout.cells() as u32)?;
     let cells = first..(first.saturating_add(layout.cells() as u32)).min(count as u32);
-    cells.into_iter().find(|cell| layout.offset(*cell) == offset)
+    cells
+        .into_iter()
+        .find(|cell| layout.offset(*cell) == offset)
 }
 
 impl Machine<'_> {
     /// The first thread of a thread's group.
     fn group(&self, thread: usize, scope: Scope) -> usize {
         let place = &self.program.threads[thread].place;
-        (0..thread).find(|&u| self.program.threads[u].place.same(place, scope)).unwrap_or(thread)
+        (0..thread)
+            .find(|&u| self.program.threads[u].place.same(place, scope))
+            .unwrap_or(thread)
     }
 
     /// The object's base address in the copy that a thread sees.
     fn address(&self, loc: LocId, thread: usize) -> i64 {
         let object = self.program.object(loc);
-        let LocationKind::Object { space, .. } = self.program.location(object).kind else { unreachable!() };
+        let LocationKind::Object { space, .. } = self.program.location(object).kind else {
+            unreachable!()
+        };
         let owner = match space {
             Space::Global | Space::Constant | Space::Param => 0,
             Space::Local | Space::Register => thread,
@@ -244,11 +284,14 @@ impl Machine<'_> {
 
     /// The cell that an access of that type at an address is to.
     fn cell(&self, address: i64, access: Ty) -> Result<(usize, Ty), Stop> {
-        let found = self.objects.iter().find_map(|(loc, owner, first, layout, count)| {
-            let cell = element(address, *loc, *owner, layout, *count)?;
-            let ty = layout.field(cell).ty;
-            (ty.bits == access.bits).then_some((first + cell as usize, ty))
-        });
+        let found = self
+            .objects
+            .iter()
+            .find_map(|(loc, owner, first, layout, count)| {
+                let cell = element(address, *loc, *owner, layout, *count)?;
+                let ty = layout.field(cell).ty;
+                (ty.bits == access.bits).then_some((first + cell as usize, ty))
+            });
         found.ok_or(Stop::Astray)
     }
 
@@ -269,11 +312,21 @@ impl Machine<'_> {
                 let (cell, _) = self.cell(self.eval(state, t, addr), access.ty)?;
                 state.threads[t].regs[dst.0 as usize] = access.ty.wrap(state.memory[cell]);
             }
-            Op::Store { addr, value, access } => {
+            Op::Store {
+                addr,
+                value,
+                access,
+            } => {
                 let (cell, ty) = self.cell(self.eval(state, t, addr), access.ty)?;
                 state.memory[cell] = ty.wrap(access.ty.wrap(self.eval(state, t, value)));
             }
-            Op::Rmw { dst, addr, update, read, write } => {
+            Op::Rmw {
+                dst,
+                addr,
+                update,
+                read,
+                write,
+            } => {
                 let (cell, ty) = self.cell(self.eval(state, t, addr), read.ty)?;
                 let old = read.ty.wrap(state.memory[cell]);
                 if let (Update::When { .. }, Some(dst)) = (update, dst) {
@@ -286,7 +339,8 @@ impl Machine<'_> {
                     Update::Exchange(e) => Some(self.eval(state, t, e)),
                     Update::Apply(op, e) => Some(op.apply(write.ty, old, self.eval(state, t, e))),
                     Update::CompareExchange { expected, new } => {
-                        (read.ty.wrap(self.eval(state, t, expected)) == old).then(|| self.eval(state, t, new))
+                        (read.ty.wrap(self.eval(state, t, expected)) == old)
+                            .then(|| self.eval(state, t, new))
                     }
                 };
                 if let Some(new) = new {
@@ -307,13 +361,27 @@ impl Machine<'_> {
                 let count = count.as_ref().map(|c| self.eval(state, t, c));
                 let group = self.group(t, b.domain);
                 let mask = b.lanes.as_ref().map(|mask| self.eval(state, t, mask));
-                let lanes = mask.and_then(|mask| self.program.named_by(program::ThreadId(t as u16), mask));
+                let lanes =
+                    mask.and_then(|mask| self.program.named_by(program::ThreadId(t as u16), mask));
                 let key = (b.domain, lanes, group, id);
                 let is_it = |p: &Phase| (p.domain, p.lanes, p.group, p.id) == key;
                 let at = state.barriers.iter().position(is_it).unwrap_or_else(|| {
-                    state.barriers.push(Phase { domain: b.domain, lanes, group, id, count, arrived: 0 });
-                    state.barriers.sort_by_key(|p| (p.domain, p.lanes, p.group, p.id));
-                    state.barriers.iter().position(is_it).expect("just put there")
+                    state.barriers.push(Phase {
+                        domain: b.domain,
+                        lanes,
+                        group,
+                        id,
+                        count,
+                        arrived: 0,
+                    });
+                    state
+                        .barriers
+                        .sort_by_key(|p| (p.domain, p.lanes, p.group, p.id));
+                    state
+                        .barriers
+                        .iter()
+                        .position(is_it)
+                        .expect("just put there")
                 });
                 if state.barriers[at].count != count {
                     return Err(Stop::Unsupported("one barrier with different counts"));
@@ -328,14 +396,18 @@ impl Machine<'_> {
                     return Ok(true);
                 }
             }
-            Op::Give { converged: true, .. } => return Err(Stop::Unsupported("lanes that run together")),
+            Op::Give {
+                converged: true, ..
+            } => return Err(Stop::Unsupported("lanes that run together")),
             Op::Give { .. } => {
                 state.threads[t].doing = Doing::Waiting;
                 self.complete(state);
                 return self.exited(state);
             }
             Op::Choice { .. } => return Err(Stop::Unsupported("spurious failures")),
-            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return Err(Stop::Unsupported("host programs")),
+            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
+                return Err(Stop::Unsupported("host programs"));
+            }
             Op::Mark { .. } | Op::Take { .. } | Op::Assign { .. } | Op::Branch { .. } => {
                 unreachable!("settled")
             }
@@ -352,7 +424,9 @@ impl Machine<'_> {
             return None;
         }
         match &self.program.threads[t].code[state.threads[t].pc].op {
-            Op::Give { among, lanes, .. } => Some((*among, self.group(t, *among), self.eval(state, t, lanes))),
+            Op::Give { among, lanes, .. } => {
+                Some((*among, self.group(t, *among), self.eval(state, t, lanes)))
+            }
             _ => None,
         }
     }
@@ -360,7 +434,11 @@ impl Machine<'_> {
     /// The threads that one waits for.
     fn named(&self, (among, group, lanes): (Scope, usize, i64)) -> Vec<usize> {
         let mates = (0..self.program.threads.len()).filter(|u| self.group(*u, among) == group);
-        mates.enumerate().filter(|(rank, _)| lanes >> rank & 1 != 0).map(|(_, u)| u).collect()
+        mates
+            .enumerate()
+            .filter(|(rank, _)| lanes >> rank & 1 != 0)
+            .map(|(_, u)| u)
+            .collect()
     }
 
     /// An error if someone waits for values of a thread that has ended; whether a thread could go on, otherwise.
@@ -376,17 +454,22 @@ impl Machine<'_> {
     /// Lets those go on that hand each other values. Whether some do.
     fn meet(&self, state: &mut State) -> bool {
         for t in 0..state.threads.len() {
-            let Some(asked) = self.gives(state, t) else { continue };
+            let Some(asked) = self.gives(state, t) else {
+                continue;
+            };
             let named = self.named(asked);
             if !named.contains(&t) || named.iter().any(|u| self.gives(state, *u) != Some(asked)) {
                 continue;
             }
             let mut brought = vec![0; 64];
             for &u in &named {
-                let Op::Give { value, .. } = &self.program.threads[u].code[state.threads[u].pc].op else {
+                let Op::Give { value, .. } = &self.program.threads[u].code[state.threads[u].pc].op
+                else {
                     continue;
                 };
-                let rank = (0..u).filter(|v| self.group(*v, asked.0) == asked.1).count();
+                let rank = (0..u)
+                    .filter(|v| self.group(*v, asked.0) == asked.1)
+                    .count();
                 brought[rank] = self.eval(state, u, value);
             }
             for u in named {
@@ -416,7 +499,11 @@ impl Machine<'_> {
                     state.threads[t].pc += 1;
                 }
                 Op::Branch { cond, target } => {
-                    state.threads[t].pc = if self.eval(state, t, cond) != 0 { *target } else { pc + 1 };
+                    state.threads[t].pc = if self.eval(state, t, cond) != 0 {
+                        *target
+                    } else {
+                        pc + 1
+                    };
                 }
                 Op::Take { dst, lane } => {
                     let brought = state.threads[t].brought.get(usize::from(*lane)).copied();
@@ -466,8 +553,12 @@ impl Machine<'_> {
         if state.threads[t].doing != Doing::Waiting {
             return false;
         }
-        let Op::Barrier(b) = &self.program.threads[t].code[state.threads[t].pc].op else { return false };
-        let BarrierNaming::Counted { id, .. } = &b.naming else { unreachable!("checked on arrival") };
+        let Op::Barrier(b) = &self.program.threads[t].code[state.threads[t].pc].op else {
+            return false;
+        };
+        let BarrierNaming::Counted { id, .. } = &b.naming else {
+            unreachable!("checked on arrival")
+        };
         let mask = b.lanes.as_ref().map(|mask| self.eval(state, t, mask));
         let lanes = mask.and_then(|mask| self.program.named_by(program::ThreadId(t as u16), mask));
         (b.domain, lanes) == (phase.domain, phase.lanes) && self.eval(state, t, id) == phase.id
@@ -476,8 +567,11 @@ impl Machine<'_> {
     /// Whether a thread is one of those that a phase without a count waits for.
     fn takes_part(&self, thread: usize, phase: &Phase) -> bool {
         let warp = self.group(thread, Scope::Warp);
-        let lane = (0..thread).filter(|&u| self.group(u, Scope::Warp) == warp).count();
-        self.group(thread, phase.domain) == phase.group && phase.lanes.is_none_or(|mask| mask >> lane & 1 != 0)
+        let lane = (0..thread)
+            .filter(|&u| self.group(u, Scope::Warp) == warp)
+            .count();
+        self.group(thread, phase.domain) == phase.group
+            && phase.lanes.is_none_or(|mask| mask >> lane & 1 != 0)
     }
 
     fn observe(&self, test: &LitmusTest, state: &State) -> Result<FinalState, Stop> {
@@ -497,8 +591,13 @@ impl Machine<'_> {
                 Observable::Reg(t, r) => {
                     let thread = &self.program.threads[t.0 as usize];
                     let register = &thread.regs[r.0 as usize];
-                    let v = register.ty.wrap(state.threads[t.0 as usize].regs[r.0 as usize]);
-                    values.push((format!("{}:{}", thread.name, register.name).into(), self.show(v).into()));
+                    let v = register
+                        .ty
+                        .wrap(state.threads[t.0 as usize].regs[r.0 as usize]);
+                    values.push((
+                        format!("{}:{}", thread.name, register.name).into(),
+                        self.show(v).into(),
+                    ));
                 }
                 Observable::Mem { loc, index, viewer } => {
                     let object = self.program.object(loc);
@@ -506,20 +605,31 @@ impl Machine<'_> {
                     if copies > 1 && viewer.is_none() {
                         return Err(Stop::Unsupported("memory with several copies"));
                     }
-                    let owner = self.objects.iter().find(|o| o.0 == object).map_or(0, |o| o.1);
+                    let owner = self
+                        .objects
+                        .iter()
+                        .find(|o| o.0 == object)
+                        .map_or(0, |o| o.1);
                     let address = match viewer {
                         Some(v) => self.element_address(loc, index, v.0 as usize),
                         None => self.element_address(loc, index, owner),
                     };
                     let layout = self.program.layout(loc);
                     let (cell, ty) = self.cell(address, layout.field(index).ty)?;
-                    let elements = self.objects.iter().find(|o| o.0 == object).map_or(1, |o| o.4);
+                    let elements = self
+                        .objects
+                        .iter()
+                        .find(|o| o.0 == object)
+                        .map_or(1, |o| o.4);
                     let mut name = self.program.location(loc).name.clone();
                     name.push_str(&layout.suffix(index, elements));
                     if copies > 1 {
                         let viewer = viewer.map_or(0, |v| v.0 as usize);
                         let owner = match self.program.location(object).kind {
-                            LocationKind::Object { space: Space::Shared, .. } => self.group(viewer, Scope::Cta),
+                            LocationKind::Object {
+                                space: Space::Shared,
+                                ..
+                            } => self.group(viewer, Scope::Cta),
                             _ => viewer,
                         };
                         name = format!("{}:{name}", self.program.threads[owner].name);

@@ -71,7 +71,11 @@ pub fn hangs(test: &LitmusTest, progress: &str) -> Result<bool, Stop> {
         for &(a, t, _) in taken().filter(|(a, _, b)| part[*a] == part[*b]) {
             stepping[part[a]] |= 1 << t;
         }
-        for (nodes, _) in parts.iter().zip(&stepping).filter(|(_, stepping)| **stepping == running) {
+        for (nodes, _) in parts
+            .iter()
+            .zip(&stepping)
+            .filter(|(_, stepping)| **stepping == running)
+        {
             let (state, started) = &states[nodes[0].index()];
             let end = |t: usize| match state.threads[t].doing {
                 _ if running >> t & 1 != 0 => End::Looping,
@@ -81,7 +85,9 @@ pub fn hangs(test: &LitmusTest, progress: &str) -> Result<bool, Stop> {
                 Doing::Running => End::Stopped,
             };
             let ends: Vec<End> = (0..threads).map(end).collect();
-            let stuck = ends.iter().any(|e| matches!(e, End::Looping | End::Blocked));
+            let stuck = ends
+                .iter()
+                .any(|e| matches!(e, End::Looping | End::Blocked));
             if stuck && fair(&test.program, &ends, *started, progress) {
                 return Ok(true);
             }
@@ -116,15 +122,26 @@ impl Group {
 fn fair(program: &Program, ends: &[End], started: u32, progress: &str) -> bool {
     let mut gpus: BTreeMap<u32, BTreeMap<u32, Vec<Group>>> = BTreeMap::new();
     for (t, thread) in program.threads.iter().enumerate() {
-        gpus.entry(thread.place.gpu).or_default().entry(thread.place.cta).or_default().push(Group::Thread(t));
+        gpus.entry(thread.place.gpu)
+            .or_default()
+            .entry(thread.place.cta)
+            .or_default()
+            .push(Group::Thread(t));
     }
-    let root = gpus.into_values().map(|ctas| Group::Of(ctas.into_values().map(Group::Of).collect())).collect();
+    let root = gpus
+        .into_values()
+        .map(|ctas| Group::Of(ctas.into_values().map(Group::Of).collect()))
+        .collect();
     can_serve(&Group::Of(root), ends, started, progress)
 }
 
 /// Whether everyone can be run who must be, if this group is.
 fn can_serve(group: &Group, ends: &[End], started: u32, progress: &str) -> bool {
-    let live = |g: &Group| g.members().iter().any(|&t| matches!(ends[t], End::Looping | End::Stopped));
+    let live = |g: &Group| {
+        g.members()
+            .iter()
+            .any(|&t| matches!(ends[t], End::Looping | End::Stopped))
+    };
     let begun = |g: &Group| g.members().iter().any(|&t| started >> t & 1 != 0);
     let children = match group {
         Group::Thread(t) => return ends[*t] != End::Stopped,

@@ -5,7 +5,13 @@ use report::{Line, Site};
 use verdict::{Answer, Property};
 
 /// The line of an answer.
-pub fn line(path: &str, test: &LitmusTest, model: &str, property: Property, answer: Answer) -> Line {
+pub fn line(
+    path: &str,
+    test: &LitmusTest,
+    model: &str,
+    property: Property,
+    answer: Answer,
+) -> Line {
     Line {
         path: path.into(),
         test: test.name.clone(),

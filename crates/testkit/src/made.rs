@@ -24,7 +24,11 @@ pub fn is_read(text: &str) -> bool {
 }
 
 /// The smallest program on which something still holds that single steps of `smaller` lead to.
-pub fn smallest<P: Clone>(program: &P, smaller: impl Fn(&P) -> Vec<P>, holds: impl Fn(&P) -> bool) -> P {
+pub fn smallest<P: Clone>(
+    program: &P,
+    smaller: impl Fn(&P) -> Vec<P>,
+    holds: impl Fn(&P) -> bool,
+) -> P {
     let mut best = program.clone();
     while let Some(next) = smaller(&best).into_iter().find(&holds) {
         best = next;

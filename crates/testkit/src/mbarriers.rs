@@ -32,16 +32,24 @@ impl Source {
     /// The program as a TOML test.
     pub fn text(&self, name: &str) -> String {
         let registers = |code: &[String]| {
-            let all = code.iter().flat_map(|line| line.split([' ', ',', ';', '{', '}']));
-            let is_register = |w: &&str| w.strip_prefix('r').is_some_and(|n| n.parse::<u32>().is_ok());
+            let all = code
+                .iter()
+                .flat_map(|line| line.split([' ', ',', ';', '{', '}']));
+            let is_register = |w: &&str| {
+                w.strip_prefix('r')
+                    .is_some_and(|n| n.parse::<u32>().is_ok())
+            };
             let mut found: Vec<String> = all.filter(is_register).map(str::to_owned).collect();
             found.sort();
             found.dedup();
             found
         };
         let mut observe = vec!["\"x\"".to_owned(), "\"y\"".to_owned(), "\"v\"".to_owned()];
-        let readings: Vec<String> =
-            self.readings.iter().map(|(name, value)| format!("{name} = \"{value}\"")).collect();
+        let readings: Vec<String> = self
+            .readings
+            .iter()
+            .map(|(name, value)| format!("{name} = \"{value}\""))
+            .collect();
         for (t, (_, code)) in self.threads.iter().enumerate() {
             observe.extend(registers(code).iter().map(|r| format!("\"T{t}:{r}\"")));
         }
@@ -52,10 +60,16 @@ impl Source {
             readings.join(", ")
         );
         for (object, count) in ["b", "e"].iter().zip(self.counts) {
-            let _ = writeln!(out, "{object} = {{ type = \"mbarrier\", init = {count}, space = \"shared\" }}");
+            let _ = writeln!(
+                out,
+                "{object} = {{ type = \"mbarrier\", init = {count}, space = \"shared\" }}"
+            );
         }
         for (t, (cta, code)) in self.threads.iter().enumerate() {
-            let _ = write!(out, "\n[[thread]]\nname = \"T{t}\"\ncluster = 0\ncta = {cta}\n");
+            let _ = write!(
+                out,
+                "\n[[thread]]\nname = \"T{t}\"\ncluster = 0\ncta = {cta}\n"
+            );
             let regs: Vec<String> = registers(code).iter().map(|r| format!("{r} = 0")).collect();
             let _ = writeln!(out, "regs = {{ {} }}\ncode = '''", regs.join(", "));
             // The objects of the first CTA.
@@ -63,7 +77,15 @@ impl Source {
                 out.push_str("mapa.u64 pb, b, 0;\nmapa.u64 pe, e, 0;\nmapa.u64 ps, s, 0;\nmapa.u64 pw, w, 0;\n");
             }
             for line in code {
-                let _ = writeln!(out, "{}", if *cta == 0 { line.clone() } else { remote(line) });
+                let _ = writeln!(
+                    out,
+                    "{}",
+                    if *cta == 0 {
+                        line.clone()
+                    } else {
+                        remote(line)
+                    }
+                );
             }
             out.push_str("'''\n");
         }
@@ -80,7 +102,9 @@ impl Source {
 
     /// The smallest program on which `fails` still holds that deleting threads and instructions one by one leads to.
     pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
-        made::smallest(self, Source::smaller, |s| made::is_read(&s.text("smaller")) && fails(s))
+        made::smallest(self, Source::smaller, |s| {
+            made::is_read(&s.text("smaller")) && fails(s)
+        })
     }
 
     fn smaller(&self) -> Vec<Source> {
@@ -104,7 +128,10 @@ impl Source {
 
 /// The same operation on what is the first CTA's.
 fn remote(line: &str) -> String {
-    line.replace("[b]", "[pb]").replace("[e]", "[pe]").replace("[s]", "[ps]").replace("[w], [v]", "[pw], [v]")
+    line.replace("[b]", "[pb]")
+        .replace("[e]", "[pe]")
+        .replace("[s]", "[ps]")
+        .replace("[w], [v]", "[pw], [v]")
 }
 
 fn any<T: Copy>(rng: &mut Pcg64Mcg, list: &[T]) -> T {
@@ -118,17 +145,24 @@ pub fn program(seed: u64, instructions: usize) -> Source {
 
 /// The same with asynchronous copies.
 pub fn with_copies(seed: u64, instructions: usize) -> Source {
-    some(seed, instructions, |rng, i, _| rng.random_bool(0.5).then(|| copying(rng, i)))
+    some(seed, instructions, |rng, i, _| {
+        rng.random_bool(0.5).then(|| copying(rng, i))
+    })
 }
 
 /// The same with waits that have nothing to wait for.
 pub fn with_waits(seed: u64, instructions: usize) -> Source {
-    some(seed, instructions, |rng, _, _| rng.random_bool(0.3).then(|| format!("{};", any(rng, WAITS))))
+    some(seed, instructions, |rng, _, _| {
+        rng.random_bool(0.3)
+            .then(|| format!("{};", any(rng, WAITS)))
+    })
 }
 
 /// The same with asynchronous operations of all kinds, under some readings of the source.
 pub fn with_operations(seed: u64, instructions: usize) -> Source {
-    let source = some(seed, instructions, |rng, i, cta| rng.random_bool(0.7).then(|| operation(rng, i, cta)));
+    let source = some(seed, instructions, |rng, i, cta| {
+        rng.random_bool(0.7).then(|| operation(rng, i, cta))
+    });
     let rng = &mut Pcg64Mcg::seed_from_u64(!seed);
     let mut readings = Vec::new();
     for row in OPTIONS.iter().filter(|row| row.reading.is_some()) {
@@ -150,10 +184,15 @@ fn some(seed: u64, instructions: usize, draw: Draw) -> Source {
     let made = rng.random_bool(0.15);
     let counts = [if made { 0 } else { rng.random_range(1..=2) }, 1];
     let threads = (0..count).map(|t| {
-        let cta = if t > 0 && apart { rng.random_range(0..2) } else { 0 };
+        let cta = if t > 0 && apart {
+            rng.random_range(0..2)
+        } else {
+            0
+        };
         let budget = rng.random_range(1..=instructions);
-        let mut code: Vec<String> =
-            (0..budget).map(|i| draw(rng, i, cta).unwrap_or_else(|| instruction(rng, i, cta))).collect();
+        let mut code: Vec<String> = (0..budget)
+            .map(|i| draw(rng, i, cta).unwrap_or_else(|| instruction(rng, i, cta)))
+            .collect();
         if made && t == 0 {
             code.insert(0, "mbarrier.init.b64 [b], 1;".into());
         }
@@ -162,7 +201,11 @@ fn some(seed: u64, instructions: usize, draw: Draw) -> Source {
         }
         (cta, code)
     });
-    Source { counts, threads: threads.collect(), readings: Vec::new() }
+    Source {
+        counts,
+        threads: threads.collect(),
+        readings: Vec::new(),
+    }
 }
 
 /// An asynchronous operation, or what has to do with one.
@@ -176,19 +219,34 @@ fn operation(rng: &mut Pcg64Mcg, i: usize, cta: u32) -> String {
         4 => format!("cp.async.bulk.relaxed.{scope}.b128 [w], [v], 16, [b];"),
         5 => format!("cp.async.bulk.relaxed.{scope}.b128 [v], [w], 16;"),
         6..=7 => format!("cp.reduce.async.bulk.relaxed.{scope}.add.u64 [v], [w], 16;"),
-        8 => format!("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group{} 0;", any(rng, &["", ".read"])),
+        8 => format!(
+            "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group{} 0;",
+            any(rng, &["", ".read"])
+        ),
         9 => "cp.async.bulk.commit_group;".into(),
         10..=11 => format!("st.async.release.{wide}.u64 [{loc}], 1;"),
         12 => format!("red.async.release.{wide}.add.u64 [{loc}], 1;"),
         13..=14 => "st.async.u64 [s], 1, [b];".into(),
         15 if cta != 0 => "red.async.relaxed.cluster.add.u64 [s], 1, [b];".into(),
-        15 => format!("fence.proxy.async.{};", any(rng, &["global", "shared::cta", "shared::cluster"])),
+        15 => format!(
+            "fence.proxy.async.{};",
+            any(rng, &["global", "shared::cta", "shared::cluster"])
+        ),
         16 => "fence.proxy.async;".into(),
         17 => format!("wgmma.fence;\nwgmma.mma_async r{i}, [w], 16;"),
         18 => "wgmma.commit_group;\nwgmma.wait_group 0;".into(),
-        19 => format!("{}.b128 {{r{i}, r1{i}}}, [v];", any(rng, &["ld.weak", "ld.relaxed.sys", "ld.acquire.gpu"])),
-        20 => format!("{}.b128 [v], {{5, 6}};", any(rng, &["st.weak", "st.relaxed.sys", "st.release.gpu"])),
-        _ => format!("ld.weak r{i}, {};", any(rng, &["s", "w", "w[1]", "v", "v[1]"])),
+        19 => format!(
+            "{}.b128 {{r{i}, r1{i}}}, [v];",
+            any(rng, &["ld.weak", "ld.relaxed.sys", "ld.acquire.gpu"])
+        ),
+        20 => format!(
+            "{}.b128 [v], {{5, 6}};",
+            any(rng, &["st.weak", "st.relaxed.sys", "st.release.gpu"])
+        ),
+        _ => format!(
+            "ld.weak r{i}, {};",
+            any(rng, &["s", "w", "w[1]", "v", "v[1]"])
+        ),
     }
 }
 
@@ -211,26 +269,56 @@ fn instruction(rng: &mut Pcg64Mcg, i: usize, cta: u32) -> String {
     match rng.random_range(0..20) {
         0..=3 => format!("st.weak {loc}, {};", rng.random_range(1..=2)),
         4..=7 => format!("ld.weak r{i}, {loc};"),
-        8 => format!("{} {loc}, 1;", any(rng, &["st.relaxed.gpu", "st.release.gpu"])),
-        9 => format!("{} r{i}, {loc};", any(rng, &["ld.relaxed.gpu", "ld.acquire.gpu"])),
-        10 => format!("fence.{}.{scope};", any(rng, &["acq_rel", "sc", "release", "acquire"])),
+        8 => format!(
+            "{} {loc}, 1;",
+            any(rng, &["st.relaxed.gpu", "st.release.gpu"])
+        ),
+        9 => format!(
+            "{} r{i}, {loc};",
+            any(rng, &["ld.relaxed.gpu", "ld.acquire.gpu"])
+        ),
+        10 => format!(
+            "fence.{}.{scope};",
+            any(rng, &["acq_rel", "sc", "release", "acquire"])
+        ),
         11..=14 => {
             let order = any(rng, &["release", "release", "relaxed"]);
-            let form = any(rng, &["arrive", "arrive", "arrive", "arrive_drop", "arrive.expect_tx"]);
-            let bytes = if form == "arrive.expect_tx" { ", 8" } else { "" };
+            let form = any(
+                rng,
+                &[
+                    "arrive",
+                    "arrive",
+                    "arrive",
+                    "arrive_drop",
+                    "arrive.expect_tx",
+                ],
+            );
+            let bytes = if form == "arrive.expect_tx" {
+                ", 8"
+            } else {
+                ""
+            };
             format!("mbarrier.{form}.{order}.{scope}.b64 _, [{b}]{bytes};")
         }
-        15 => format!("mbarrier.{}.relaxed.{scope}.b64 [{b}], 8;", any(rng, &["expect_tx", "complete_tx"])),
+        15 => format!(
+            "mbarrier.{}.relaxed.{scope}.b64 [{b}], 8;",
+            any(rng, &["expect_tx", "complete_tx"])
+        ),
         // Waits are for the own CTA's objects.
         _ if cta != 0 => format!("ld.weak r{i}, {loc};"),
         16..=18 => {
             let order = any(rng, &["acquire", "acquire", "relaxed"]);
-            format!("mbarrier.wait.{order}.{scope} [{b}], {};", any(rng, &[0, 0, 0, 1]))
+            format!(
+                "mbarrier.wait.{order}.{scope} [{b}], {};",
+                any(rng, &[0, 0, 0, 1])
+            )
         }
         _ => {
             let order = any(rng, &["acquire", "relaxed"]);
             let parity = rng.random_range(0..2);
-            format!("mbarrier.test_wait.parity.{order}.{scope}.b64 p, [{b}], {parity}; selp.u64 r{i}, 1, 2, p;")
+            format!(
+                "mbarrier.test_wait.parity.{order}.{scope}.b64 p, [{b}], {parity}; selp.u64 r{i}, 1, 2, p;"
+            )
         }
     }
 }

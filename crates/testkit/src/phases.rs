@@ -114,7 +114,11 @@ struct Body<'a> {
 
 impl Body<'_> {
     fn test(&mut self) -> Test {
-        (self.rng.random_range(0..REGISTERS), self.rng.random_bool(0.5), self.rng.random_range(0..3))
+        (
+            self.rng.random_range(0..REGISTERS),
+            self.rng.random_bool(0.5),
+            self.rng.random_range(0..3),
+        )
     }
 
     fn operand(&mut self) -> Operand {
@@ -137,9 +141,13 @@ impl Body<'_> {
             block.push(match self.rng.random_range(0..20) {
                 0..3 => Stmt::Store(location, self.operand()),
                 3..6 => Stmt::Load(register, location),
-                6..8 if self.lone => {
-                    Stmt::Only(0, vec![Stmt::Draw(register), Stmt::Store(location, Operand::Reg(register))])
-                }
+                6..8 if self.lone => Stmt::Only(
+                    0,
+                    vec![
+                        Stmt::Draw(register),
+                        Stmt::Store(location, Operand::Reg(register)),
+                    ],
+                ),
                 6..8 => Stmt::Draw(register),
                 8..12 => Stmt::Barrier(None),
                 12 => Stmt::Barrier(Some(self.rng.random_range(2..=self.threads))),
@@ -176,24 +184,53 @@ impl Kernel {
         let budget = rng.random_range(4..=if threads == 2 { 9 } else { 7 });
         let alike = rng.random_bool(0.7);
         let lone = rng.random_bool(0.4);
-        let mut body = Body { rng: &mut rng, threads, value: 0, lone };
+        let mut body = Body {
+            rng: &mut rng,
+            threads,
+            value: 0,
+            lone,
+        };
         let first = body.block(budget, 0);
-        let of = |_: usize| if alike { first.clone() } else { body.block(budget, 0) };
-        Kernel { threads: (0..threads).map(of).collect() }
+        let of = |_: usize| {
+            if alike {
+                first.clone()
+            } else {
+                body.block(budget, 0)
+            }
+        };
+        Kernel {
+            threads: (0..threads).map(of).collect(),
+        }
     }
 
     /// The kernel as a test.
     pub fn text(&self) -> String {
-        let registers =
-            (0..self.threads.len()).flat_map(|t| (0..REGISTERS).map(move |r| format!("\"T{t}:r{r}\"")));
-        let observed: Vec<String> =
-            registers.chain(LOCATIONS.iter().chain(&["c"]).map(|name| format!("\"{name}\""))).collect();
-        let mut text = format!("name = \"Phases\"\nobserve = [{}]\n\n[memory]\n", observed.join(", "));
-        LOCATIONS.iter().chain(&["c"]).for_each(|name| writeln!(text, "{name} = 0").expect("text grows"));
+        let registers = (0..self.threads.len())
+            .flat_map(|t| (0..REGISTERS).map(move |r| format!("\"T{t}:r{r}\"")));
+        let observed: Vec<String> = registers
+            .chain(
+                LOCATIONS
+                    .iter()
+                    .chain(&["c"])
+                    .map(|name| format!("\"{name}\"")),
+            )
+            .collect();
+        let mut text = format!(
+            "name = \"Phases\"\nobserve = [{}]\n\n[memory]\n",
+            observed.join(", ")
+        );
+        LOCATIONS
+            .iter()
+            .chain(&["c"])
+            .for_each(|name| writeln!(text, "{name} = 0").expect("text grows"));
         for (t, body) in self.threads.iter().enumerate() {
             let registers: Vec<String> = (0..REGISTERS).map(|r| format!("r{r} = 0")).collect();
-            write!(text, "\n[[thread]]\nname = \"T{t}\"\ncta = 0\nregs = {{ {} }}\n", registers.join(", "))
-                .expect("text grows");
+            write!(
+                text,
+                "\n[[thread]]\nname = \"T{t}\"\ncta = 0\nregs = {{ {} }}\n",
+                registers.join(", ")
+            )
+            .expect("text grows");
             text += "code = '''\n";
             for (at, step) in flat(t, body).iter().enumerate() {
                 let operand = |operand: &Operand| match operand {
@@ -201,8 +238,12 @@ impl Kernel {
                     Operand::Reg(r) => register(*r),
                 };
                 let code = match step {
-                    Step::Store(l, value) => format!("st.weak.u32 [{}], {}", LOCATIONS[*l], operand(value)),
-                    Step::Load(r, l) => format!("ld.weak.u32 {}, [{}]", register(*r), LOCATIONS[*l]),
+                    Step::Store(l, value) => {
+                        format!("st.weak.u32 [{}], {}", LOCATIONS[*l], operand(value))
+                    }
+                    Step::Load(r, l) => {
+                        format!("ld.weak.u32 {}, [{}]", register(*r), LOCATIONS[*l])
+                    }
                     Step::Draw(r) => format!("atom.relaxed.cta.add.u32 {}, [c], 1", register(*r)),
                     Step::Barrier(None) => "bar.sync 0".to_owned(),
                     Step::Barrier(Some(count)) => format!("bar.sync {}, {count}", count - 1),
@@ -228,7 +269,12 @@ impl Kernel {
 
     /// All interleavings; `None` if there are too many.
     pub fn behaviour(&self) -> Option<Behaviour> {
-        let code: Vec<Vec<Step>> = self.threads.iter().enumerate().map(|(t, body)| flat(t, body)).collect();
+        let code: Vec<Vec<Step>> = self
+            .threads
+            .iter()
+            .enumerate()
+            .map(|(t, body)| flat(t, body))
+            .collect();
         let n = code.len();
         let mut clocks = vec![[0; MOST_THREADS]; n];
         (0..n).for_each(|t| clocks[t][t] = 1);
@@ -241,7 +287,10 @@ impl Kernel {
             written: Default::default(),
             read: Default::default(),
         };
-        let drawn = code.iter().filter(|steps| steps.iter().any(|step| matches!(step, Step::Draw(_)))).count();
+        let drawn = code
+            .iter()
+            .filter(|steps| steps.iter().any(|step| matches!(step, Step::Draw(_))))
+            .count();
         let (mut all, mut seen, mut stack) = (Behaviour::default(), HashSet::new(), vec![start]);
         while let Some(state) = stack.pop() {
             if seen.len() > MOST_STATES {
@@ -275,11 +324,13 @@ impl Kernel {
     }
 
     fn smaller(&self) -> Vec<Kernel> {
-        let fewer = (0..self.threads.len()).filter(|_| self.threads.len() > 2).map(|t| {
-            let mut kernel = self.clone();
-            kernel.threads.remove(t);
-            kernel
-        });
+        let fewer = (0..self.threads.len())
+            .filter(|_| self.threads.len() > 2)
+            .map(|t| {
+                let mut kernel = self.clone();
+                kernel.threads.remove(t);
+                kernel
+            });
         let shorter = (0..self.threads.len()).flat_map(|t| {
             without(&self.threads[t]).into_iter().map(move |body| {
                 let mut kernel = self.clone();
@@ -300,10 +351,18 @@ fn without(block: &[Stmt]) -> Vec<Vec<Stmt>> {
         match stmt {
             Stmt::If(test, inner) => {
                 all.push(with(inner.clone()));
-                all.extend(without(inner).into_iter().map(|inner| with(vec![Stmt::If(*test, inner)])));
+                all.extend(
+                    without(inner)
+                        .into_iter()
+                        .map(|inner| with(vec![Stmt::If(*test, inner)])),
+                );
             }
             Stmt::Only(thread, inner) => {
-                all.extend(without(inner).into_iter().map(|inner| with(vec![Stmt::Only(*thread, inner)])));
+                all.extend(
+                    without(inner)
+                        .into_iter()
+                        .map(|inner| with(vec![Stmt::Only(*thread, inner)])),
+                );
             }
             Stmt::Twice(inner, ends) => {
                 all.push(with(inner.clone()));
@@ -320,7 +379,11 @@ fn without(block: &[Stmt]) -> Vec<Vec<Stmt>> {
 }
 
 fn register(r: usize) -> String {
-    if r == ROUND { "i".to_owned() } else { format!("r{r}") }
+    if r == ROUND {
+        "i".to_owned()
+    } else {
+        format!("r{r}")
+    }
 }
 
 /// The steps of a thread.
@@ -421,7 +484,8 @@ impl State {
         let counts: BTreeSet<Option<usize>> = self.waits.iter().flatten().copied().collect();
         for count in counts {
             let here: Vec<usize> = (0..n).filter(|&t| self.waits[t] == Some(count)).collect();
-            let ended = (0..n).filter(|&t| self.waits[t].is_none() && matches!(code[t][self.at[t]], Step::Exit));
+            let ended = (0..n)
+                .filter(|&t| self.waits[t].is_none() && matches!(code[t][self.at[t]], Step::Exit));
             if here.len() < count.unwrap_or(n - ended.count()) {
                 continue;
             }
@@ -441,10 +505,14 @@ impl State {
 
     fn outcome(&self) -> verdict::State {
         let memory = LOCATIONS.iter().chain(&["c"]).zip(self.memory);
-        let mut outcome: verdict::State =
-            memory.map(|(name, value)| ((*name).into(), value.to_string().into())).collect();
+        let mut outcome: verdict::State = memory
+            .map(|(name, value)| ((*name).into(), value.to_string().into()))
+            .collect();
         for (t, registers) in self.registers.iter().enumerate() {
-            outcome.extend((0..REGISTERS).map(|r| (format!("T{t}:r{r}").into(), registers[r].to_string().into())));
+            outcome.extend(
+                (0..REGISTERS)
+                    .map(|r| (format!("T{t}:r{r}").into(), registers[r].to_string().into())),
+            );
         }
         outcome.sort();
         outcome

@@ -48,9 +48,13 @@ impl Table {
             return *id;
         }
         let id = NodeId(self.ops.len() as u32);
-        let speaks = matches!(op, NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_));
+        let speaks = matches!(
+            op,
+            NodeOp::Seq(..) | NodeOp::Plus(_) | NodeOp::Domain(_) | NodeOp::Range(_)
+        );
         let others = op.operands().map(|o| self.others[o.index()]);
-        self.others.push(others.fold(u32::from(speaks), u32::saturating_add));
+        self.others
+            .push(others.fold(u32::from(speaks), u32::saturating_add));
         self.ops.push(op);
         self.known.insert(key, id);
         id
@@ -103,7 +107,13 @@ impl Prover {
     pub fn new(model: &Model, laws: &Model) -> Prover {
         let mut table = Table::default();
         let whole = table.add(model, |id| id);
-        let free = |id| if id == laws.values { model.values } else { model.finals };
+        let free = |id| {
+            if id == laws.values {
+                model.values
+            } else {
+                model.finals
+            }
+        };
         let of_laws = table.add(laws, free);
         let everything = table.node(NodeOp::Universe);
         let identity = table.node(NodeOp::IdentityOn(everything));
@@ -135,7 +145,9 @@ impl Prover {
         for (i, free) in model.free.iter().enumerate() {
             let law = prover.law(&format!("the bounds of {}", free.name));
             let node = prover.table.node(NodeOp::Free(FreeId(i as u32)));
-            let outside = prover.table.node(NodeOp::Diff(node, prover.whole[free.within.index()]));
+            let outside = prover
+                .table
+                .node(NodeOp::Diff(node, prover.whole[free.within.index()]));
             prover.assume_never(law, outside);
         }
         prover
@@ -144,9 +156,11 @@ impl Prover {
     /// Why the model says the same without a clause, if it can be proved: the laws that it follows from.
     pub fn proof(&mut self, mutant: &Model) -> Option<String> {
         let model = self.model.clone();
-        let tests = |m: &Model| -> Vec<Axiom> { m.axioms.iter().chain(&m.flags).cloned().collect() };
+        let tests =
+            |m: &Model| -> Vec<Axiom> { m.axioms.iter().chain(&m.flags).cloned().collect() };
         let (before, after) = (tests(&model), tests(mutant));
-        let same = |a: &Axiom, b: &Axiom| (a.test, a.negated, a.effect) == (b.test, b.negated, b.effect);
+        let same =
+            |a: &Axiom, b: &Axiom| (a.test, a.negated, a.effect) == (b.test, b.negated, b.effect);
         if mutant.options != model.options || before.len() != after.len() {
             return None;
         }
@@ -156,14 +170,19 @@ impl Prover {
         // Until the bounds of free relations are known to be the same, they are not assumed.
         let all = self.laws.len();
         // Whatever a model says, what a read returns was written to the same memory.
-        let base = |name: &str| NodeOp::Base(model.signature.find(name).expect("it is a word of models"));
+        let base =
+            |name: &str| NodeOp::Base(model.signature.find(name).expect("it is a word of models"));
         let [writes, reads, loc] = ["W", "R", "loc"].map(|name| self.table.node(base(name)));
         let of_values = [(writes, 0, 0, true), (reads, 1, 1, true), (loc, 0, 1, true)];
         for (i, (a, b)) in model.free.iter().zip(&mutant.free).enumerate() {
             let bounds = |f: &cat::model::ir::FreeRel| [Some(f.within), f.containing, f.covering];
             for (a, b) in bounds(a).into_iter().zip(bounds(b)) {
                 let (a, b) = (a.map(|n| self.whole[n.index()]), b.map(|n| ids[n.index()]));
-                let facts: &[Fact] = if i == model.values.0 as usize { &of_values } else { &[] };
+                let facts: &[Fact] = if i == model.values.0 as usize {
+                    &of_values
+                } else {
+                    &[]
+                };
                 if a != b && !self.agree(a?, b?, (0, 1), facts, 2, all - model.free.len()) {
                     return None;
                 }
@@ -174,8 +193,16 @@ impl Prover {
                 return None;
             }
         }
-        let laws: Vec<&str> = self.used.iter().map(|&law| self.laws[law].0.as_str()).collect();
-        Some(if laws.is_empty() { "as operators are".to_owned() } else { laws.join(", ") })
+        let laws: Vec<&str> = self
+            .used
+            .iter()
+            .map(|&law| self.laws[law].0.as_str())
+            .collect();
+        Some(if laws.is_empty() {
+            "as operators are".to_owned()
+        } else {
+            laws.join(", ")
+        })
     }
 
     /// Whether a test of one node comes to the same as one of the other.
@@ -197,7 +224,12 @@ impl Prover {
             Test::Acyclic => {
                 // Each step of a cycle has one before it, and one behind it.
                 let mut on_cycle = |r: NodeId, other: NodeId| {
-                    let steps = [(r, 2, 0, true), (r, 0, 1, true), (r, 1, 3, true), (other, 0, 1, false)];
+                    let steps = [
+                        (r, 2, 0, true),
+                        (r, 0, 1, true),
+                        (r, 1, 3, true),
+                        (other, 0, 1, false),
+                    ];
                     self.refuted(&steps, 4, all)
                 };
                 on_cycle(a, b) && on_cycle(b, a) || self.agree(a, b, (0, 1), &[], 2, all)
@@ -277,7 +309,11 @@ impl Prover {
         };
         let apart = |a: NodeId, b: NodeId, c: NodeId, d: NodeId| {
             // The operands that are the same stand side by side.
-            if a == d || b == c { (a, b, d, c) } else { (a, b, c, d) }
+            if a == d || b == c {
+                (a, b, d, c)
+            } else {
+                (a, b, c, d)
+            }
         };
         let by_parts = match ops {
             (NodeOp::Union(a, b), NodeOp::Union(c, d)) => {
@@ -287,28 +323,39 @@ impl Prover {
             }
             (NodeOp::Inter(a, b), NodeOp::Inter(c, d)) => {
                 let (a, b, c, d) = apart(a, b, c, d);
-                also(a, c, (x, y), Some((b, x, y, true)), next) && also(b, d, (x, y), Some((c, x, y, true)), next)
+                also(a, c, (x, y), Some((b, x, y, true)), next)
+                    && also(b, d, (x, y), Some((c, x, y, true)), next)
             }
             (NodeOp::Diff(a, b), NodeOp::Diff(c, d)) => {
-                also(a, c, (x, y), Some((b, x, y, false)), next) && also(b, d, (x, y), Some((c, x, y, true)), next)
+                also(a, c, (x, y), Some((b, x, y, false)), next)
+                    && also(b, d, (x, y), Some((c, x, y, true)), next)
             }
             (NodeOp::Seq(a, b), NodeOp::Seq(c, d)) if next < EVENTS => {
                 also(a, c, (x, next), Some((b, next, y, true)), next + 1)
                     && also(b, d, (next, y), Some((c, x, next, true)), next + 1)
             }
-            (NodeOp::Plus(inner), NodeOp::Plus(other)) => self.agree(inner, other, (0, 1), &[], 2, laws),
+            (NodeOp::Plus(inner), NodeOp::Plus(other)) => {
+                self.agree(inner, other, (0, 1), &[], 2, laws)
+            }
             (NodeOp::Inverse(a), NodeOp::Inverse(b)) => also(a, b, (y, x), None, next),
             (NodeOp::IdentityOn(a), NodeOp::IdentityOn(b)) => {
                 also(a, b, (x, x), Some((identity, x, y, true)), next)
             }
             (NodeOp::Product(a, b), NodeOp::Product(c, d)) => {
-                also(a, c, (x, x), Some((b, y, y, true)), next) && also(b, d, (y, y), Some((c, x, x, true)), next)
+                also(a, c, (x, x), Some((b, y, y, true)), next)
+                    && also(b, d, (y, y), Some((c, x, x, true)), next)
             }
-            (NodeOp::Domain(a), NodeOp::Domain(b)) if next < EVENTS => also(a, b, (x, next), None, next + 1),
-            (NodeOp::Range(a), NodeOp::Range(b)) if next < EVENTS => also(a, b, (next, x), None, next + 1),
+            (NodeOp::Domain(a), NodeOp::Domain(b)) if next < EVENTS => {
+                also(a, b, (x, next), None, next + 1)
+            }
+            (NodeOp::Range(a), NodeOp::Range(b)) if next < EVENTS => {
+                also(a, b, (next, x), None, next + 1)
+            }
             _ => false,
         };
-        by_parts || self.drops(a, b, (x, y), facts, next, laws) || self.drops(b, a, (x, y), facts, next, laws)
+        by_parts
+            || self.drops(a, b, (x, y), facts, next, laws)
+            || self.drops(b, a, (x, y), facts, next, laws)
     }
 
     /// Whether an operand of the first one can go, so that what is left agrees with the second one.
@@ -322,19 +369,28 @@ impl Prover {
         laws: usize,
     ) -> bool {
         let (kept, gone): (Vec<NodeId>, Vec<[Fact; 2]>) = match self.op(a) {
-            NodeOp::Inter(a, b) => {
-                (vec![a, b], vec![[(a, x, y, true), (b, x, y, false)], [(b, x, y, true), (a, x, y, false)]])
-            }
-            NodeOp::Union(a, b) => {
-                (vec![a, b], vec![[(b, x, y, true), (a, x, y, false)], [(a, x, y, true), (b, x, y, false)]])
-            }
+            NodeOp::Inter(a, b) => (
+                vec![a, b],
+                vec![
+                    [(a, x, y, true), (b, x, y, false)],
+                    [(b, x, y, true), (a, x, y, false)],
+                ],
+            ),
+            NodeOp::Union(a, b) => (
+                vec![a, b],
+                vec![
+                    [(b, x, y, true), (a, x, y, false)],
+                    [(a, x, y, true), (b, x, y, false)],
+                ],
+            ),
             NodeOp::Diff(a, b) => (vec![a], vec![[(a, x, y, true), (b, x, y, true)]]),
             _ => return false,
         };
         let mut all = kept.into_iter().zip(gone);
         all.any(|(kept, gone)| {
             // Where operators differ, too, nothing is gained.
-            let alike = kept == b || std::mem::discriminant(&self.op(kept)) == std::mem::discriminant(&self.op(b));
+            let alike = kept == b
+                || std::mem::discriminant(&self.op(kept)) == std::mem::discriminant(&self.op(b));
             alike
                 && self.refuted(&[facts, &gone].concat(), next, laws)
                 && self.agree(kept, b, (x, y), facts, next, laws)
@@ -366,8 +422,14 @@ impl Prover {
         given.push(question);
         let refuted = self.solver.solve_limited(&given) == lbool::FALSE;
         if refuted {
-            let core: BTreeSet<_> = self.solver.unsat_core().iter().map(|lit| lit.var()).collect();
-            self.used.extend((0..laws).filter(|&law| core.contains(&self.laws[law].1.var())));
+            let core: BTreeSet<_> = self
+                .solver
+                .unsat_core()
+                .iter()
+                .map(|lit| lit.var())
+                .collect();
+            self.used
+                .extend((0..laws).filter(|&law| core.contains(&self.laws[law].1.var())));
         }
         self.clause(&[!question]);
         refuted
@@ -385,7 +447,8 @@ impl Prover {
         match self.op(node) {
             NodeOp::Union(a, b) => {
                 let [one, other] = self.either(when);
-                self.unfold(one, a, (x, y), next).max(self.unfold(other, b, (x, y), next))
+                self.unfold(one, a, (x, y), next)
+                    .max(self.unfold(other, b, (x, y), next))
             }
             NodeOp::Inter(a, b) => {
                 let next = self.unfold(when, a, (x, y), next);
@@ -485,7 +548,11 @@ impl Prover {
         self.lits.insert((node, x, y), (lit, has | needs));
         let is_atom = !matches!(
             op,
-            NodeOp::IdentityOn(_) | NodeOp::Product(..) | NodeOp::Union(..) | NodeOp::Inter(..) | NodeOp::Diff(..)
+            NodeOp::IdentityOn(_)
+                | NodeOp::Product(..)
+                | NodeOp::Union(..)
+                | NodeOp::Inter(..)
+                | NodeOp::Diff(..)
         );
         if has == 0 && is_atom {
             for (u, v, other) in self.atoms.get(&node).cloned().unwrap_or_default() {

@@ -21,17 +21,30 @@ pub const MARK: &str = "_renamed";
 pub fn permuted(test: &LitmusTest, rng: &mut Pcg64Mcg) -> LitmusTest {
     let mut order: Vec<usize> = (0..test.program.threads.len()).collect();
     order.shuffle(rng);
-    let place =
-        |t: ThreadId| ThreadId(order.iter().position(|&o| o == t.0 as usize).expect("a permutation") as u16);
+    let place = |t: ThreadId| {
+        ThreadId(
+            order
+                .iter()
+                .position(|&o| o == t.0 as usize)
+                .expect("a permutation") as u16,
+        )
+    };
     let mut new = observed(
         test,
         &|o| match o {
             Observable::Reg(t, r) => Observable::Reg(place(t), r),
-            Observable::Mem { loc, index, viewer } => Observable::Mem { loc, index, viewer: viewer.map(place) },
+            Observable::Mem { loc, index, viewer } => Observable::Mem {
+                loc,
+                index,
+                viewer: viewer.map(place),
+            },
         },
         &|l| l,
     );
-    new.program.threads = order.iter().map(|&o| test.program.threads[o].clone()).collect();
+    new.program.threads = order
+        .iter()
+        .map(|&o| test.program.threads[o].clone())
+        .collect();
     new
 }
 
@@ -39,12 +52,20 @@ pub fn permuted(test: &LitmusTest, rng: &mut Pcg64Mcg) -> LitmusTest {
 /// order; its registers have other names, too.
 pub fn renamed(test: &LitmusTest) -> LitmusTest {
     let n = test.program.locations.len() as u16;
-    let aliases = test.program.locations.iter().any(|l| matches!(l.kind, LocationKind::Alias { .. }));
+    let aliases = test
+        .program
+        .locations
+        .iter()
+        .any(|l| matches!(l.kind, LocationKind::Alias { .. }));
     let place = |l: LocId| if aliases { l } else { LocId(n - 1 - l.0) };
     let mut new = observed(
         test,
         &|o| match o {
-            Observable::Mem { loc, index, viewer } => Observable::Mem { loc: place(loc), index, viewer },
+            Observable::Mem { loc, index, viewer } => Observable::Mem {
+                loc: place(loc),
+                index,
+                viewer,
+            },
             reg => reg,
         },
         &place,
@@ -52,7 +73,9 @@ pub fn renamed(test: &LitmusTest) -> LitmusTest {
     for location in &mut new.program.locations {
         location.name += MARK;
         match &mut location.kind {
-            LocationKind::Object { init, .. } => init.iter_mut().for_each(|i| moved_init(i, &place)),
+            LocationKind::Object { init, .. } => {
+                init.iter_mut().for_each(|i| moved_init(i, &place))
+            }
             LocationKind::Alias { of, .. } => *of = place(*of),
         }
     }
@@ -77,14 +100,25 @@ fn observed(
     to: &dyn Fn(Observable) -> Observable,
     place: &dyn Fn(LocId) -> LocId,
 ) -> LitmusTest {
-    fn atom(a: &Atom, to: &dyn Fn(Observable) -> Observable, place: &dyn Fn(LocId) -> LocId) -> Atom {
+    fn atom(
+        a: &Atom,
+        to: &dyn Fn(Observable) -> Observable,
+        place: &dyn Fn(LocId) -> LocId,
+    ) -> Atom {
         match *a {
             Atom::Observable(o) => Atom::Observable(to(o)),
-            Atom::Address { loc, index } => Atom::Address { loc: place(loc), index },
+            Atom::Address { loc, index } => Atom::Address {
+                loc: place(loc),
+                index,
+            },
             Atom::Const(v) => Atom::Const(v),
         }
     }
-    fn prop(p: &Prop, to: &dyn Fn(Observable) -> Observable, place: &dyn Fn(LocId) -> LocId) -> Prop {
+    fn prop(
+        p: &Prop,
+        to: &dyn Fn(Observable) -> Observable,
+        place: &dyn Fn(LocId) -> LocId,
+    ) -> Prop {
         match p {
             Prop::And(ps) => Prop::And(ps.iter().map(|p| prop(p, to, place)).collect()),
             Prop::Or(ps) => Prop::Or(ps.iter().map(|p| prop(p, to, place)).collect()),
@@ -118,7 +152,9 @@ fn moved_op(op: &mut Op, place: &dyn Fn(LocId) -> LocId) {
             *l = place(*l);
         }
     };
-    op.operands_mut().into_iter().for_each(|e| e.visit_mut(&mut moved));
+    op.operands_mut()
+        .into_iter()
+        .for_each(|e| e.visit_mut(&mut moved));
 }
 
 /// A kind of change that may only forbid.
@@ -133,24 +169,52 @@ pub enum Stronger {
 }
 
 /// The test with one such change, and what was changed; `None` if nothing can be.
-pub fn strengthened(test: &LitmusTest, kind: Stronger, rng: &mut Pcg64Mcg) -> Option<(LitmusTest, String)> {
+pub fn strengthened(
+    test: &LitmusTest,
+    kind: Stronger,
+    rng: &mut Pcg64Mcg,
+) -> Option<(LitmusTest, String)> {
     if kind == Stronger::Fence {
-        let (t, i, instr) = test.program.instrs().collect::<Vec<_>>().choose(rng).copied()?;
+        let (t, i, instr) = test
+            .program
+            .instrs()
+            .collect::<Vec<_>>()
+            .choose(rng)
+            .copied()?;
         let order = *[Order::SeqCst, Order::AcqRel, Order::Acquire, Order::Release].choose(rng)?;
         let fence = Fence::Memory(order, *[Scope::Cta, Scope::Gpu, Scope::Sys].choose(rng)?);
         let what = format!("a fence in front of line {}: {fence:?}", instr.line);
-        return Some((version(test, &[(Site::Instr(t, i), Change::FenceBefore(fence))]), what));
+        return Some((
+            version(test, &[(Site::Instr(t, i), Change::FenceBefore(fence))]),
+            what,
+        ));
     }
     let around = Around::new(&test.program);
-    let knobs = if kind == Stronger::Order { strengths(&around) } else { scopes(&around) };
+    let knobs = if kind == Stronger::Order {
+        strengths(&around)
+    } else {
+        scopes(&around)
+    };
     let knobs: Vec<Knob> = knobs.into_iter().filter_map(Knob::up).collect();
-    let levels = knobs.iter().flat_map(|knob| (1..=knob.top()).map(move |level| (knob, level)));
-    let promised =
-        |(knob, level): &(&Knob, usize)| matches!(knob.change(*level), Some(Change::Order(_) | Change::Scope(_)));
-    let (knob, level) = levels.filter(promised).collect::<Vec<_>>().choose(rng).copied()?;
+    let levels = knobs
+        .iter()
+        .flat_map(|knob| (1..=knob.top()).map(move |level| (knob, level)));
+    let promised = |(knob, level): &(&Knob, usize)| {
+        matches!(
+            knob.change(*level),
+            Some(Change::Order(_) | Change::Scope(_))
+        )
+    };
+    let (knob, level) = levels
+        .filter(promised)
+        .collect::<Vec<_>>()
+        .choose(rng)
+        .copied()?;
     let edits: Vec<Edit> = knob.edits(level).collect();
     let need = knob.needs(test, 0, level).swap_remove(0);
-    let what =
-        format!("line {} `{}` of {} has {}, not {}", need.line, need.text, need.thread, need.instead, need.what);
+    let what = format!(
+        "line {} `{}` of {} has {}, not {}",
+        need.line, need.text, need.thread, need.instead, need.what
+    );
     Some((version(test, &edits), what))
 }

@@ -31,24 +31,51 @@ impl Ring<'_> {
     fn load(&mut self, loc: &str) -> Ins {
         self.registers += 1;
         let order = any(self.rng, &["weak", "relaxed", "relaxed", "acquire"]);
-        Ins::Load { dst: format!("r{}", self.registers - 1), loc: loc.into(), order, scope: self.scope() }
+        Ins::Load {
+            dst: format!("r{}", self.registers - 1),
+            loc: loc.into(),
+            order,
+            scope: self.scope(),
+        }
     }
 
     fn store(&mut self, loc: &str, order: &'static str) -> Ins {
         self.values += 1;
-        Ins::Store { loc: loc.into(), value: Val::Int(self.values), order, scope: self.scope() }
+        Ins::Store {
+            loc: loc.into(),
+            value: Val::Int(self.values),
+            order,
+            scope: self.scope(),
+        }
     }
 
     fn atomic(&mut self, loc: &str) -> Ins {
         let (op, scope) = (any(self.rng, &["add", "exch"]), self.scope());
         if self.rng.random_bool(0.3) {
             let order = any(self.rng, &["relaxed", "release"]);
-            return Ins::Rmw { dst: None, loc: loc.into(), op: "add", args: vec![Val::Int(1)], order, scope };
+            return Ins::Rmw {
+                dst: None,
+                loc: loc.into(),
+                op: "add",
+                args: vec![Val::Int(1)],
+                order,
+                scope,
+            };
         }
         self.registers += 1;
-        let order = any(self.rng, &["relaxed", "relaxed", "acquire", "release", "acq_rel"]);
+        let order = any(
+            self.rng,
+            &["relaxed", "relaxed", "acquire", "release", "acq_rel"],
+        );
         let dst = Some(format!("r{}", self.registers - 1));
-        Ins::Rmw { dst, loc: loc.into(), op, args: vec![Val::Int(1)], order, scope }
+        Ins::Rmw {
+            dst,
+            loc: loc.into(),
+            op,
+            args: vec![Val::Int(1)],
+            order,
+            scope,
+        }
     }
 
     /// An access to a location: one instruction, or a release and a later store.
@@ -66,12 +93,22 @@ impl Ring<'_> {
 
     fn between(&mut self, barrier: bool) -> Vec<Ins> {
         match self.rng.random_range(0..10) {
-            0..3 => vec![Ins::Fence { order: "sc", scope: self.scope() }],
+            0..3 => vec![Ins::Fence {
+                order: "sc",
+                scope: self.scope(),
+            }],
             3..6 => {
                 let order = any(self.rng, &["acq_rel", "acquire", "release"]);
-                vec![Ins::Fence { order, scope: self.scope() }]
+                vec![Ins::Fence {
+                    order,
+                    scope: self.scope(),
+                }]
             }
-            6..8 if barrier => vec![Ins::Barrier { arrive: false, id: 0, count: None }],
+            6..8 if barrier => vec![Ins::Barrier {
+                arrive: false,
+                id: 0,
+                count: None,
+            }],
             _ => vec![],
         }
     }
@@ -82,17 +119,30 @@ pub fn ring(seed: u64) -> Source {
     let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 0x5eed_0000);
     let n = any(&mut rng, &[2, 2, 2, 3, 3, 4]);
     let wide = rng.random_bool(0.75);
-    let scopes: &[&str] = if wide { &["gpu", "gpu", "sys"] } else { &["cta", "gpu", "sys"] };
+    let scopes: &[&str] = if wide {
+        &["gpu", "gpu", "sys"]
+    } else {
+        &["cta", "gpu", "sys"]
+    };
     let apart = rng.random_bool(0.7);
     let barrier = !apart && rng.random_bool(0.5);
-    let mut ring = Ring { rng: &mut rng, scopes, registers: 0, values: 0 };
+    let mut ring = Ring {
+        rng: &mut rng,
+        scopes,
+        registers: 0,
+        values: 0,
+    };
     let names = ["x", "y", "z", "w"];
     let mut threads: Vec<ThreadSource> = Vec::new();
     for i in 0..n {
         let mut code = ring.access(names[i]);
         code.extend(ring.between(barrier));
         code.extend(ring.access(names[(i + 1) % n]));
-        let cta = if apart { i as u32 } else { ring.rng.random_range(0..2) };
+        let cta = if apart {
+            i as u32
+        } else {
+            ring.rng.random_range(0..2)
+        };
         threads.push(thread(i, cta, code));
     }
     if n < 4 && ring.rng.random_bool(0.25) {
@@ -102,10 +152,23 @@ pub fn ring(seed: u64) -> Source {
         let cta = if apart { n as u32 } else { 0 };
         threads.push(thread(n, cta, code));
     }
-    Source { locations: names[..n].iter().map(|l| ((*l).to_owned(), None)).collect(), threads }
+    Source {
+        locations: names[..n].iter().map(|l| ((*l).to_owned(), None)).collect(),
+        threads,
+    }
 }
 
 fn thread(i: usize, cta: u32, code: Vec<Ins>) -> ThreadSource {
-    let code = code.into_iter().map(|op| Line { guard: None, op }).collect();
-    ThreadSource { name: format!("T{i}"), gpu: 0, cluster: None, cta, warp: None, code }
+    let code = code
+        .into_iter()
+        .map(|op| Line { guard: None, op })
+        .collect();
+    ThreadSource {
+        name: format!("T{i}"),
+        gpu: 0,
+        cluster: None,
+        cta,
+        warp: None,
+        code,
+    }
 }

@@ -78,7 +78,9 @@ impl Part {
     fn at(text: &str, indices: &[String]) -> String {
         let mut pieces = text.split('@');
         let mut all = pieces.next().unwrap_or("").to_string();
-        pieces.zip(indices).for_each(|(piece, index)| all += &format!("{index}{piece}"));
+        pieces
+            .zip(indices)
+            .for_each(|(piece, index)| all += &format!("{index}{piece}"));
         all
     }
 
@@ -86,10 +88,17 @@ impl Part {
     fn all(&self) -> Vec<(String, String)> {
         let mut indices: Vec<Vec<String>> = vec![Vec::new()];
         for size in &self.sizes {
-            let with = |i: usize, before: &Vec<String>| [before.as_slice(), &[i.to_string()]].concat();
-            indices = indices.iter().flat_map(|before| (0..*size).map(move |i| with(i, before))).collect();
+            let with =
+                |i: usize, before: &Vec<String>| [before.as_slice(), &[i.to_string()]].concat();
+            indices = indices
+                .iter()
+                .flat_map(|before| (0..*size).map(move |i| with(i, before)))
+                .collect();
         }
-        indices.iter().map(|at| (Part::at(&self.name, at), Part::at(&self.text, at))).collect()
+        indices
+            .iter()
+            .map(|at| (Part::at(&self.name, at), Part::at(&self.text, at)))
+            .collect()
     }
 }
 
@@ -142,18 +151,28 @@ impl Program {
         let mut all = Vec::new();
         for (_, name, init) in &self.memory {
             match init.len() {
-                1 if self.language != Language::Cpp => all.push((name.clone(), format!("{name}[0]"))),
+                1 if self.language != Language::Cpp => {
+                    all.push((name.clone(), format!("{name}[0]")))
+                }
                 1 => all.push((name.clone(), name.clone())),
                 n => all.extend((0..n).map(|i| (format!("{name}[{i}]"), format!("{name}[{i}]")))),
             }
         }
         all.extend(self.parts.iter().flat_map(Part::all));
-        all.extend(self.observed.iter().map(|name| (format!("P0:{name}"), name.clone())));
+        all.extend(
+            self.observed
+                .iter()
+                .map(|name| (format!("P0:{name}"), name.clone())),
+        );
         all
     }
 
     fn code(&self) -> String {
-        self.head.iter().chain(&self.body).map(|line| format!("{line}\n")).collect()
+        self.head
+            .iter()
+            .chain(&self.body)
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 
     /// The program as a test.
@@ -163,8 +182,13 @@ impl Program {
             Language::Cpp => "cuda",
             Language::OpenCl => "opencl",
         };
-        let finals: Vec<String> = self.finals().into_iter().map(|f| format!("\"{}\"", f.0)).collect();
-        let mut text = format!("name = \"sequential\"\ndialect = \"{dialect}\"\ncondition = '0 == 0'\n");
+        let finals: Vec<String> = self
+            .finals()
+            .into_iter()
+            .map(|f| format!("\"{}\"", f.0))
+            .collect();
+        let mut text =
+            format!("name = \"sequential\"\ndialect = \"{dialect}\"\ncondition = '0 == 0'\n");
         let _ = writeln!(text, "observe = [{}]\n\n[memory]", finals.join(", "));
         for (ty, name, init) in &self.memory {
             let _ = writeln!(text, "{name} = {{ type = \"{}\", init = {init:?} }}", ty.1);
@@ -174,7 +198,10 @@ impl Program {
         }
         // A multi-line literal string holds single apostrophes.
         let (types, functions, code) = (self.types.concat(), self.functions.concat(), self.code());
-        let _ = write!(text, "\n[[thread]]\ncode = '''\n{types}{functions}{code}'''\n");
+        let _ = write!(
+            text,
+            "\n[[thread]]\ncode = '''\n{types}{functions}{code}'''\n"
+        );
         text
     }
 
@@ -196,9 +223,15 @@ impl Program {
         let mut text = self.functions.concat();
         let (parameters, of_memory, show) = match self.language {
             Language::OpenCl => ("global long *results", "", ["*results++ = (long)(", ");"]),
-            Language::C | Language::Cpp => ("void", "static ", ["printf(\"%lld \", (long long)(", "));"]),
+            Language::C | Language::Cpp => {
+                ("void", "static ", ["printf(\"%lld \", (long long)(", "));"])
+            }
         };
-        let _ = writeln!(text, "static void {name}({parameters}) {{\n{}", self.types.concat());
+        let _ = writeln!(
+            text,
+            "static void {name}({parameters}) {{\n{}",
+            self.types.concat()
+        );
         for (ty, name, init) in &self.memory {
             let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
             match (init.len(), self.language) {
@@ -206,21 +239,38 @@ impl Program {
                     let _ = writeln!(text, "static {} {name} = ({}){};", ty.0, ty.0, values[0]);
                 }
                 (n, _) => {
-                    let _ = writeln!(text, "{of_memory}{} {name}[{n}] = {{{}}};", ty.0, values.join(", "));
+                    let _ = writeln!(
+                        text,
+                        "{of_memory}{} {name}[{n}] = {{{}}};",
+                        ty.0,
+                        values.join(", ")
+                    );
                 }
             }
         }
         for (name, init) in &self.structures {
             let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
             // Memory is given by its address in C.
-            let array = if self.language != Language::Cpp { "[1]" } else { "" };
-            let _ = writeln!(text, "{of_memory}struct S {name}{array} = {{{}}};", values.join(", "));
+            let array = if self.language != Language::Cpp {
+                "[1]"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                text,
+                "{of_memory}struct S {name}{array} = {{{}}};",
+                values.join(", ")
+            );
         }
         text.push_str(&self.code());
         for (_, value) in self.finals() {
             let _ = writeln!(text, "{}{value}{}", show[0], show[1]);
         }
-        text.push_str(if self.language == Language::OpenCl { "}\n" } else { "printf(\"\\n\");\n}\n" });
+        text.push_str(if self.language == Language::OpenCl {
+            "}\n"
+        } else {
+            "printf(\"\\n\");\n}\n"
+        });
         text
     }
 
@@ -229,20 +279,45 @@ impl Program {
     pub fn kernel(&self, name: &str) -> String {
         let mut text = format!("namespace in_{name} {{\n{}", self.types.concat());
         for line in self.functions.iter().flat_map(|f| f.lines()) {
-            let device = if line.starts_with("static ") { "__device__ " } else { "" };
+            let device = if line.starts_with("static ") {
+                "__device__ "
+            } else {
+                ""
+            };
             let _ = writeln!(text, "{device}{line}");
         }
-        let listed = |init: &[i64]| init.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let listed = |init: &[i64]| {
+            init.iter()
+                .map(i64::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         for (ty, name, init) in &self.memory {
-            let (size, open, close) =
-                if init.len() == 1 { (String::new(), "(", ")") } else { (format!("[{}]", init.len()), "{", "}") };
-            let cast = if init.len() == 1 { format!("({})", ty.0) } else { String::new() };
-            let _ = writeln!(text, "__device__ {} {name}{size} = {cast}{open}{}{close};", ty.0, listed(init));
+            let (size, open, close) = if init.len() == 1 {
+                (String::new(), "(", ")")
+            } else {
+                (format!("[{}]", init.len()), "{", "}")
+            };
+            let cast = if init.len() == 1 {
+                format!("({})", ty.0)
+            } else {
+                String::new()
+            };
+            let _ = writeln!(
+                text,
+                "__device__ {} {name}{size} = {cast}{open}{}{close};",
+                ty.0,
+                listed(init)
+            );
         }
         for (name, init) in &self.structures {
             let _ = writeln!(text, "__device__ struct S {name} = {{{}}};", listed(init));
         }
-        let _ = writeln!(text, "extern \"C\" __global__ void {name}(long long *results) {{\n{}", self.code());
+        let _ = writeln!(
+            text,
+            "extern \"C\" __global__ void {name}(long long *results) {{\n{}",
+            self.code()
+        );
         for (_, value) in self.finals() {
             let _ = writeln!(text, "*results++ = (long long)({value});");
         }
@@ -291,7 +366,8 @@ impl Bans {
     fn beside(&self, other: &Made) -> Bans {
         let mut all = self.clone();
         all.read.extend(other.writes.iter().cloned());
-        all.write.extend(other.writes.iter().chain(&other.reads).cloned());
+        all.write
+            .extend(other.writes.iter().chain(&other.reads).cloned());
         all
     }
 }
@@ -356,18 +432,35 @@ impl Maker {
         for i in 0..self.rng.random_range(1..=3) {
             let (ty, name) = (self.any(&TYPES), format!("a{i}"));
             let by_reference = self.language == Language::Cpp && self.chance(25);
-            head.push(format!("{} {}{name}", ty.0, if by_reference { "&" } else { "" }));
+            head.push(format!(
+                "{} {}{name}",
+                ty.0,
+                if by_reference { "&" } else { "" }
+            ));
             parameters.push((ty, by_reference));
-            self.declare(Variable { name, ty, free: true });
+            self.declare(Variable {
+                name,
+                ty,
+                free: true,
+            });
         }
         let result = self.any(&TYPES);
-        let mut body: String = (0..self.rng.random_range(0..=2)).map(|_| self.statement(1) + " ").collect();
+        let mut body: String = (0..self.rng.random_range(0..=2))
+            .map(|_| self.statement(1) + " ")
+            .collect();
         if self.chance(40) {
-            let (cond, value) = (self.expression(1, &Bans::default()), self.expression(2, &Bans::default()));
+            let (cond, value) = (
+                self.expression(1, &Bans::default()),
+                self.expression(2, &Bans::default()),
+            );
             let _ = write!(body, "if ({}) return {}; ", cond.text, value.text);
         }
         let value = self.expression(2, &Bans::default()).text;
-        let text = format!("static {} {name}({}) {{ {body}return {value}; }}\n", result.0, head.join(", "));
+        let text = format!(
+            "static {} {name}({}) {{ {body}return {value}; }}\n",
+            result.0,
+            head.join(", ")
+        );
         self.functions.push(Function { name, parameters });
         self.scopes = vec![Vec::new()];
         text
@@ -376,30 +469,47 @@ impl Maker {
     /// A call of a function, its arguments in any order.
     fn call(&mut self, depth: u32, bans: &Bans) -> Made {
         let function = self.any(&self.functions.clone());
-        let mut all = Made { varies: true, ..Made::default() };
+        let mut all = Made {
+            varies: true,
+            ..Made::default()
+        };
         let mut texts = Vec::new();
         for (ty, by_reference) in function.parameters {
             let beside = bans.beside(&all);
             let arg = if by_reference {
                 let fits = |v: &Variable| v.free && v.ty == ty && !beside.write.contains(&v.name);
-                let Some(v) = self.visible().into_iter().find(fits).filter(|v| !beside.read.contains(&v.name))
+                let Some(v) = self
+                    .visible()
+                    .into_iter()
+                    .find(fits)
+                    .filter(|v| !beside.read.contains(&v.name))
                 else {
                     return self.leaf(bans);
                 };
                 let both: BTreeSet<String> = [v.name.clone()].into();
-                Made { text: v.name, varies: true, reads: both.clone(), writes: both }
+                Made {
+                    text: v.name,
+                    varies: true,
+                    reads: both.clone(),
+                    writes: both,
+                }
             } else {
                 self.expression(depth, &beside)
             };
             texts.push(arg.text.clone());
             all = joined(String::new(), &[&all, &arg]);
         }
-        Made { text: format!("{}({})", function.name, texts.join(", ")), varies: true, ..all }
+        Made {
+            text: format!("{}({})", function.name, texts.join(", ")),
+            varies: true,
+            ..all
+        }
     }
 
     fn program(mut self, seed: u64) -> Program {
-        let mut functions: Vec<String> =
-            (0..self.rng.random_range(0..=2)).map(|i| self.function(format!("g{seed}_{i}"))).collect();
+        let mut functions: Vec<String> = (0..self.rng.random_range(0..=2))
+            .map(|i| self.function(format!("g{seed}_{i}")))
+            .collect();
         if self.chance(30) {
             functions.push(self.pair(seed));
         }
@@ -422,13 +532,19 @@ impl Maker {
         if self.language != Language::OpenCl && self.chance(30) {
             let ty = self.any(&TYPES);
             let values = [(); 3].map(|()| self.value(ty).to_string()).join(", ");
-            let word = if self.language == Language::Cpp && self.chance(50) { "constexpr" } else { "const" };
+            let word = if self.language == Language::Cpp && self.chance(50) {
+                "constexpr"
+            } else {
+                "const"
+            };
             head.push(format!("static {word} {} tab[4] = {{{values}}};", ty.0));
             self.tables.push("tab".into());
         }
         if self.language == Language::Cpp && self.chance(30) {
             let b = self.rng.random_range(1..100);
-            self.types.push(format!("enum class K : unsigned char {{ A, B = {b}, C }};\n"));
+            self.types.push(format!(
+                "enum class K : unsigned char {{ A, B = {b}, C }};\n"
+            ));
         }
         let mut observed = Vec::new();
         for i in 0..self.rng.random_range(2..=4) {
@@ -436,11 +552,34 @@ impl Maker {
             let (name, value) = (format!("r{i}"), self.any(EDGES));
             head.push(format!("{} {name} = ({}){value};", ty.0, ty.0));
             observed.push(name.clone());
-            self.scopes[0].push(Variable { name, ty, free: true });
+            self.scopes[0].push(Variable {
+                name,
+                ty,
+                free: true,
+            });
         }
-        let body = (0..self.rng.random_range(2..=6)).map(|_| self.statement(3)).collect();
-        let Maker { language, types, memory, structures, parts, .. } = self;
-        Program { language, types, memory, structures, parts, functions, head, body, observed }
+        let body = (0..self.rng.random_range(2..=6))
+            .map(|_| self.statement(3))
+            .collect();
+        let Maker {
+            language,
+            types,
+            memory,
+            structures,
+            parts,
+            ..
+        } = self;
+        Program {
+            language,
+            types,
+            memory,
+            structures,
+            parts,
+            functions,
+            head,
+            body,
+            observed,
+        }
     }
 
     /// A structure, a function that makes one, and one that it is given to.
@@ -462,20 +601,30 @@ impl Maker {
     /// A statement with structures that have no names.
     fn paired(&mut self, (n, a, b): (u64, Type, Type)) -> String {
         let none = Bans::default();
-        let Some(Variable { name: to, .. }) = self.target(&none) else { return ";".into() };
+        let Some(Variable { name: to, .. }) = self.target(&none) else {
+            return ";".into();
+        };
         let first = self.expression(2, &none);
         let second = self.expression(2, &none.beside(&first)).text;
         let first = first.text;
         match self.rng.random_range(0..4) {
-            0 => format!("{{ struct Q{n} qq = mk{n}({first}, {second}); {to} = fold{n}(qq); {to} += qq.a; }}"),
+            0 => format!(
+                "{{ struct Q{n} qq = mk{n}({first}, {second}); {to} = fold{n}(qq); {to} += qq.a; }}"
+            ),
             1 => format!("{to} = mk{n}({first}, {second}).b;"),
             2 => format!(
                 "{{ struct Q{n} qq; qq = mk{n}({first}, {second}); qq.b ^= 1; {to} = fold{n}(qq) ^ qq.b; }}"
             ),
             _ if self.language != Language::Cpp => {
-                format!("{to} = fold{n}((struct Q{n}){{ .b = ({})({second}), .a = ({})({first}) }});", b.0, a.0)
+                format!(
+                    "{to} = fold{n}((struct Q{n}){{ .b = ({})({second}), .a = ({})({first}) }});",
+                    b.0, a.0
+                )
             }
-            _ => format!("{to} = fold{n}(Q{n}{{({})({first}), ({})({second})}});", a.0, b.0),
+            _ => format!(
+                "{to} = fold{n}(Q{n}{{({})({first}), ({})({second})}});",
+                a.0, b.0
+            ),
         }
     }
 
@@ -483,19 +632,38 @@ impl Maker {
     fn aggregates(&mut self, head: &mut Vec<String>) {
         let types = [(); 4].map(|()| self.any(&TYPES));
         let [a, b, c, d] = &types;
-        self.types.push(format!("struct S {{ {} a; {} b[2]; struct {{ {} c, d; }} e; }};\n", a.0, b.0, c.0));
+        self.types.push(format!(
+            "struct S {{ {} a; {} b[2]; struct {{ {} c, d; }} e; }};\n",
+            a.0, b.0, c.0
+        ));
         let members = [("a", None), ("b[@]", Some(2)), ("e.c", None), ("e.d", None)];
         let cells = [a, b, b, c, c];
         let mut part = |text: String, name: String, sizes: Vec<usize>| {
             self.parts.push(Part { text, name, sizes });
         };
-        let dot = if self.language != Language::Cpp { "->" } else { "." };
+        let dot = if self.language != Language::Cpp {
+            "->"
+        } else {
+            "."
+        };
         for (member, size) in members {
             let sizes: Vec<usize> = size.into_iter().collect();
-            part(format!("sm{dot}{member}"), format!("sm.{member}"), sizes.clone());
-            part(format!("so.{member}"), format!("P0:so.{member}"), sizes.clone());
+            part(
+                format!("sm{dot}{member}"),
+                format!("sm.{member}"),
+                sizes.clone(),
+            );
+            part(
+                format!("so.{member}"),
+                format!("P0:so.{member}"),
+                sizes.clone(),
+            );
             let of_array = [&[2], sizes.as_slice()].concat();
-            part(format!("sa[@].{member}"), format!("P0:sa[@].{member}"), of_array);
+            part(
+                format!("sa[@].{member}"),
+                format!("P0:sa[@].{member}"),
+                of_array,
+            );
         }
         part("mm[@][@]".into(), "P0:mm[@][@]".into(), vec![2, 4]);
         let values = |maker: &mut Maker, types: &[&Type]| -> Vec<i64> {
@@ -503,19 +671,40 @@ impl Maker {
         };
         let memory = values(self, &cells);
         self.structures.push(("sm".into(), memory));
-        let list = |all: &[i64]| all.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let list = |all: &[i64]| {
+            all.iter()
+                .map(i64::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let one = values(self, &cells);
         // The rest is 0; values without braces go to the parts in order.
         let few = self.rng.random_range(1..=5);
         head.push(format!("struct S so = {{{}}};", list(&one[..few])));
         let two = [values(self, &cells), values(self, &cells)];
         head.push(match self.chance(50) {
-            true => format!("struct S sa[2] = {{{{{}}}, {{{}}}}};", list(&two[0]), list(&two[1][..few])),
-            false => format!("struct S sa[2] = {{{}, {}}};", list(&two[0]), list(&two[1][..few])),
+            true => format!(
+                "struct S sa[2] = {{{{{}}}, {{{}}}}};",
+                list(&two[0]),
+                list(&two[1][..few])
+            ),
+            false => format!(
+                "struct S sa[2] = {{{}, {}}};",
+                list(&two[0]),
+                list(&two[1][..few])
+            ),
         });
         let rows = [values(self, &[d; 4]), values(self, &[d; 4])];
-        let rows = format!("{{{{{}}}, {{{}}}}}", list(&rows[0]), list(&rows[1][..few.min(4)]));
-        head.push(format!("{} mm[{}][4] = {rows};", d.0, if self.chance(50) { "2" } else { "" }));
+        let rows = format!(
+            "{{{{{}}}, {{{}}}}}",
+            list(&rows[0]),
+            list(&rows[1][..few.min(4)])
+        );
+        head.push(format!(
+            "{} mm[{}][4] = {rows};",
+            d.0,
+            if self.chance(50) { "2" } else { "" }
+        ));
     }
 
     /// A part of a structure or an array of arrays, with any indices, or constant ones.
@@ -531,14 +720,23 @@ impl Maker {
             indices.push(index.text.clone());
             all = joined(String::new(), &[&all, &index]);
         }
-        Made { text: Part::at(&part.text, &indices), varies: true, ..all }
+        Made {
+            text: Part::at(&part.text, &indices),
+            varies: true,
+            ..all
+        }
     }
 
     /// Statements about structures: copies, pointers, references.
     fn structured(&mut self) -> String {
         let none = Bans::default();
         let object = |maker: &mut Maker| match maker.rng.random_range(0..3) {
-            0 => if maker.language != Language::Cpp { "*sm" } else { "sm" }.to_string(),
+            0 => if maker.language != Language::Cpp {
+                "*sm"
+            } else {
+                "sm"
+            }
+            .to_string(),
             1 => "so".to_string(),
             _ => format!("sa[{}]", maker.index(2, &Bans::default()).text),
         };
@@ -552,7 +750,8 @@ impl Maker {
             ),
             2 => {
                 let value = self.expression(2, &none).text;
-                format!("{{ struct S *p = &{one}; p->e.d = {value}; p->b[p->a & 1] += 3; }}").replace("&*sm", "sm")
+                format!("{{ struct S *p = &{one}; p->e.d = {value}; p->b[p->a & 1] += 3; }}")
+                    .replace("&*sm", "sm")
             }
             3 if self.language == Language::Cpp => {
                 let value = self.expression(2, &none).text;
@@ -581,7 +780,11 @@ impl Maker {
     fn fresh(&mut self) -> String {
         // Few names, so that inner ones hide outer ones.
         self.names += 1;
-        if self.chance(50) { format!("r{}", self.rng.random_range(0..5)) } else { format!("t{}", self.names) }
+        if self.chance(50) {
+            format!("r{}", self.rng.random_range(0..5))
+        } else {
+            format!("t{}", self.names)
+        }
     }
 
     /// The variables that can be seen.
@@ -644,8 +847,16 @@ impl Maker {
         let value = self.expression(2, &Bans::default()).text;
         let counter = format!("i{}", self.scopes.len());
         self.scopes.push(vec![
-            Variable { name: name.clone(), ty, free: true },
-            Variable { name: counter.clone(), ty: TYPES[5], free: false },
+            Variable {
+                name: name.clone(),
+                ty,
+                free: true,
+            },
+            Variable {
+                name: counter.clone(),
+                ty: TYPES[5],
+                free: false,
+            },
         ]);
         let kind = self.rng.random_range(0..5);
         if kind != 4 {
@@ -660,9 +871,13 @@ impl Maker {
             1 => format!("if ({declared}; {test}) {then} else {other}"),
             // A `bool` is no label.
             2 if ty.2 > 1 => {
-                format!("switch ({declared}) {{ case 0: {then} case 1: {other} break; default: {then} }}")
+                format!(
+                    "switch ({declared}) {{ case 0: {then} case 1: {other} break; default: {then} }}"
+                )
             }
-            2 | 3 => format!("switch ({declared}; {test}) {{ case 0: {then} break; default: {other} }}"),
+            2 | 3 => {
+                format!("switch ({declared}; {test}) {{ case 0: {then} break; default: {other} }}")
+            }
             _ => format!(
                 "{{ int {counter} = 3; while ({} {name} = {counter}) {{ {counter}--; if ({test}) continue; {then} }} }}",
                 ty.0
@@ -671,7 +886,9 @@ impl Maker {
     }
 
     fn statements(&mut self, depth: u32) -> String {
-        (0..self.rng.random_range(1..=3)).map(|_| self.statement(depth) + " ").collect()
+        (0..self.rng.random_range(1..=3))
+            .map(|_| self.statement(depth) + " ")
+            .collect()
     }
 
     fn block(&mut self, depth: u32) -> String {
@@ -688,13 +905,27 @@ impl Maker {
     fn declaration(&mut self) -> String {
         let name = self.fresh();
         let ty = self.any(&TYPES);
-        if self.scopes.last().expect("a block").iter().any(|v| v.name == name) || self.scopes.len() == 1 {
+        if self
+            .scopes
+            .last()
+            .expect("a block")
+            .iter()
+            .any(|v| v.name == name)
+            || self.scopes.len() == 1
+        {
             return ";".into();
         }
         // A name in its own initialiser is the new variable, which has no value yet.
-        let bans = Bans { read: [name.clone()].into(), write: [name.clone()].into() };
+        let bans = Bans {
+            read: [name.clone()].into(),
+            write: [name.clone()].into(),
+        };
         let value = self.expression(2, &bans).text;
-        self.declare(Variable { name: name.clone(), ty, free: true });
+        self.declare(Variable {
+            name: name.clone(),
+            ty,
+            free: true,
+        });
         match self.rng.random_range(0..6) {
             0 if self.language == Language::Cpp => format!("{} {name}({value});", ty.0),
             1 => format!("{} {name}; {name} = {value};", ty.0),
@@ -706,11 +937,20 @@ impl Maker {
     fn stored(&mut self) -> String {
         let (_, name, init) = self.any(&self.memory.clone());
         let place = match (init.len(), self.language) {
-            (1, Language::C | Language::OpenCl) => Made { text: format!("*{name}"), ..Made::default() },
-            (1, Language::Cpp) => Made { text: name, ..Made::default() },
+            (1, Language::C | Language::OpenCl) => Made {
+                text: format!("*{name}"),
+                ..Made::default()
+            },
+            (1, Language::Cpp) => Made {
+                text: name,
+                ..Made::default()
+            },
             (n, _) => {
                 let at = self.index(n, &Bans::default());
-                Made { text: format!("{name}[{}]", at.text), ..at }
+                Made {
+                    text: format!("{name}[{}]", at.text),
+                    ..at
+                }
             }
         };
         let op = self.operator();
@@ -721,7 +961,9 @@ impl Maker {
     }
 
     fn operator(&mut self) -> String {
-        let all = ["=", "=", "=", "+=", "-=", "*=", "&=", "|=", "^=", "/=", "%=", "<<=", ">>="];
+        let all = [
+            "=", "=", "=", "+=", "-=", "*=", "&=", "|=", "^=", "/=", "%=", "<<=", ">>=",
+        ];
         self.any(&all).to_string()
     }
 
@@ -740,15 +982,23 @@ impl Maker {
     /// An index within an array of so many elements, a power of two.
     fn index(&mut self, n: usize, bans: &Bans) -> Made {
         let made = self.expression(1, bans);
-        Made { text: format!("({}) & {}", made.text, n - 1), ..made }
+        Made {
+            text: format!("({}) & {}", made.text, n - 1),
+            ..made
+        }
     }
 
     /// A reference to a variable of the thread.
     fn referred(&mut self) -> String {
         let none = Bans::default();
-        let Some(variable) = self.target(&none) else { return ";".into() };
+        let Some(variable) = self.target(&none) else {
+            return ";".into();
+        };
         let value = self.expression(2, &none).text;
-        format!("{{ {} &q = {}; q = {value}; q ^= 1; }}", variable.ty.0, variable.name)
+        format!(
+            "{{ {} &q = {}; q = {value}; q ^= 1; }}",
+            variable.ty.0, variable.name
+        )
     }
 
     /// A pointer to memory, and accesses through it.
@@ -768,15 +1018,25 @@ impl Maker {
             0 => format!("{{ {pointer} p -= {at}; p[{at}] = {value}; }}"),
             1 => format!("{{ {pointer} {} *q = p++; q[p - q - 1] = {value}; }}", ty.0),
             2 => format!("{{ {pointer} if (p && p != 0) *p = {value}; }}"),
-            3 => format!("{{ void *v = {first}; {} *p = ({} *)v; p[{at}] = {value}; }}", ty.0, ty.0),
+            3 => format!(
+                "{{ void *v = {first}; {} *p = ({} *)v; p[{at}] = {value}; }}",
+                ty.0, ty.0
+            ),
             _ => format!("{{ {pointer} *p = {value}; *p += 1; }}"),
         }
     }
 
     fn looped(&mut self, depth: u32) -> String {
-        let (name, n) = (format!("i{}", self.scopes.len()), self.rng.random_range(1..=4));
+        let (name, n) = (
+            format!("i{}", self.scopes.len()),
+            self.rng.random_range(1..=4),
+        );
         let ty = self.any(&[TYPES[2], TYPES[5], TYPES[6], TYPES[7]]);
-        self.scopes.push(vec![Variable { name: name.clone(), ty, free: false }]);
+        self.scopes.push(vec![Variable {
+            name: name.clone(),
+            ty,
+            free: false,
+        }]);
         let body = self.block(depth - 1);
         let body = match self.rng.random_range(0..4) {
             0 => {
@@ -792,7 +1052,10 @@ impl Maker {
         self.scopes.pop();
         match self.rng.random_range(0..4) {
             0 => format!("{{ {} {name} = 0; while ({name}++ < {n}) {body} }}", ty.0),
-            1 => format!("{{ {} {name} = 0; do {body} while (++{name} < {n}); }}", ty.0),
+            1 => format!(
+                "{{ {} {name} = 0; do {body} while (++{name} < {n}); }}",
+                ty.0
+            ),
             2 => format!("for ({} {name} = {n}; {name}; {name}--) {body}", ty.0),
             _ => format!("for ({} {name} = 0; {name} < {n}; ++{name}) {body}", ty.0),
         }
@@ -800,17 +1063,27 @@ impl Maker {
 
     fn switch(&mut self, depth: u32) -> String {
         let value = self.expression(2, &Bans::default()).text;
-        let value = if self.chance(50) { format!("({value}) & 3") } else { value };
+        let value = if self.chance(50) {
+            format!("({value}) & 3")
+        } else {
+            value
+        };
         if self.has_scoped() && self.chance(40) {
             let (then, other) = (self.block(depth - 1), self.block(depth - 1));
-            return format!("switch ((K)({value})) {{ case K::A: {then} break; case K::C: default: {other} }}");
+            return format!(
+                "switch ((K)({value})) {{ case K::A: {then} break; case K::C: default: {other} }}"
+            );
         }
         let mut body = String::new();
         let mut labels = vec!["0", "1", "2", "3", "-1", "255", "default"];
         for _ in 0..self.rng.random_range(1..=4) {
             let at = self.rng.random_range(0..labels.len());
             let label = labels.remove(at);
-            let label = if label == "default" { "default:".into() } else { format!("case {label}:") };
+            let label = if label == "default" {
+                "default:".into()
+            } else {
+                format!("case {label}:")
+            };
             let inner = self.block(depth - 1);
             let end = if self.chance(50) { " break;" } else { "" };
             let _ = write!(body, "{label} {inner}{end} ");
@@ -820,14 +1093,19 @@ impl Maker {
 
     /// A variable that may be changed.
     fn target(&mut self, bans: &Bans) -> Option<Variable> {
-        let all: Vec<Variable> =
-            self.visible().into_iter().filter(|v| v.free && !bans.write.contains(&v.name)).collect();
+        let all: Vec<Variable> = self
+            .visible()
+            .into_iter()
+            .filter(|v| v.free && !bans.write.contains(&v.name))
+            .collect();
         all.choose(&mut self.rng).cloned()
     }
 
     /// An assignment to a variable.
     fn assignment(&mut self, depth: u32, bans: &Bans) -> Made {
-        let Some(variable) = self.target(bans) else { return self.expression(0, bans) };
+        let Some(variable) = self.target(bans) else {
+            return self.expression(0, bans);
+        };
         let name = variable.name.clone();
         let op = self.operator();
         let mut inner = bans.clone();
@@ -836,7 +1114,10 @@ impl Maker {
             inner.write.insert(name.clone());
         }
         let value = self.value_for(&op, depth, &inner);
-        let mut all = Made { text: format!("{name} {op} {}", value.text), ..value };
+        let mut all = Made {
+            text: format!("{name} {op} {}", value.text),
+            ..value
+        };
         if op != "=" {
             all.reads.insert(name.clone());
         }
@@ -854,7 +1135,10 @@ impl Maker {
         match self.rng.random_range(0..100) {
             0..15 => self.leaf(bans),
             15..50 => {
-                let ops = ["+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "/", "%", "<<", ">>"];
+                let ops = [
+                    "+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "/", "%", "<<",
+                    ">>",
+                ];
                 let op = self.any(&ops);
                 let a = self.expression(d, bans);
                 // The left operand of a shift comes first in C++17: the right one may change what it read.
@@ -879,7 +1163,11 @@ impl Maker {
                 let a = self.expression(d, bans);
                 let op = self.any(&["-", "~", "!", "+"]);
                 // GCC makes `a / -b` of `-(a / b)`, which traps where `a` is the least number and `b` is 1, `-fwrapv` or not.
-                let op = if op == "-" && (!a.varies || a.text.contains('/')) { "~" } else { op };
+                let op = if op == "-" && (!a.varies || a.text.contains('/')) {
+                    "~"
+                } else {
+                    op
+                };
                 joined(format!("({op}{})", a.text), &[&a])
             }
             60..74 => {
@@ -894,7 +1182,10 @@ impl Maker {
             74..80 => {
                 let c = self.expression(d, bans);
                 let (a, b) = (self.expression(d, bans), self.expression(d, bans));
-                joined(format!("({} ? {} : {})", c.text, a.text, b.text), &[&c, &a, &b])
+                joined(
+                    format!("({} ? {} : {})", c.text, a.text, b.text),
+                    &[&c, &a, &b],
+                )
             }
             80..87 => {
                 let (a, b) = (self.expression(d, bans), self.expression(d, bans));
@@ -930,7 +1221,12 @@ impl Maker {
                         true => format!("({}{sign})", v.name),
                         false => format!("({sign}{})", v.name),
                     };
-                    Made { text, varies: true, reads: [v.name.clone()].into(), writes: [v.name].into() }
+                    Made {
+                        text,
+                        varies: true,
+                        reads: [v.name.clone()].into(),
+                        writes: [v.name].into(),
+                    }
                 }
                 _ => self.leaf(bans),
             },
@@ -956,7 +1252,12 @@ impl Maker {
 
     fn leaf(&mut self, bans: &Bans) -> Made {
         if self.has_scoped() && self.chance(5) {
-            let all = ["static_cast<int>(K::B)", "((unsigned)K::C)", "(K::A < K::C)", "(K::B == K::C)"];
+            let all = [
+                "static_cast<int>(K::B)",
+                "((unsigned)K::C)",
+                "(K::A < K::C)",
+                "(K::B == K::C)",
+            ];
             return joined(self.any(&all).into(), &[]);
         }
         if !self.parts.is_empty() && self.chance(15) {
@@ -964,11 +1265,19 @@ impl Maker {
         }
         if !self.tables.is_empty() && self.chance(8) {
             let (table, at) = (self.any(&self.tables.clone()), self.rng.random_range(0..4));
-            return Made { text: format!("{table}[{at}]"), varies: true, ..Made::default() };
+            return Made {
+                text: format!("{table}[{at}]"),
+                varies: true,
+                ..Made::default()
+            };
         }
         if self.chance(30) {
             let text = self.any(EDGES);
-            let text = if text.starts_with('-') { format!("({text})") } else { text.to_string() };
+            let text = if text.starts_with('-') {
+                format!("({text})")
+            } else {
+                text.to_string()
+            };
             return joined(text, &[]);
         }
         if !self.enumerators.is_empty() && self.chance(10) {
@@ -982,13 +1291,24 @@ impl Maker {
                 (1, Language::Cpp) => name,
                 (n, _) => format!("{name}[{}]", self.rng.random_range(0..n)),
             };
-            return Made { text, varies: true, ..Made::default() };
+            return Made {
+                text,
+                varies: true,
+                ..Made::default()
+            };
         }
-        let all: Vec<Variable> = self.visible().into_iter().filter(|v| !bans.read.contains(&v.name)).collect();
+        let all: Vec<Variable> = self
+            .visible()
+            .into_iter()
+            .filter(|v| !bans.read.contains(&v.name))
+            .collect();
         match all.choose(&mut self.rng) {
-            Some(v) => {
-                Made { text: v.name.clone(), varies: true, reads: [v.name.clone()].into(), ..Made::default() }
-            }
+            Some(v) => Made {
+                text: v.name.clone(),
+                varies: true,
+                reads: [v.name.clone()].into(),
+                ..Made::default()
+            },
             None => joined("1".into(), &[]),
         }
     }
@@ -996,7 +1316,10 @@ impl Maker {
 
 /// A text with all that its parts do.
 fn joined(text: String, parts: &[&Made]) -> Made {
-    let mut all = Made { text, ..Made::default() };
+    let mut all = Made {
+        text,
+        ..Made::default()
+    };
     for part in parts {
         all.varies |= part.varies;
         all.reads.extend(part.reads.iter().cloned());

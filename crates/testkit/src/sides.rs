@@ -32,15 +32,29 @@ impl Side {
     pub fn new(memory: MachineMemory, lang: Lang) -> Side {
         let name = memory.model();
         let text = &Library::model(name).expect("shipped").text;
-        let text = format!("{text}\nacyclic po | rf | syncbar | exitbar | nextbar | meets as In-Order\n");
+        let text =
+            format!("{text}\nacyclic po | rf | syncbar | exitbar | nextbar | meets as In-Order\n");
         let file = SourceFile::new("in-order.cat", text);
         let in_order = load(file, "in-order", &Shipped, &signature(), None).expect("valid");
-        Side { memory, lang, full: load_shipped(name, &signature()).expect("shipped").expect("valid"), in_order }
+        Side {
+            memory,
+            lang,
+            full: load_shipped(name, &signature())
+                .expect("shipped")
+                .expect("valid"),
+            in_order,
+        }
     }
 
     pub fn options(&self, rules: Rules) -> Options {
         let timeout = Some(Duration::from_millis(timeout()));
-        Options { memory: self.memory, rules, states: 400_000, timeout, ..Options::default() }
+        Options {
+            memory: self.memory,
+            rules,
+            states: 400_000,
+            timeout,
+            ..Options::default()
+        }
     }
 }
 
@@ -69,7 +83,10 @@ pub struct Behaviour {
 
 /// What a model says; `None` if that is not known within the time.
 pub fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
-    let limits = Limits { bound: Some(6), timeout: Some(Duration::from_millis(timeout())) };
+    let limits = Limits {
+        bound: Some(6),
+        timeout: Some(Duration::from_millis(timeout())),
+    };
     let mut session = Session::new(test, model, Engine::Auto, limits, &[]);
     let outcomes = session.outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
@@ -79,41 +96,75 @@ pub fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
         _ => None,
     };
     let (racy, undefined) = (flag(session.race())?, flag(session.undefined())?);
-    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state);
-    outcomes.complete.then(|| Behaviour { outcomes: allowed.collect(), racy, undefined })
+    let allowed = outcomes
+        .outcomes
+        .into_iter()
+        .filter(|o| o.allowed)
+        .map(|o| o.state);
+    outcomes.complete.then(|| Behaviour {
+        outcomes: allowed.collect(),
+        racy,
+        undefined,
+    })
 }
 
 /// What the machine shows, and in how many states.
 pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), String> {
     let observation = observe(test, options, Schedule::Exhaustive)?;
     if let Some(reason) = &observation.reason {
-        return Err(format!("machine: {}", reason.split(':').next().unwrap_or_default()));
+        return Err(format!(
+            "machine: {}",
+            reason.split(':').next().unwrap_or_default()
+        ));
     }
     let hazards = operational::hazards(test, &observation);
     let racy = hazards.iter().any(|h| h.kind == HazardKind::Race);
-    let outcomes = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
+    let outcomes = operational::name(test, &observation)
+        .into_iter()
+        .map(|n| n.0)
+        .collect();
     let undefined = hazards.iter().any(|h| h.kind.is_undefined());
-    Ok((Behaviour { outcomes, racy, undefined }, observation.states))
+    Ok((
+        Behaviour {
+            outcomes,
+            racy,
+            undefined,
+        },
+        observation.states,
+    ))
 }
 
 /// A rule, how to take it out, and the memories on which that must show.
 pub type Mutant = (&'static str, fn(&mut Rules), &'static [MachineMemory]);
 
 /// Requires of each rule that some program, of the written ones of the language or random, shows that it is taken out.
-pub fn each_is_missed(mutants: &[Mutant], shows: &dyn Fn(&Side, &LitmusTest, Rules) -> Option<String>) {
+pub fn each_is_missed(
+    mutants: &[Mutant],
+    shows: &dyn Fn(&Side, &LitmusTest, Rules) -> Option<String>,
+) {
     let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
     let written = [Lang::OpenCl, Lang::Cuda, Lang::C].map(|lang| (lang, written(lang)));
     for (name, remove, memories) in mutants {
         let mut rules = Rules::ALL;
         remove(&mut rules);
         for memory in *memories {
-            let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
-            let (_, written) = written.iter().find(|of| of.0 == side.lang).expect("all are there");
-            let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
-            let mut all = written.iter().map(Cow::Borrowed).chain(random.map(Cow::Owned));
+            let side = sides
+                .iter()
+                .find(|s| s.memory == *memory)
+                .expect("one of them");
+            let (_, written) = written
+                .iter()
+                .find(|of| of.0 == side.lang)
+                .expect("all are there");
+            let random =
+                (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
+            let mut all = written
+                .iter()
+                .map(Cow::Borrowed)
+                .chain(random.map(Cow::Owned));
             let caught = all.find_map(|test| Some((shows(side, &test, rules)?, test.name.clone())));
-            let (how, test) =
-                caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", memory.name()));
+            let (how, test) = caught
+                .unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", memory.name()));
             println!("{} without {name}: {test}: {how}", memory.name());
         }
     }
@@ -126,9 +177,13 @@ fn written(lang: Lang) -> Vec<LitmusTest> {
         Lang::Cuda => "cuda",
         Lang::C => "c11",
     };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus").join(folder);
-    let mut all: Vec<_> =
-        files(&folder, &["toml"]).iter().flat_map(|f| read_path(f).unwrap_or_default()).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../litmus")
+        .join(folder);
+    let mut all: Vec<_> = files(&folder, &["toml"])
+        .iter()
+        .flat_map(|f| read_path(f).unwrap_or_default())
+        .collect();
     all.sort_by_key(|test| test.program.instrs().count());
     all
 }

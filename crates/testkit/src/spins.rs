@@ -15,18 +15,46 @@ struct Words {
 }
 
 const WORDS: [Words; 6] = [
-    Words { load: "relaxed.gpu", store: "relaxed.gpu", update: "relaxed.gpu" },
-    Words { load: "acquire.gpu", store: "release.gpu", update: "acq_rel.gpu" },
-    Words { load: "relaxed.cta", store: "relaxed.cta", update: "relaxed.gpu" },
-    Words { load: "weak", store: "weak", update: "relaxed.gpu" },
-    Words { load: "weak", store: "release.gpu", update: "relaxed.gpu" },
-    Words { load: "relaxed.gpu", store: "weak", update: "acquire.gpu" },
+    Words {
+        load: "relaxed.gpu",
+        store: "relaxed.gpu",
+        update: "relaxed.gpu",
+    },
+    Words {
+        load: "acquire.gpu",
+        store: "release.gpu",
+        update: "acq_rel.gpu",
+    },
+    Words {
+        load: "relaxed.cta",
+        store: "relaxed.cta",
+        update: "relaxed.gpu",
+    },
+    Words {
+        load: "weak",
+        store: "weak",
+        update: "relaxed.gpu",
+    },
+    Words {
+        load: "weak",
+        store: "release.gpu",
+        update: "relaxed.gpu",
+    },
+    Words {
+        load: "relaxed.gpu",
+        store: "weak",
+        update: "acquire.gpu",
+    },
 ];
 
 /// A test with two or three random threads.
 pub fn program(name: &str, rng: &mut Pcg64Mcg) -> String {
     let mut text = format!("name = \"{name}\"\n[memory]\nx = 0\ny = 0\n");
-    let words = if rng.random_bool(0.4) { &WORDS[0] } else { &WORDS[rng.random_range(0..WORDS.len())] };
+    let words = if rng.random_bool(0.4) {
+        &WORDS[0]
+    } else {
+        &WORDS[rng.random_range(0..WORDS.len())]
+    };
     let mut labels = 0;
     for _ in 0..rng.random_range(2..=3) {
         let cta = rng.random_range(0..2);
@@ -37,23 +65,32 @@ pub fn program(name: &str, rng: &mut Pcg64Mcg) -> String {
 }
 
 fn thread(words: &Words, rng: &mut Pcg64Mcg, labels: &mut u32) -> String {
-    let Words { load, store, update } = words;
+    let Words {
+        load,
+        store,
+        update,
+    } = words;
     let mut code: Vec<String> = Vec::new();
     for _ in 0..rng.random_range(1..=3) {
         let place = ["x", "y"][rng.random_range(0..2)];
         let value = i32::from(rng.random_range(0..5) > 0);
-        let (test, tested) = [("beq", 0), ("beq", 0), ("bne", 1), ("beq", 1)][rng.random_range(0..4)];
+        let (test, tested) =
+            [("beq", 0), ("beq", 0), ("bne", 1), ("beq", 1)][rng.random_range(0..4)];
         *labels += 1;
         let l = format!("L{labels}");
         code.push(match rng.random_range(0..26u32) {
-            0..=3 => format!("ld.{load} r0, {place}; {test} r0, {tested}, {l}; st.{store} x, {value}; {l}:"),
+            0..=3 => format!(
+                "ld.{load} r0, {place}; {test} r0, {tested}, {l}; st.{store} x, {value}; {l}:"
+            ),
             4 | 5 => format!("{l}: ld.{load} r0, {place}; {test} r0, {tested}, {l}"),
             6 if rng.random_bool(0.4) => {
                 let read = ["add", "or"][rng.random_range(0..2)];
                 format!("{l}: atom.{update}.{read} r0, {place}, 0; {test} r0, {tested}, {l}")
             }
             6 => format!("{l}: atom.{update}.exch r0, {place}, {value}; {test} r0, {tested}, {l}"),
-            7 => format!("{l}: atom.{update}.cas r0, {place}, {tested}, {value}; {test} r0, {tested}, {l}"),
+            7 => format!(
+                "{l}: atom.{update}.cas r0, {place}, {tested}, {value}; {test} r0, {tested}, {l}"
+            ),
             8 => format!("{l}: st.{store} x, {value}; ld.{load} r0, y; {test} r0, {tested}, {l}"),
             9 => "bar.sync 0".to_string(),
             10 if rng.random_bool(0.5) => "bar.sync 1, 2".to_string(),
@@ -81,25 +118,39 @@ fn wait(
     let end = format!("{l}E");
     match rng.random_range(0..9u32) {
         // Polls until the value changes, then loads it anew: two backward jumps that cross.
-        0 => format!("{l}: {}; {l}P: ld.{load} r1, {place}; bne r1, r0, {l}; goto {l}P; {end}:", poll(&end)),
+        0 => format!(
+            "{l}: {}; {l}P: ld.{load} r1, {place}; bne r1, r0, {l}; goto {l}P; {end}:",
+            poll(&end)
+        ),
         // Enters a loop of two reads at the second one, or not.
         1 => format!(
             "ld.{load} r2, y; beq r2, 0, {l}S; {l}: {}; {l}S: ld.{load} r1, x; beq r1, 0, {l}; bne r1, 1, {l}S; {end}:",
             poll(&end)
         ),
         // Polls several times in a round.
-        2 => format!("{l}: {}; {}; {}; goto {l}; {end}:", poll(&end), poll(&end), poll(&end)),
+        2 => format!(
+            "{l}: {}; {}; {}; goto {l}; {end}:",
+            poll(&end),
+            poll(&end),
+            poll(&end)
+        ),
         // Waits for two places.
-        3 => format!("{l}: ld.{load} r0, x; ld.{load} r1, y; add r2, r0, r1; {test} r2, {tested}, {l}"),
+        3 => format!(
+            "{l}: ld.{load} r0, x; ld.{load} r1, y; add r2, r0, r1; {test} r2, {tested}, {l}"
+        ),
         // Until it finds the same twice, which is not what it waits for.
-        4 => format!("{l}: mov r1, r0; ld.{load} r0, {place}; bne r0, r1, {l}; {test} r0, {tested}, {l}"),
+        4 => format!(
+            "{l}: mov r1, r0; ld.{load} r0, {place}; bne r0, r1, {l}; {test} r0, {tested}, {l}"
+        ),
         // Counts a few polls, then goes on with others.
         5 => format!(
             "{l}: mov r3, 0; {l}P: {}; add r3, r3, 1; blt r3, 2, {l}P; ld.{load} r1, y; beq r1, r0, {l}; {end}:",
             poll(&end)
         ),
         // Waits for two values in turn.
-        6 => format!("{l}: xor r3, r3, 1; ld.{load} r0, {place}; beq r0, r3, {l}; {test} r0, {tested}, {l}"),
+        6 => format!(
+            "{l}: xor r3, r3, 1; ld.{load} r0, {place}; beq r0, r3, {l}; {test} r0, {tested}, {l}"
+        ),
         // Polls, then polls and counts, then goes on with others; the block that counts stands before the one that polls.
         7 => format!(
             "{l}: {}; ld.{load} r1, {place}; bne r1, r0, {l}; mov r3, 0; goto {l}P; {l}C: add r3, r3, 1; \

@@ -17,7 +17,9 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let path = entry.path();
             if path.is_dir() && path.file_name().is_some_and(|n| n == KERNELS) {
@@ -25,7 +27,11 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
             }
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| extensions.contains(&e)) {
+            } else if path
+                .extension()
+                .and_then(|e| e.to_str())
+                .is_some_and(|e| extensions.contains(&e))
+            {
                 found.push(path);
             }
         }
@@ -66,20 +72,28 @@ pub fn programs(all: u64) -> u64 {
 
 /// A number from the environment.
 pub fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+    std::env::var(variable)
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(default)
 }
 
 /// What `work` makes of each item, in their order; as many at once as there are processors.
 pub fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let one = || {
-        let mine = iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < items.len()));
+        let mine = iter::from_fn(|| {
+            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < items.len())
+        });
         mine.map(|i| (i, work(i, &items[i]))).collect::<Vec<_>>()
     };
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let mut all: Vec<(usize, T)> = thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(one)).collect();
-        workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        workers
+            .into_iter()
+            .flat_map(|w| w.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     });
     all.sort_by_key(|(i, _)| *i);
     all.into_iter().map(|(_, made)| made).collect()

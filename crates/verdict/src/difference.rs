@@ -41,7 +41,11 @@ impl Place {
     pub fn long(&self) -> String {
         match &self.line {
             line if line.is_known() => {
-                format!("line {line} `{}` ({})", self.text.trim_end_matches(';'), self.thread)
+                format!(
+                    "line {line} `{}` ({})",
+                    self.text.trim_end_matches(';'),
+                    self.thread
+                )
             }
             _ => self.text.clone(),
         }

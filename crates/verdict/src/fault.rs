@@ -66,7 +66,11 @@ pub struct RacingPair {
 impl RacingPair {
     /// Where: `P0 line 3 with P1 line 8`.
     pub fn places(&self) -> String {
-        self.events.iter().map(FaultEvent::place).collect::<Vec<_>>().join(" with ")
+        self.events
+            .iter()
+            .map(FaultEvent::place)
+            .collect::<Vec<_>>()
+            .join(" with ")
     }
 }
 
@@ -114,18 +118,30 @@ impl FaultEvent {
 impl Fault {
     /// What it is called: `data race`, `unsequenced race`, `divergence`.
     pub fn name(&self) -> String {
-        if self.race { "data race".to_owned() } else { self.relation.replace(['-', '_'], " ") }
+        if self.race {
+            "data race".to_owned()
+        } else {
+            self.relation.replace(['-', '_'], " ")
+        }
     }
 
     /// Where: `P0 line 3 with P1 line 8`.
     pub fn places(&self) -> String {
-        self.events.iter().map(FaultEvent::place).collect::<Vec<_>>().join(" with ")
+        self.events
+            .iter()
+            .map(FaultEvent::place)
+            .collect::<Vec<_>>()
+            .join(" with ")
     }
 
     /// In a few words, for a result line: `racy: undefined behaviour, P0 line 3 with P1 line 8`.
     pub fn brief(&self) -> String {
         let places = self.places();
-        let at = if places.is_empty() { String::new() } else { format!(" ({places})") };
+        let at = if places.is_empty() {
+            String::new()
+        } else {
+            format!(" ({places})")
+        };
         if self.race {
             format!("racy: the program is undefined{at}")
         } else {

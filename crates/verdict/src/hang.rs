@@ -47,9 +47,17 @@ pub struct Site {
 impl Wait {
     /// At a barrier at which those threads never arrive.
     pub fn at_barrier(absent: &[String]) -> Wait {
-        let site = |name: &String| Site { thread: name.clone(), line: 0.into() };
+        let site = |name: &String| Site {
+            thread: name.clone(),
+            line: 0.into(),
+        };
         let helpers = absent.iter().map(site).collect();
-        Wait { goal: Goal::Barrier, helpers, only: true, missed: Vec::new() }
+        Wait {
+            goal: Goal::Barrier,
+            helpers,
+            only: true,
+            missed: Vec::new(),
+        }
     }
 }
 
@@ -64,9 +72,16 @@ pub fn never_arrive(absent: &[String]) -> String {
 
 /// `, reading x = 0 and y = 1`.
 pub fn reading(polls: &[(String, String)]) -> String {
-    let mut said: Vec<String> = polls.iter().map(|(place, value)| format!("{place} = {value}")).collect();
+    let mut said: Vec<String> = polls
+        .iter()
+        .map(|(place, value)| format!("{place} = {value}"))
+        .collect();
     said.dedup();
-    if said.is_empty() { String::new() } else { format!(", reading {}", said.join(" and ")) }
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!(", reading {}", said.join(" and "))
+    }
 }
 
 impl Goal {
@@ -83,7 +98,11 @@ impl Goal {
 
 impl Site {
     fn text(&self) -> String {
-        if self.line.is_known() { format!("{} line {}", self.thread, self.line) } else { self.thread.clone() }
+        if self.line.is_known() {
+            format!("{} line {}", self.thread, self.line)
+        } else {
+            self.thread.clone()
+        }
     }
 }
 
@@ -106,7 +125,11 @@ impl ThreadEnd {
 
     /// `P0 line 12`.
     fn place(&self) -> String {
-        Site { thread: self.thread.clone(), line: self.line.clone() }.text()
+        Site {
+            thread: self.thread.clone(),
+            line: self.line.clone(),
+        }
+        .text()
     }
 }
 
@@ -119,7 +142,12 @@ pub fn picture(ends: &[ThreadEnd]) -> (bool, Vec<String>) {
     let starts = circle.iter().map(|c| c[0]).chain(0..ends.len());
     for start in starts {
         if !told[start] && !ends[start].waits.is_empty() {
-            lines.push(line(ends, start, circle.as_deref().unwrap_or_default(), &mut told));
+            lines.push(line(
+                ends,
+                start,
+                circle.as_deref().unwrap_or_default(),
+                &mut told,
+            ));
         }
     }
     (circle.is_some(), lines)
@@ -133,7 +161,12 @@ fn helpers(ends: &[ThreadEnd], t: usize) -> impl Iterator<Item = usize> + '_ {
 
 /// Threads of which each waits for the next one, and the last for the first.
 fn circle(ends: &[ThreadEnd]) -> Option<Vec<usize>> {
-    fn follow(ends: &[ThreadEnd], t: usize, path: &mut Vec<usize>, dead: &mut [bool]) -> Option<Vec<usize>> {
+    fn follow(
+        ends: &[ThreadEnd],
+        t: usize,
+        path: &mut Vec<usize>,
+        dead: &mut [bool],
+    ) -> Option<Vec<usize>> {
         if let Some(at) = path.iter().position(|&p| p == t) {
             return Some(path[at..].to_vec());
         }
@@ -161,17 +194,26 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
             return text;
         }
         told[at] = true;
-        let in_circle = circle.iter().position(|&c| c == at).map(|i| circle[(i + 1) % circle.len()]);
+        let in_circle = circle
+            .iter()
+            .position(|&c| c == at)
+            .map(|i| circle[(i + 1) % circle.len()]);
         let helps = |w: &&Wait, u: usize| w.helpers.iter().any(|s| s.thread == ends[u].thread);
         let wait = in_circle.and_then(|u| end.waits.iter().find(|w| helps(w, u)));
-        let wait = wait.or_else(|| end.waits.iter().find(|w| !w.helpers.is_empty())).or(end.waits.first());
+        let wait = wait
+            .or_else(|| end.waits.iter().find(|w| !w.helpers.is_empty()))
+            .or(end.waits.first());
         let Some(wait) = wait else {
             text += &match end.ending {
                 Ending::Stopped => {
                     format!(
                         "{} is not run {}",
                         end.thread,
-                        if end.line.is_known() { "any more" } else { "at all" }
+                        if end.line.is_known() {
+                            "any more"
+                        } else {
+                            "at all"
+                        }
                     )
                 }
                 Ending::Looping => format!("{} loops for ever", end.place()),
@@ -201,9 +243,13 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
             Goal::Event(_) if !helper.line.is_known() => write!(text, " -> "),
             Goal::Event(_) => write!(text, " -> {only}{} brings it -> ", helper.text()),
             Goal::Barrier => write!(text, " -> {only}{} could arrive -> ", helper.text()),
-            Goal::Value(_) | Goal::Change(_) => write!(text, " -> {only}{} writes it -> ", helper.text()),
+            Goal::Value(_) | Goal::Change(_) => {
+                write!(text, " -> {only}{} writes it -> ", helper.text())
+            }
         };
-        let Some(u) = ends.iter().position(|e| e.thread == helper.thread) else { return text };
+        let Some(u) = ends.iter().position(|e| e.thread == helper.thread) else {
+            return text;
+        };
         at = u;
     }
 }
@@ -213,20 +259,48 @@ mod tests {
     use super::*;
 
     fn end(thread: &str, ending: Ending, line: u32, waits: Vec<Wait>) -> ThreadEnd {
-        ThreadEnd { ending, line: line.into(), waits, ..ThreadEnd::done(thread) }
+        ThreadEnd {
+            ending,
+            line: line.into(),
+            waits,
+            ..ThreadEnd::done(thread)
+        }
     }
 
     fn wait(goal: Goal, helpers: &[(&str, u32)]) -> Wait {
-        let site = |&(thread, line): &(&str, u32)| Site { thread: thread.into(), line: line.into() };
-        Wait { goal, helpers: helpers.iter().map(site).collect(), only: true, missed: Vec::new() }
+        let site = |&(thread, line): &(&str, u32)| Site {
+            thread: thread.into(),
+            line: line.into(),
+        };
+        Wait {
+            goal,
+            helpers: helpers.iter().map(site).collect(),
+            only: true,
+            missed: Vec::new(),
+        }
     }
 
     #[test]
     fn a_circle_comes_first_and_closes() {
         let ends = [
-            end("P0", Ending::Looping, 4, vec![wait(Goal::Value("y == 1".into()), &[("P1", 9)])]),
-            end("P1", Ending::Looping, 8, vec![wait(Goal::Value("x == 1".into()), &[("P2", 20)])]),
-            end("P2", Ending::Blocked, 18, vec![wait(Goal::Barrier, &[("P1", 0)])]),
+            end(
+                "P0",
+                Ending::Looping,
+                4,
+                vec![wait(Goal::Value("y == 1".into()), &[("P1", 9)])],
+            ),
+            end(
+                "P1",
+                Ending::Looping,
+                8,
+                vec![wait(Goal::Value("x == 1".into()), &[("P2", 20)])],
+            ),
+            end(
+                "P2",
+                Ending::Blocked,
+                18,
+                vec![wait(Goal::Barrier, &[("P1", 0)])],
+            ),
         ];
         let told = [
             "P1 line 8 waits for x == 1 -> only P2 line 20 writes it -> P2 line 18 waits at the barrier -> \
@@ -239,9 +313,19 @@ mod tests {
     #[test]
     fn a_chain_ends_where_nobody_waits() {
         let ends = [
-            end("P0", Ending::Looping, 4, vec![wait(Goal::Value("x != 0".into()), &[("P1", 9)])]),
+            end(
+                "P0",
+                Ending::Looping,
+                4,
+                vec![wait(Goal::Value("x != 0".into()), &[("P1", 9)])],
+            ),
             end("P1", Ending::Stopped, 0, Vec::new()),
-            end("P2", Ending::Looping, 7, vec![wait(Goal::Value("z == 2".into()), &[])]),
+            end(
+                "P2",
+                Ending::Looping,
+                7,
+                vec![wait(Goal::Value("z == 2".into()), &[])],
+            ),
         ];
         let told = [
             "P0 line 4 waits for x != 0 -> only P1 line 9 writes it -> P1 is not run at all",

@@ -104,7 +104,11 @@ pub fn as_prop(state: &State) -> String {
     if state.is_empty() {
         return "true".into();
     }
-    state.iter().map(|(name, value)| format!("{name} == {value}")).collect::<Vec<_>>().join(" /\\ ")
+    state
+        .iter()
+        .map(|(name, value)| format!("{name} == {value}"))
+        .collect::<Vec<_>>()
+        .join(" /\\ ")
 }
 
 /// The answer to one question.
@@ -162,8 +166,15 @@ pub struct Unwritten {
 impl Unwritten {
     /// In a sentence.
     pub fn said(&self) -> String {
-        let Unwritten { thread, line, text, memory } = self;
-        format!("`{text}` ({thread}, line {line}) can read `{memory}` before anything is written there")
+        let Unwritten {
+            thread,
+            line,
+            text,
+            memory,
+        } = self;
+        format!(
+            "`{text}` ({thread}, line {line}) can read `{memory}` before anything is written there"
+        )
     }
 }
 
@@ -191,9 +202,17 @@ impl Dependence {
                 None => by_word.push((word, vec![value])),
             }
         }
-        let each: Vec<String> =
-            by_word.into_iter().map(|(word, values)| format!("{word} under {}", values.join(", "))).collect();
-        format!("depends on {}: {} (`--set {}=…`); {}", self.on, each.join("; "), self.option, self.source)
+        let each: Vec<String> = by_word
+            .into_iter()
+            .map(|(word, values)| format!("{word} under {}", values.join(", ")))
+            .collect();
+        format!(
+            "depends on {}: {} (`--set {}=…`); {}",
+            self.on,
+            each.join("; "),
+            self.option,
+            self.source
+        )
     }
 }
 
@@ -221,19 +240,35 @@ impl Answer {
 
     /// The same, given up for a reason.
     pub fn undecided(mut self, reason: Reason) -> Answer {
-        if let Reason::Unwritten { read: Some(read), memory, .. } = &reason
+        if let Reason::Unwritten {
+            read: Some(read),
+            memory,
+            ..
+        } = &reason
             && self.unwritten.is_empty()
         {
             let Place { text, thread, line } = &**read;
-            let (text, thread, line, memory) = (text.clone(), thread.clone(), line.clone(), memory.clone());
-            self.unwritten.push(Unwritten { thread, line, text, memory });
+            let (text, thread, line, memory) =
+                (text.clone(), thread.clone(), line.clone(), memory.clone());
+            self.unwritten.push(Unwritten {
+                thread,
+                line,
+                text,
+                memory,
+            });
         }
-        Answer { verdict: Verdict::Undecided(reason), ..self }
+        Answer {
+            verdict: Verdict::Undecided(reason),
+            ..self
+        }
     }
 
     /// The same, of which nothing may be believed: a law was broken.
     pub fn defective(self, law: String) -> Answer {
-        Answer { defect: Some(law), ..self.undecided(Reason::Defect) }
+        Answer {
+            defect: Some(law),
+            ..self.undecided(Reason::Defect)
+        }
     }
 }
 
@@ -315,13 +350,19 @@ impl Witness {
 
     /// The pairs of the relation that is drawn so; of several, the first.
     pub fn drawn_as(&self, style: Style) -> &[(usize, usize)] {
-        let found = self.relations.iter().find(|(name, _)| self.style(name) == Some(style));
+        let found = self
+            .relations
+            .iter()
+            .find(|(name, _)| self.style(name) == Some(style));
         found.map_or(&[], |(_, pairs)| pairs)
     }
 
     /// Whether a relation of that name has a pair.
     pub fn relates(&self, name: &str) -> bool {
-        self.relations.iter().chain(&self.derived).any(|(known, pairs)| known == name && !pairs.is_empty())
+        self.relations
+            .iter()
+            .chain(&self.derived)
+            .any(|(known, pairs)| known == name && !pairs.is_empty())
     }
 }
 

@@ -72,7 +72,9 @@ pub enum Reason {
         what: String,
     },
     /// Only executions in which a thread does not end show what was asked for.
-    #[error("only executions in which a thread does not end show it, and then later commands may not run")]
+    #[error(
+        "only executions in which a thread does not end show it, and then later commands may not run"
+    )]
     Unended,
     /// A host program in which some wait never ends.
     #[error("deadlock: {0}")]
@@ -128,7 +130,9 @@ pub enum Reason {
     #[error("too large: the orders that are being decided take more than a gigabyte")]
     TooManyOrders,
     /// Runs that are too long to be put before the checkers.
-    #[error("its {0} accesses are too many for the checkers; the runs were looked through for races alone")]
+    #[error(
+        "its {0} accesses are too many for the checkers; the runs were looked through for races alone"
+    )]
     TooManyAccesses(usize),
     /// A program of which the outcomes that a model allows are not listed.
     #[error(
@@ -190,13 +194,25 @@ impl fmt::Display for Place {
 }
 
 fn going_on(bound: u32, at: &Place) -> String {
-    let iterations = if bound == 1 { "1 iteration".to_owned() } else { format!("{bound} iterations") };
+    let iterations = if bound == 1 {
+        "1 iteration".to_owned()
+    } else {
+        format!("{bound} iterations")
+    };
     let Place { thread, line, .. } = at;
-    format!("{thread} can go on after {iterations} of the loop at line {line}; try `--bound {}`", 2 * bound.max(2))
+    format!(
+        "{thread} can go on after {iterations} of the loop at line {line}; try `--bound {}`",
+        2 * bound.max(2)
+    )
 }
 
 fn aborted(place: &Place) -> &'static str {
-    let word = |opcode: &str| place.text.split_whitespace().any(|word| word.split('.').next() == Some(opcode));
+    let word = |opcode: &str| {
+        place
+            .text
+            .split_whitespace()
+            .any(|word| word.split('.').next() == Some(opcode))
+    };
     if word("call") {
         "calls a function that is not known: what happens then is not said"
     } else if word("brx") {
@@ -208,7 +224,10 @@ fn aborted(place: &Place) -> &'static str {
 
 fn many(at: &Option<Place>) -> String {
     let what = "an address, an operand of floating point, or a value that depends on itself";
-    let of = at.as_ref().map(|at| format!(", of {at}")).unwrap_or_default();
+    let of = at
+        .as_ref()
+        .map(|at| format!(", of {at}"))
+        .unwrap_or_default();
     format!("{what}{of}, takes more than a thousand")
 }
 
@@ -220,16 +239,22 @@ fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
             )
         }
         None => {
-            format!("`{memory}` can end as it began, with an unknown value, and {depends} depends on it")
+            format!(
+                "`{memory}` can end as it began, with an unknown value, and {depends} depends on it"
+            )
         }
     }
 }
 
 fn apart(place: &Place, named: bool) -> String {
     if named {
-        format!("{place} waits for threads of its group that may not all come, or not in the same executions")
+        format!(
+            "{place} waits for threads of its group that may not all come, or not in the same executions"
+        )
     } else {
-        format!("{place} is undefined: it names threads without itself, or reads one that it does not name")
+        format!(
+            "{place} is undefined: it names threads without itself, or reads one that it does not name"
+        )
     }
 }
 

@@ -22,8 +22,9 @@ mod needs;
 mod version;
 
 pub use kinds::{
-    Around, Kind, WEAK, barriers, buffers, dependencies, fences, fences_before, flags, has_proxy, names, orders,
-    places, proxies, proxy_fences, proxy_fences_anywhere, regions, scopes, strengths,
+    Around, Kind, WEAK, barriers, buffers, dependencies, fences, fences_before, flags, has_proxy,
+    names, orders, places, proxies, proxy_fences, proxy_fences_anywhere, regions, scopes,
+    strengths,
 };
 pub(crate) use needs::rewritten;
 pub use version::version;
@@ -84,18 +85,41 @@ pub(crate) enum Written {
 
 impl Knob {
     /// A knob with levels below and above what is written.
-    fn new(sites: Vec<Site>, below: Vec<(Change, String)>, own: String, above: Vec<(Change, String)>) -> Knob {
+    fn new(
+        sites: Vec<Site>,
+        below: Vec<(Change, String)>,
+        own: String,
+        above: Vec<(Change, String)>,
+    ) -> Knob {
         let written = below.len();
         let change = |(change, says)| Level(Act::Change(change), says);
         let own = Level(Act::Own, own);
-        let levels = below.into_iter().map(change).chain([own]).chain(above.into_iter().map(change)).collect();
-        Knob { sites, levels, written, kind: Written::More }
+        let levels = below
+            .into_iter()
+            .map(change)
+            .chain([own])
+            .chain(above.into_iter().map(change))
+            .collect();
+        Knob {
+            sites,
+            levels,
+            written,
+            kind: Written::More,
+        }
     }
 
     /// A knob that changes the text of the file, to something stronger.
     pub(crate) fn written_so(kind: Written, spots: &[Spot], above: Vec<Level>) -> Knob {
-        let levels = [Level(Act::Own, String::new())].into_iter().chain(above).collect();
-        Knob { sites: at(spots), levels, written: 0, kind }
+        let levels = [Level(Act::Own, String::new())]
+            .into_iter()
+            .chain(above)
+            .collect();
+        Knob {
+            sites: at(spots),
+            levels,
+            written: 0,
+            kind,
+        }
     }
 
     /// One whose levels are texts, in any order, but that one is what is written: nothing of the text is changed there.
@@ -105,7 +129,12 @@ impl Knob {
             false => Level::text(splices),
         };
         let levels = texts.into_iter().enumerate().map(level).collect();
-        Knob { sites: at(spots), levels, written, kind: Written::More }
+        Knob {
+            sites: at(spots),
+            levels,
+            written,
+            kind: Written::More,
+        }
     }
 
     /// The same, of all that concerns a location.
@@ -130,7 +159,11 @@ impl Knob {
     /// As written, or the last level of which something holds.
     pub fn only(mut self, wanted: impl Fn(Change) -> bool) -> Option<Knob> {
         let own = self.levels[self.written].clone();
-        let level = self.levels.into_iter().rev().find(|level| level.change().is_some_and(&wanted))?;
+        let level = self
+            .levels
+            .into_iter()
+            .rev()
+            .find(|level| level.change().is_some_and(&wanted))?;
         (self.levels, self.written) = (vec![own, level], 0);
         Some(self)
     }
@@ -138,33 +171,55 @@ impl Knob {
     /// Without levels at which some instruction could not be written so: the front end refuses its text.
     pub(crate) fn writable(mut self, test: &LitmusTest) -> Option<Knob> {
         let written = |level: &Level| {
-            let Some(change) = level.change().filter(|c| !matches!(c, Change::FenceBefore(_))) else {
+            let Some(change) = level
+                .change()
+                .filter(|c| !matches!(c, Change::FenceBefore(_)))
+            else {
                 return true;
             };
-            let splices: Option<Vec<Splice>> = self.spots().map(|spot| rewritten(test, spot, &[change])).collect();
+            let splices: Option<Vec<Splice>> = self
+                .spots()
+                .map(|spot| rewritten(test, spot, &[change]))
+                .collect();
             splices.is_none_or(|mut splices| {
                 splices.sort_unstable();
                 splices.dedup();
-                let edits = self.spots().map(|(t, i)| (Site::Instr(t, i), change)).collect::<Vec<_>>();
+                let edits = self
+                    .spots()
+                    .map(|(t, i)| (Site::Instr(t, i), change))
+                    .collect::<Vec<_>>();
                 let changed = edited(&test.program, &edits);
                 let same = |new: &Program, spot: Spot| {
                     let there = new.thread(spot.0).code.get(spot.1);
                     there.is_some_and(|there| said(&there.op) == said(&instr(&changed, spot).op))
                 };
-                respelled(test, &splices).is_some_and(|(new, _)| self.spots().all(|spot| same(&new.program, spot)))
+                respelled(test, &splices)
+                    .is_some_and(|(new, _)| self.spots().all(|spot| same(&new.program, spot)))
             })
         };
         let (own, above) = self.levels.split_first()?;
-        let levels: Vec<Level> =
-            std::iter::once(own).chain(above.iter().filter(|l| written(l))).cloned().collect();
+        let levels: Vec<Level> = std::iter::once(own)
+            .chain(above.iter().filter(|l| written(l)))
+            .cloned()
+            .collect();
         self.levels = levels;
         (self.levels.len() > 1).then_some(self)
     }
 
     /// One knob for each place.
     pub fn apart(self) -> impl Iterator<Item = Knob> {
-        let Knob { sites, levels, written, kind } = self;
-        sites.into_iter().map(move |site| Knob { sites: vec![site], levels: levels.clone(), written, kind })
+        let Knob {
+            sites,
+            levels,
+            written,
+            kind,
+        } = self;
+        sites.into_iter().map(move |site| Knob {
+            sites: vec![site],
+            levels: levels.clone(),
+            written,
+            kind,
+        })
     }
 
     /// One knob for the places of all; `None` if there are none.
@@ -175,7 +230,8 @@ impl Knob {
             .into_iter()
             .reduce(|mut all, knob| {
                 for (level, more) in all.levels.iter_mut().zip(knob.levels) {
-                    if let (Level(Act::Text(splices), _), Level(Act::Text(more), _)) = (level, more) {
+                    if let (Level(Act::Text(splices), _), Level(Act::Text(more), _)) = (level, more)
+                    {
                         splices.extend(more);
                     }
                 }
@@ -224,7 +280,9 @@ impl Knob {
 
     /// Its changes of the program at a level.
     pub fn edits(&self, level: usize) -> impl Iterator<Item = Edit> {
-        self.change(level).into_iter().flat_map(|change| self.sites.iter().map(move |&site| (site, change)))
+        self.change(level)
+            .into_iter()
+            .flat_map(|change| self.sites.iter().map(move |&site| (site, change)))
     }
 
     /// The instructions that it changes.
@@ -237,19 +295,31 @@ impl Knob {
 
     /// The first of its instructions; what is put in behind the last one stands at none.
     pub fn instr<'p>(&self, program: &'p Program) -> Option<&'p Instr> {
-        self.spots().next().and_then(|(thread, at)| program.thread(thread).code.get(at))
+        self.spots()
+            .next()
+            .and_then(|(thread, at)| program.thread(thread).code.get(at))
     }
 }
 
 impl Level {
     fn change(&self) -> Option<Change> {
-        if let Act::Change(change) = self.0 { Some(change) } else { None }
+        if let Act::Change(change) = self.0 {
+            Some(change)
+        } else {
+            None
+        }
     }
 }
 
 /// What a model may see of an instruction.
 pub(crate) fn said(op: &Op) -> (Vec<(EventKind, Tags)>, Option<Scope>) {
-    (op.tags().into_iter().map(|(kind, tags)| (kind, tags.clone())).collect(), op.scope())
+    (
+        op.tags()
+            .into_iter()
+            .map(|(kind, tags)| (kind, tags.clone()))
+            .collect(),
+        op.scope(),
+    )
 }
 
 /// An instruction.
@@ -307,9 +377,16 @@ mod tests {
         let program = &tests[0].program;
         let sites = fences_before(&Around::new(program));
         let at = |knob: &super::Knob| knob.sites.clone();
-        let accesses = spots(program).filter(|spot| instr(program, *spot).op.is_access()).count();
+        let accesses = spots(program)
+            .filter(|spot| instr(program, *spot).op.is_access())
+            .count();
         assert!(accesses > 3, "{accesses}");
-        assert_eq!(sites.len(), 2, "{:?}", sites.iter().map(at).collect::<Vec<_>>());
+        assert_eq!(
+            sites.len(),
+            2,
+            "{:?}",
+            sites.iter().map(at).collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -42,17 +42,26 @@ mod tests {
     fn gaps_speak_of_the_models_of_their_language() {
         let models: Vec<Model> = Library::names()
             .into_iter()
-            .map(|name| load_shipped(name, &signature()).expect("shipped").expect("valid"))
+            .map(|name| {
+                load_shipped(name, &signature())
+                    .expect("shipped")
+                    .expect("valid")
+            })
             .collect();
         for mapping in shipped() {
             let family = |m: &&Model| m.name.split('-').next() == Some(mapping.from.name());
             for gap in &mapping.gaps {
                 if let Told::Mended(by) = &gap.told {
-                    assert_eq!(Mapping::named(by).map(|m| m.from), Some(mapping.from), "{by}");
+                    assert_eq!(
+                        Mapping::named(by).map(|m| m.from),
+                        Some(mapping.from),
+                        "{by}"
+                    );
                     continue;
                 }
                 for model in models.iter().filter(family) {
-                    let reduced = reduced(model, gap).unwrap_or_else(|| panic!("{}: {}", model.name, gap.name));
+                    let reduced = reduced(model, gap)
+                        .unwrap_or_else(|| panic!("{}: {}", model.name, gap.name));
                     assert!(reduced.axioms.len() <= model.axioms.len());
                 }
             }
@@ -61,7 +70,9 @@ mod tests {
 
     #[test]
     fn other_models_have_no_gap() {
-        let ptx = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
+        let ptx = load_shipped("ptx", &signature())
+            .expect("shipped")
+            .expect("valid");
         for gap in shipped().iter().flat_map(|m| &m.gaps) {
             assert!(reduced(&ptx, gap).is_none());
         }

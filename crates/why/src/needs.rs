@@ -39,12 +39,17 @@ fn forbids(
     negate: bool,
 ) -> impl FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp> {
     move |test, left| {
-        let Some(judged) = session.judged(test) else { return Ok(false) };
+        let Some(judged) = session.judged(test) else {
+            return Ok(false);
+        };
         match session.of(&judged, left).reachability(None, negate).verdict {
             Verdict::Forbidden => Ok(ends(session, test, &judged, left)),
             Verdict::Allowed => Ok(false),
             Verdict::Undecided(reason) => Err(GivenUp(reason)),
-            other => Err(GivenUp(Reason::Engine(format!("`{}` is no answer about an outcome", other.word())))),
+            other => Err(GivenUp(Reason::Engine(format!(
+                "`{}` is no answer about an outcome",
+                other.word()
+            )))),
         }
     }
 }
@@ -52,21 +57,34 @@ fn forbids(
 /// Whether some execution of a program ends, if it waits in other places than that of the session: one in which threads wait
 /// for ever forbids everything. Nor may what was put in be undefined where it stands, or have a fair execution that hangs, unless
 /// there was one before.
-pub(crate) fn ends(session: &Session<'_>, test: &LitmusTest, judged: &LitmusTest, left: Option<Duration>) -> bool {
+pub(crate) fn ends(
+    session: &Session<'_>,
+    test: &LitmusTest,
+    judged: &LitmusTest,
+    left: Option<Duration>,
+) -> bool {
     let waits = |test: &LitmusTest| {
         let waits = |op: &Op| op.barrier().is_some() || matches!(op, Op::Call(_));
         test.program.instrs().filter(|i| waits(&i.2.op)).count()
     };
     let lanes = |test: &LitmusTest| -> Option<Vec<_>> {
-        test.program.host.as_ref().map(|host| host.commands.iter().map(|c| c.lane).collect())
+        test.program
+            .host
+            .as_ref()
+            .map(|host| host.commands.iter().map(|c| c.lane).collect())
     };
     if waits(test) <= waits(session.written()) && lanes(test) == lanes(session.written()) {
         return true;
     }
-    let all = LitmusTest { condition: Some(Prop::And(Vec::new())), ..judged.clone() };
+    let all = LitmusTest {
+        condition: Some(Prop::And(Vec::new())),
+        ..judged.clone()
+    };
     let mut changed = session.of(&all, left);
     changed.reachability(None, false).verdict == Verdict::Allowed
-        && changed.undefined().is_none_or(|answer| answer.verdict == Verdict::Defined)
+        && changed
+            .undefined()
+            .is_none_or(|answer| answer.verdict == Verdict::Defined)
         && (!session.hangs(judged, left) || session.hangs(session.test(), left))
 }
 
@@ -86,8 +104,9 @@ pub(crate) fn needs(
         true => knobs::dependencies(program, value, path),
         false => Vec::new(),
     };
-    let mut kinds: Vec<Vec<Knob>> =
-        [knobs::fences, knobs::barriers, knobs::orders].map(|kind: Kind| kind(&around)).into();
+    let mut kinds: Vec<Vec<Knob>> = [knobs::fences, knobs::barriers, knobs::orders]
+        .map(|kind: Kind| kind(&around))
+        .into();
     kinds.push(knobs::scopes(&around));
     let down = |knobs: Vec<Knob>| knobs.into_iter().filter_map(Knob::down);
     let mut knobs: Vec<Knob> = kinds.into_iter().flat_map(down).collect();
@@ -106,12 +125,22 @@ pub(crate) fn needs(
     });
     let setting = match lowered {
         Ok(setting) => setting,
-        Err(GivenUp(reason)) => return Needs { needed: Vec::new(), spare: Vec::new(), given_up: Some(reason) },
+        Err(GivenUp(reason)) => {
+            return Needs {
+                needed: Vec::new(),
+                spare: Vec::new(),
+                given_up: Some(reason),
+            };
+        }
     };
     #[cfg(test)]
     session.claim(claims(&search, &setting, firm..top.len()));
-    let needed = search.turned(&setting).flat_map(|(knob, at)| knob.needs(session.test(), at, at - 1)).collect();
-    let may_be_spare = |knob: &Knob| !matches!(knob.change(0), Some(Change::Value(_) | Change::Path(_)));
+    let needed = search
+        .turned(&setting)
+        .flat_map(|(knob, at)| knob.needs(session.test(), at, at - 1))
+        .collect();
+    let may_be_spare =
+        |knob: &Knob| !matches!(knob.change(0), Some(Change::Value(_) | Change::Path(_)));
     let levels = search.knobs.iter().zip(&setting).zip(&top);
     let mut spare: Vec<Need> = levels
         .filter(|((knob, at), top)| at < top && may_be_spare(knob))
@@ -121,9 +150,16 @@ pub(crate) fn needs(
     let gone = |n: &Need| n.instead.is_empty() || n.instead == WEAK;
     let without: Vec<Need> = spare.iter().filter(|n| gone(n)).cloned().collect();
     spare.retain(|n| {
-        gone(n) || !without.iter().any(|w| (&w.thread, &w.line, &w.text) == (&n.thread, &n.line, &n.text))
+        gone(n)
+            || !without
+                .iter()
+                .any(|w| (&w.thread, &w.line, &w.text) == (&n.thread, &n.line, &n.text))
     });
-    Needs { needed, spare, given_up: None }
+    Needs {
+        needed,
+        spare,
+        given_up: None,
+    }
 }
 
 /// Changes that forbid an allowed outcome: what they are, and the program that has them.
@@ -145,21 +181,35 @@ pub(crate) fn forbidding(
     let around = Around::new(&written.program);
     let knobs: Vec<Knob> = match Source::new(written) {
         None => {
-            let knobs = STRONGER.iter().flat_map(|kind| kind(&around)).filter_map(Knob::up);
+            let knobs = STRONGER
+                .iter()
+                .flat_map(|kind| kind(&around))
+                .filter_map(Knob::up);
             knobs.filter_map(|knob| knob.writable(written)).collect()
         }
         Some(source) => {
             let wide = around.wide();
-            let places = knobs::places(&around).into_iter().filter_map(Knob::up).collect();
+            let places = knobs::places(&around)
+                .into_iter()
+                .filter_map(Knob::up)
+                .collect();
             let words = [source.scopes(wide), source.flags(), source.orders()];
-            let more = [source.fences(wide), source.accesses(wide), source.barriers().0, places];
+            let more = [
+                source.fences(wide),
+                source.accesses(wide),
+                source.barriers().0,
+                places,
+            ];
             words.into_iter().chain(more).flatten().collect()
         }
     };
     let decides = of_test(written, forbids(session, negate));
-    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
+    let mut search =
+        Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     // Another place of a thread is no change of the code: only where nothing else helps.
-    let code: Vec<usize> = (0..search.knobs.len()).filter(|&i| !search.knobs[i].is_place()).collect();
+    let code: Vec<usize> = (0..search.knobs.len())
+        .filter(|&i| !search.knobs[i].is_place())
+        .collect();
     let found = match search.one_two_or_all_of(&code) {
         Ok(None) if code.len() < search.knobs.len() => search.one_two_or_all(),
         found => found,
@@ -172,13 +222,21 @@ pub(crate) fn forbidding(
         Ok(Some(setting)) => {
             #[cfg(test)]
             session.claim(claims(&search, &setting, 0..setting.len()));
-            let needs = search.turned(&setting).flat_map(|(knob, at)| knob.needs(written, 0, at)).collect();
-            let version = search.version(&setting).ok_or("what was decided cannot be written")?;
+            let needs = search
+                .turned(&setting)
+                .flat_map(|(knob, at)| knob.needs(written, 0, at))
+                .collect();
+            let version = search
+                .version(&setting)
+                .ok_or("what was decided cannot be written")?;
             Ok(Forbidding { needs, version })
         }
         Ok(None) => Err(match search.open {
             Some(reason) => format!("what would forbid it was not found out: {reason}"),
-            None => "no wider scope, stronger order, added fence or other place of a thread forbids it".into(),
+            None => {
+                "no wider scope, stronger order, added fence or other place of a thread forbids it"
+                    .into()
+            }
         }),
         Err(GivenUp(reason)) => Err(format!("what would forbid it was not found out: {reason}")),
     }
@@ -197,10 +255,14 @@ pub(crate) fn fence_forbidding(
         None => knobs::proxy_fences_anywhere(&Around::new(&written.program)),
         Some(_) => return None,
     };
-    let knobs: Vec<Knob> =
-        knobs.into_iter().filter_map(Knob::up).filter_map(|knob| knob.writable(written)).collect();
+    let knobs: Vec<Knob> = knobs
+        .into_iter()
+        .filter_map(Knob::up)
+        .filter_map(|knob| knob.writable(written))
+        .collect();
     let decides = of_test(written, forbids(session, negate));
-    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
+    let mut search =
+        Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     let top = search.top();
     let reading = setting.row().reading.as_ref()?;
     if !reading.bears_on(&search.version(&top)?.test.program) {
@@ -211,11 +273,20 @@ pub(crate) fn fence_forbidding(
     if forbids(session, negate)(written, left).ok()? {
         return Some(Vec::new());
     }
-    let one = |i: usize| (0..top.len()).map(|at| if at == i { top[at] } else { 0 }).collect();
+    let one = |i: usize| {
+        (0..top.len())
+            .map(|at| if at == i { top[at] } else { 0 })
+            .collect()
+    };
     let settings: Vec<_> = (0..top.len()).map(one).chain([top.clone()]).collect();
     let found = search.first_of(settings).ok()??;
     let found = search.least(found, top.len()).ok()?;
-    Some(search.turned(&found).flat_map(|(knob, at)| knob.needs(written, 0, at)).collect())
+    Some(
+        search
+            .turned(&found)
+            .flat_map(|(knob, at)| knob.needs(written, 0, at))
+            .collect(),
+    )
 }
 
 /// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the one of the setting does,
@@ -233,5 +304,6 @@ fn claims<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
         (lower, false)
     });
     let all = std::iter::once((setting.clone(), true)).chain(less);
-    all.filter_map(|(setting, forbids)| Some((search.version(&setting)?.test, forbids))).collect()
+    all.filter_map(|(setting, forbids)| Some((search.version(&setting)?.test, forbids)))
+        .collect()
 }

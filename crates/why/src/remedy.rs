@@ -54,53 +54,107 @@ pub(crate) fn remedy(
     let (mut knobs, source, weak): (Vec<Knob>, Source<'_>, Vec<Knob>) = match Source::new(written) {
         // Scopes and regions first: one that is too small is the likelier mistake. Then what is written where nothing is, a fence.
         Some(source) => {
-            let buffers = knobs::buffers(&around).into_iter().filter_map(Knob::up).collect();
-            let words = [source.scopes(Scope::Sys), source.flags(), source.orders(), buffers];
-            let kinds = words.into_iter().chain([source.fences(enough(program)), source.waits()]);
+            let buffers = knobs::buffers(&around)
+                .into_iter()
+                .filter_map(Knob::up)
+                .collect();
+            let words = [
+                source.scopes(Scope::Sys),
+                source.flags(),
+                source.orders(),
+                buffers,
+            ];
+            let kinds = words
+                .into_iter()
+                .chain([source.fences(enough(program)), source.waits()]);
             (kinds.flatten().collect(), source, Vec::new())
         }
         None => {
             let source = Source::assembly(written)?;
             let around = Around::new(program);
-            let up =
-                |kind: Kind| kind(&around).into_iter().filter_map(Knob::up).filter_map(|k| k.writable(written));
-            let is_weak = |knob: &Knob| knob.instr(program).is_some_and(|instr| strength::is_plain(&instr.op));
+            let up = |kind: Kind| {
+                kind(&around)
+                    .into_iter()
+                    .filter_map(Knob::up)
+                    .filter_map(|k| k.writable(written))
+            };
+            let is_weak = |knob: &Knob| {
+                knob.instr(program)
+                    .is_some_and(|instr| strength::is_plain(&instr.op))
+            };
             let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).partition(is_weak);
-            let kinds = [up(knobs::scopes).collect(), strong, up(knobs::fences).collect()];
-            let kinds = kinds.into_iter().chain([up(knobs::fences_before).collect()]);
+            let kinds = [
+                up(knobs::scopes).collect(),
+                strong,
+                up(knobs::fences).collect(),
+            ];
+            let kinds = kinds
+                .into_iter()
+                .chain([up(knobs::fences_before).collect()]);
             let knobs: Vec<Knob> = kinds.flatten().collect();
-            (knobs.into_iter().chain(source.waits()).collect(), source, weak)
+            (
+                knobs.into_iter().chain(source.waits()).collect(),
+                source,
+                weak,
+            )
         }
     };
     let (barriers, straight) = source.barriers();
     let straight = knobs.len()..knobs.len() + straight;
     knobs.extend(barriers.into_iter().chain(source.calls()));
-    let (mut ordered, orders) = (knobs.len(), program.instrs().any(|(_, _, i)| strength::order(&i.op).is_some()));
+    let (mut ordered, orders) = (
+        knobs.len(),
+        program
+            .instrs()
+            .any(|(_, _, i)| strength::order(&i.op).is_some()),
+    );
     // The last race that was found, and whether some program that was tried is left to implementations.
     let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
     let race_free = |test: &LitmusTest, left| {
-        let Some(judged) = session.judged(test) else { return Ok(false) };
+        let Some(judged) = session.judged(test) else {
+            return Ok(false);
+        };
         match session.of(&judged, left).race() {
-            Some(Answer { verdict: Verdict::RaceFree, .. }) => Ok(ends(session, test, &judged, left)),
-            Some(Answer { verdict: Verdict::Racy, fault, .. }) => {
+            Some(Answer {
+                verdict: Verdict::RaceFree,
+                ..
+            }) => Ok(ends(session, test, &judged, left)),
+            Some(Answer {
+                verdict: Verdict::Racy,
+                fault,
+                ..
+            }) => {
                 race.replace(fault);
                 Ok(false)
             }
             // That helps no program that has to work everywhere.
-            Some(Answer { verdict: Verdict::Undecided(Reason::ImplementationDefined { .. }), .. }) => {
+            Some(Answer {
+                verdict: Verdict::Undecided(Reason::ImplementationDefined { .. }),
+                ..
+            }) => {
                 left_open.set(true);
                 Ok(false)
             }
-            Some(Answer { verdict: Verdict::Undecided(reason), .. }) => Err(GivenUp(reason)),
+            Some(Answer {
+                verdict: Verdict::Undecided(reason),
+                ..
+            }) => Err(GivenUp(reason)),
             _ => Err(GivenUp(Reason::Engine("the model knows no races".into()))),
         }
     };
     let decides = of_test(written, race_free);
-    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
+    let mut search =
+        Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     let mut found = search.one_two_or_all();
     if let (Ok(None), true) = (&found, straight.len() > 1) {
         // Of several barriers that are missing, none helps alone.
-        let all = (0..search.knobs.len()).map(|i| if straight.contains(&i) { search.knobs[i].top() } else { 0 });
+        let all = (0..search.knobs.len()).map(|i| {
+            if straight.contains(&i) {
+                search.knobs[i].top()
+            } else {
+                0
+            }
+        });
         let all = all.collect();
         found = search.first_of([all]);
     }
@@ -126,15 +180,23 @@ pub(crate) fn remedy(
     if let (Ok(None), false) = (&found, weak.is_empty()) {
         search.add(weak);
         let top = search.top();
-        let alone = (0..top.len()).map(|i| if i < ordered { 0 } else { top[i] }).collect();
+        let alone = (0..top.len())
+            .map(|i| if i < ordered { 0 } else { top[i] })
+            .collect();
         (found, object) = (search.first_of([alone, top]), None);
     }
     while let Ok(None) = found {
-        let Some((loc, accesses)) = object.and_then(|name| plain.remove(&name)) else { break };
-        let Some(knob) = source.atomicity(loc, &accesses) else { break };
+        let Some((loc, accesses)) = object.and_then(|name| plain.remove(&name)) else {
+            break;
+        };
+        let Some(knob) = source.atomicity(loc, &accesses) else {
+            break;
+        };
         search.add(vec![knob]);
         let top = search.top();
-        let alone = (0..top.len()).map(|i| if i < ordered { 0 } else { top[i] }).collect();
+        let alone = (0..top.len())
+            .map(|i| if i < ordered { 0 } else { top[i] })
+            .collect();
         found = search.first_of([alone, top]);
         object = race.borrow().as_ref().and_then(|race| race.object.clone());
     }
@@ -142,7 +204,9 @@ pub(crate) fn remedy(
     // Of the rest, what is put in goes first, and scopes last.
     let lowered = found.and_then(|found| {
         let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
-        found.map(|setting| search.lowered(setting, order)).transpose()
+        found
+            .map(|setting| search.lowered(setting, order))
+            .transpose()
     });
     let version = lowered.as_ref().ok().and_then(|found| {
         let setting = found.as_ref()?;
@@ -166,9 +230,15 @@ pub(crate) fn remedy(
         Ok(None) => Remedy::None("they race even with every order and every scope as strong as can be written there".into()),
         Err(GivenUp(reason)) => Remedy::Undecided(reason),
     };
-    let (version, changes) =
-        version.map_or((None, Changes::default()), |(version, changes)| (Some(version), changes));
-    Some(Repair { remedy, version, changes, decided })
+    let (version, changes) = version.map_or((None, Changes::default()), |(version, changes)| {
+        (Some(version), changes)
+    });
+    Some(Repair {
+        remedy,
+        version,
+        changes,
+        decided,
+    })
 }
 
 /// The plain accesses of a program, by the name of the location that they may be to.
@@ -183,7 +253,10 @@ fn plain_accesses(task: &Task<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
         }
         for &cell in &task.domains.cells[e] {
             let loc = sk.memory.cell(sk.memory.cell(cell).memory).location.0;
-            let accesses = &mut found.entry(sk.program.location(loc).name.clone()).or_insert((loc, Vec::new())).1;
+            let accesses = &mut found
+                .entry(sk.program.location(loc).name.clone())
+                .or_insert((loc, Vec::new()))
+                .1;
             if !accesses.contains(&spot) {
                 accesses.push(spot);
             }
@@ -202,21 +275,46 @@ fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Advi
     if let (Some(object), Some(_)) = (location, knob.change(level)) {
         let text = format!("`{object}` is fine-grained shared virtual memory with atomics");
         let reason = format!("`{object}` is a buffer: operations on it reach no other device");
-        return vec![Advised { line: 0.into(), text, reason, edit: None }];
+        return vec![Advised {
+            line: 0.into(),
+            text,
+            reason,
+            edit: None,
+        }];
     }
     let mut reason = reason(program, knob, location, first);
     let silences = silences(program, knob, level);
     let change = |need: Need| {
-        let Need { line, thread, what, instead, text, place } = &need;
-        let whose = if thread.is_empty() { String::new() } else { format!("{thread}'s ") };
+        let Need {
+            line,
+            thread,
+            what,
+            instead,
+            text,
+            place,
+        } = &need;
+        let whose = if thread.is_empty() {
+            String::new()
+        } else {
+            format!("{thread}'s ")
+        };
         let text = match place {
             Where::Instead => format!("{whose}line {line} has `{instead}`, not `{what}`"),
             Where::Before => format!("{whose}line {line} has `{instead}` before `{text}`"),
             _ if text.is_empty() => format!("{whose}line {line} has `{instead}` in front"),
             _ => format!("{whose}line {line} has `{instead}` after `{text}`"),
         };
-        let text = if silences { format!("{text} (values stay unordered)") } else { text };
-        Advised { line: line.clone(), text, reason: std::mem::take(&mut reason), edit: Some(need) }
+        let text = if silences {
+            format!("{text} (values stay unordered)")
+        } else {
+            text
+        };
+        Advised {
+            line: line.clone(),
+            text,
+            reason: std::mem::take(&mut reason),
+            edit: Some(need),
+        }
     };
     knob.needs(test, 0, level).into_iter().map(change).collect()
 }
@@ -227,20 +325,31 @@ fn silences(program: &Program, knob: &Knob, level: usize) -> bool {
         return order == Order::Relaxed;
     }
     let relaxed = program.dialect.row().order_word(Order::Relaxed);
-    let of_location = knob.sites.iter().any(|site| matches!(site, Site::Location(_)));
-    of_location && knob.splices(level).iter().any(|splice| splice.text.contains(relaxed))
+    let of_location = knob
+        .sites
+        .iter()
+        .any(|site| matches!(site, Site::Location(_)));
+    of_location
+        && knob
+            .splices(level)
+            .iter()
+            .any(|splice| splice.text.contains(relaxed))
 }
 
 /// Why what is there does not do; empty if the fault says so.
 fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fault) -> String {
     if let Some(object) = location {
         return match first.object.as_ref() == Some(object) {
-            true => format!("nothing orders the accesses to `{object}`, and they are not all atomic"),
+            true => {
+                format!("nothing orders the accesses to `{object}`, and they are not all atomic")
+            }
             false => format!("the accesses to `{object}` are not all atomic"),
         };
     }
     let spots: Vec<Spot> = knob.spots().collect();
-    let Some(op) = knob.instr(program).map(|instr| &instr.op) else { return String::new() };
+    let Some(op) = knob.instr(program).map(|instr| &instr.op) else {
+        return String::new();
+    };
     let (line, name) = called(program, &spots);
     let row = program.dialect.row();
     match knob.kind() {
@@ -248,15 +357,21 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
             let old = strength::scope(op).unwrap_or(Scope::Thread);
             let (owner, word) = (program.thread(spots[0].0), row.scope_word(old));
             // Of the accesses that race, the fault itself says so.
-            let said = |e: &FaultEvent| (&e.event.line, &e.event.thread_name) == (&line, &owner.name);
+            let said =
+                |e: &FaultEvent| (&e.event.line, &e.event.thread_name) == (&line, &owner.name);
             let out: Vec<&str> = (program.threads.iter())
                 .filter(|t| t.name != owner.name && !owner.place.same(&t.place, old))
                 .map(|t| t.name.as_str())
                 .collect();
             match out.as_slice() {
                 _ if first.events.iter().any(said) => String::new(),
-                [] => format!("`{word}` of {name} at line {line} is not the scope of what it should meet"),
-                out => format!("`{word}` of {name} at line {line} does not include {}", out.join(", ")),
+                [] => format!(
+                    "`{word}` of {name} at line {line} is not the scope of what it should meet"
+                ),
+                out => format!(
+                    "`{word}` of {name} at line {line} does not include {}",
+                    out.join(", ")
+                ),
             }
         }
         Written::Order => {
@@ -264,8 +379,11 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
             format!("{name} at line {line} does not synchronize with `{old}`")
         }
         Written::Flags => {
-            let what =
-                if op.barrier().is_some() { "the barriers".to_owned() } else { format!("{name} at line {line}") };
+            let what = if op.barrier().is_some() {
+                "the barriers".to_owned()
+            } else {
+                format!("{name} at line {line}")
+            };
             format!("the flags of {what} leave out memory that has to be ordered")
         }
         Written::Barrier | Written::Call | Written::More => String::new(),
@@ -274,7 +392,9 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
 
 /// The line of an operation, and what to call it and its copies.
 fn called(program: &Program, spots: &[Spot]) -> (SourceLine, String) {
-    let Some(&first) = spots.first() else { return (0.into(), String::new()) };
+    let Some(&first) = spots.first() else {
+        return (0.into(), String::new());
+    };
     let instr = knobs::instr(program, first);
     let name = |spot: &Spot| program.thread(spot.0).name.as_str();
     let owner = match spots {

@@ -53,7 +53,11 @@ pub(crate) fn of_test(
     test: &LitmusTest,
     mut decides: impl FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>,
 ) -> impl FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp> {
-    move |changes, left| changes.of(test).map_or(Ok(false), |version| decides(&version.test, left))
+    move |changes, left| {
+        changes
+            .of(test)
+            .map_or(Ok(false), |version| decides(&version.test, left))
+    }
 }
 
 impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'s, D> {
@@ -106,11 +110,18 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
 
     /// The knobs that are turned up, with their levels.
     pub(crate) fn turned(&self, setting: &Setting) -> impl Iterator<Item = (&Knob, usize)> {
-        let turned = self.knobs.iter().zip(setting.clone()).filter(|(_, level)| *level > 0);
+        let turned = self
+            .knobs
+            .iter()
+            .zip(setting.clone())
+            .filter(|(_, level)| *level > 0);
         let mut turned: Vec<(&Knob, usize)> = turned.collect();
         // Of fences in front of one instruction, each is put before those that were put there earlier.
         let fence = |(knob, level): (&Knob, usize)| {
-            knob.edits(level).into_iter().find(|edit| matches!(edit.1, Change::FenceBefore(_))).map(|edit| edit.0)
+            knob.edits(level)
+                .into_iter()
+                .find(|edit| matches!(edit.1, Change::FenceBefore(_)))
+                .map(|edit| edit.0)
         };
         for i in 0..turned.len() {
             for j in i + 1..turned.len() {
@@ -130,8 +141,13 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
     /// What is changed where the knobs are so turned.
     pub(crate) fn changes(&self, setting: &Setting) -> Changes {
         let turned = || self.knobs.iter().zip(setting);
-        let edits = turned().flat_map(|(knob, &level)| knob.edits(level)).collect();
-        let splices = turned().flat_map(|(knob, &level)| knob.splices(level)).cloned().collect();
+        let edits = turned()
+            .flat_map(|(knob, &level)| knob.edits(level))
+            .collect();
+        let splices = turned()
+            .flat_map(|(knob, &level)| knob.splices(level))
+            .cloned()
+            .collect();
         Changes { edits, splices }
     }
 
@@ -140,7 +156,9 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         if let Some(&known) = self.known.get(setting) {
             return Ok(known);
         }
-        let left = self.deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        let left = self
+            .deadline
+            .map(|d| d.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Err(GivenUp(Reason::Time));
         }
@@ -179,10 +197,18 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
     }
 
     /// The same among some of the knobs.
-    pub(crate) fn one_two_or_all_of(&mut self, among: &[usize]) -> Result<Option<Setting>, GivenUp> {
+    pub(crate) fn one_two_or_all_of(
+        &mut self,
+        among: &[usize],
+    ) -> Result<Option<Setting>, GivenUp> {
         let top = self.setting(Knob::top);
-        let of = |few: &[usize]| (0..top.len()).map(|i| if few.contains(&i) { top[i] } else { 0 }).collect();
-        let (alone, together): (Vec<usize>, Vec<usize>) = among.iter().partition(|&&i| self.knobs[i].is_alone());
+        let of = |few: &[usize]| {
+            (0..top.len())
+                .map(|i| if few.contains(&i) { top[i] } else { 0 })
+                .collect()
+        };
+        let (alone, together): (Vec<usize>, Vec<usize>) =
+            among.iter().partition(|&&i| self.knobs[i].is_alone());
         let all: Setting = of(&together);
         let alone = alone.iter().map(|&i| of(&[i]));
         // If all together do not help, fewer do not; but if that is not decided, they may.
@@ -193,16 +219,26 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
             return self.first_of(alone);
         }
         let paired = &together[..together.len().min(PAIRED)];
-        let pairs =
-            paired.iter().enumerate().flat_map(|(n, &i)| paired[n + 1..].iter().map(move |&j| of(&[i, j])));
+        let pairs = paired
+            .iter()
+            .enumerate()
+            .flat_map(|(n, &i)| paired[n + 1..].iter().map(move |&j| of(&[i, j])));
         // A wider scope need not help where a narrower one does: some models want equal ones.
-        let least = |i: usize| if self.knobs[i].kind() == Written::Scope { 1.min(top[i]) } else { top[i] };
+        let least = |i: usize| {
+            if self.knobs[i].kind() == Written::Scope {
+                1.min(top[i])
+            } else {
+                top[i]
+            }
+        };
         let at = |i: usize, level| {
             let mut setting = of(&[i]);
             setting[i] = level;
             setting
         };
-        let levels = together.iter().flat_map(|&i| (least(i)..=top[i]).rev().map(move |level| (i, level)));
+        let levels = together
+            .iter()
+            .flat_map(|&i| (least(i)..=top[i]).rev().map(move |level| (i, level)));
         let ones: Vec<Setting> = levels.map(|(i, level)| at(i, level)).collect();
         let ones = ones.into_iter().chain(alone);
         self.first_of(ones.chain(pairs).chain([all.clone()]))

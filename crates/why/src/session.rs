@@ -81,25 +81,47 @@ impl Question {
     /// Is there a complete execution, one that satisfies or violates the condition?
     fn reachability(condition: Option<bool>) -> Question {
         let (positive, negative) = (Verdict::Allowed, Verdict::Forbidden);
-        Question { condition, complete: true, flags: None, positive, negative }
+        Question {
+            condition,
+            complete: true,
+            flags: None,
+            positive,
+            negative,
+        }
     }
 
     /// Does one of these flags mark some execution, as a race?
     fn race(flags: Vec<usize>) -> Question {
         let (positive, negative) = (Verdict::Racy, Verdict::RaceFree);
-        Question { condition: None, complete: false, flags: Some(flags), positive, negative }
+        Question {
+            condition: None,
+            complete: false,
+            flags: Some(flags),
+            positive,
+            negative,
+        }
     }
 
     /// Does one of these flags mark some execution, as undefined?
     fn undefined(flags: Vec<usize>) -> Question {
-        Question { positive: Verdict::Undefined, negative: Verdict::Defined, ..Question::race(flags) }
+        Question {
+            positive: Verdict::Undefined,
+            negative: Verdict::Defined,
+            ..Question::race(flags)
+        }
     }
 }
 
 impl<'a> Session<'a> {
     /// Prepares nothing yet; every failure shows up as an `undecided` answer.
     /// `set` overrides options of the test and of the model.
-    pub fn new(test: &'a LitmusTest, model: &'a Model, engine: Engine, limits: Limits, set: &[Setting]) -> Self {
+    pub fn new(
+        test: &'a LitmusTest,
+        model: &'a Model,
+        engine: Engine,
+        limits: Limits,
+        set: &[Setting],
+    ) -> Self {
         Session {
             test,
             source: None,
@@ -126,7 +148,12 @@ impl<'a> Session<'a> {
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
         let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);
-        Session { detail: self.detail, source: self.source, left: self.left, ..fresh }
+        Session {
+            detail: self.detail,
+            source: self.source,
+            left: self.left,
+            ..fresh
+        }
     }
 
     /// The test is what a mapping makes of another one, and changes are those of that.
@@ -178,8 +205,14 @@ impl<'a> Session<'a> {
             && self.test.condition.as_ref() != Some(p)
         {
             // Another proposition observes other things, so the test is prepared anew.
-            let other = |test: &LitmusTest| LitmusTest { condition: Some(p.clone()), ..test.clone() };
-            let (test, source) = (other(self.test), self.source.map(|(source, by)| (other(source), by)));
+            let other = |test: &LitmusTest| LitmusTest {
+                condition: Some(p.clone()),
+                ..test.clone()
+            };
+            let (test, source) = (
+                other(self.test),
+                self.source.map(|(source, by)| (other(source), by)),
+            );
             let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
             session.source = source.as_ref().map(|(source, by)| (source, *by));
             (session.explain, session.explanations) = (self.explain, self.explanations);
@@ -196,9 +229,13 @@ impl<'a> Session<'a> {
         if answer.verdict != Verdict::Forbidden {
             return false;
         }
-        let bound = answer.bound.unwrap_or_else(|| self.limits.bounds(self.test)[0]);
+        let bound = answer
+            .bound
+            .unwrap_or_else(|| self.limits.bounds(self.test)[0]);
         let deadline = self.deadline();
-        let Ok(prepared) = self.prepare(bound, deadline) else { return false };
+        let Ok(prepared) = self.prepare(bound, deadline) else {
+            return false;
+        };
         let task = prepared.task.clone();
         let may_be = task.sk.complete != Cond::TRUE || self.test.filter.is_some();
         // Where nothing is observed, that is what was asked.
@@ -220,16 +257,23 @@ impl<'a> Session<'a> {
     /// knows no undefined behaviour.
     pub fn never_undefined(&self) -> Option<Answer> {
         let flags = self.flags(Effect::Undefined)?;
-        let may = flags.into_iter().any(|flag| signature::may_raise(self.model, flag, &self.test.program));
+        let may = flags
+            .into_iter()
+            .any(|flag| signature::may_raise(self.model, flag, &self.test.program));
         (!may).then(|| Answer::new(Verdict::Defined, self.engine.name()))
     }
 
     /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none of what can stand in
     /// such a program.
     pub fn undefined(&mut self) -> Option<Answer> {
-        let flags = self.flags(Effect::Undefined).filter(|_| self.never_undefined().is_none())?;
+        let flags = self
+            .flags(Effect::Undefined)
+            .filter(|_| self.never_undefined().is_none())?;
         // What names its axioms has to be asked anew.
-        let known = self.undefined.as_ref().filter(|a| !self.explain || a.verdict == Verdict::Undefined);
+        let known = self
+            .undefined
+            .as_ref()
+            .filter(|a| !self.explain || a.verdict == Verdict::Undefined);
         if let Some(known) = known {
             return Some(known.clone());
         }
@@ -248,7 +292,10 @@ impl<'a> Session<'a> {
         if program.host.is_none() {
             return self.answer(&question);
         }
-        let ended = self.answer(&Question { complete: true, ..question.clone() });
+        let ended = self.answer(&Question {
+            complete: true,
+            ..question.clone()
+        });
         if ended.verdict == question.positive
             || ended.defect.is_some()
             || ended.verdict == Verdict::Undecided(Reason::Time)
@@ -256,18 +303,29 @@ impl<'a> Session<'a> {
             return ended;
         }
         let decided = ended.verdict == question.negative;
-        let answer = if decided { self.answer(&question) } else { ended.clone() };
+        let answer = if decided {
+            self.answer(&question)
+        } else {
+            ended.clone()
+        };
         if answer.verdict == question.negative {
             let stuck = program::host::Launches::of(program).is_ok_and(|l| l.stuck.is_some());
             let why = "in some order of calls, a wait never ends";
-            return if stuck { answer.undecided(Reason::Deadlock(why.into())) } else { answer };
+            return if stuck {
+                answer.undecided(Reason::Deadlock(why.into()))
+            } else {
+                answer
+            };
         }
         self.shown = None;
         match self.of_parts(&question) {
             Some(answer) if decided || answer.verdict.reason().is_none() => answer,
-            None if answer.verdict == question.positive => {
-                Answer { witness: None, fault: None, ..answer }.undecided(Reason::Unended)
+            None if answer.verdict == question.positive => Answer {
+                witness: None,
+                fault: None,
+                ..answer
             }
+            .undecided(Reason::Unended),
             _ => answer,
         }
     }
@@ -277,13 +335,25 @@ impl<'a> Session<'a> {
         let deadline = self.deadline();
         let mut all: Option<Answer> = None;
         for part in liveness::parts(&self.test.program)? {
-            let test = LitmusTest { program: part.program, ..self.test.clone() };
+            let test = LitmusTest {
+                program: part.program,
+                ..self.test.clone()
+            };
             let left = deadline.left_ms().map(Duration::from_millis);
             let mut session = Session {
                 explain: self.explain,
                 detail: self.detail,
                 left: &part.left,
-                ..Session::new(&test, self.model, self.engine, Limits { timeout: left, ..self.limits }, &self.set)
+                ..Session::new(
+                    &test,
+                    self.model,
+                    self.engine,
+                    Limits {
+                        timeout: left,
+                        ..self.limits
+                    },
+                    &self.set,
+                )
             };
             let answer = session.answer(question);
             if answer.verdict == question.positive || answer.defect.is_some() {
@@ -296,8 +366,15 @@ impl<'a> Session<'a> {
                 Some(mut all) => {
                     all.bound = all.bound.max(answer.bound);
                     all.events = all.events.max(answer.events);
-                    let named = |name: &String| all.axioms.contains(name) || answer.axioms.contains(name);
-                    all.axioms = self.model.axioms.iter().map(|a| a.name.clone()).filter(named).collect();
+                    let named =
+                        |name: &String| all.axioms.contains(name) || answer.axioms.contains(name);
+                    all.axioms = self
+                        .model
+                        .axioms
+                        .iter()
+                        .map(|a| a.name.clone())
+                        .filter(named)
+                        .collect();
                     all
                 }
             });
@@ -307,20 +384,28 @@ impl<'a> Session<'a> {
 
     /// The flags that mean that; `None` if there are none.
     fn flags(&self, effect: Effect) -> Option<Vec<usize>> {
-        let flags: Vec<usize> =
-            (0..self.model.flags.len()).filter(|&i| self.model.flags[i].effect == effect).collect();
+        let flags: Vec<usize> = (0..self.model.flags.len())
+            .filter(|&i| self.model.flags[i].effect == effect)
+            .collect();
         (!flags.is_empty()).then_some(flags)
     }
 
     /// The answer, unless implementations differ in it. What is undefined although everything that is left to them goes
     /// as well as it can is undefined everywhere.
     fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
-        let everywhere = matches!(answer.verdict, Verdict::Racy | Verdict::Undefined | Verdict::Undecided(_));
+        let everywhere = matches!(
+            answer.verdict,
+            Verdict::Racy | Verdict::Undefined | Verdict::Undecided(_)
+        );
         if !everywhere
             && let Some(reason) = self.left_open()
             && !self.is_undefined_everywhere(&answer)
         {
-            answer = Answer { axioms: Vec::new(), witness: None, ..answer.undecided(reason) };
+            answer = Answer {
+                axioms: Vec::new(),
+                witness: None,
+                ..answer.undecided(reason)
+            };
         }
         answer
     }
@@ -329,7 +414,9 @@ impl<'a> Session<'a> {
     /// with that.
     fn is_undefined_everywhere(&mut self, answer: &Answer) -> bool {
         matches!(answer.verdict, Verdict::Allowed | Verdict::Forbidden)
-            && self.undefined().is_some_and(|answer| answer.verdict == Verdict::Undefined)
+            && self
+                .undefined()
+                .is_some_and(|answer| answer.verdict == Verdict::Undefined)
     }
 
     /// What the model leaves to implementations in some execution, in words.
@@ -338,17 +425,27 @@ impl<'a> Session<'a> {
             return known.clone();
         }
         let found = self.flags(Effect::ImplementationDefined).map(|flags| {
-            let doc = self.model.flags[flags[0]].doc.split_whitespace().collect::<Vec<_>>().join(" ");
+            let doc = self.model.flags[flags[0]]
+                .doc
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
             let explain = std::mem::replace(&mut self.explain, false);
             let answer = self.marked(Question::undefined(flags));
             self.explain = explain;
             answer.fault.map(|fault| {
-                let at = fault.events.into_iter().map(|FaultEvent { event, .. }| Place {
-                    text: event.text,
-                    thread: event.thread_name,
-                    line: event.line,
-                });
-                Reason::ImplementationDefined { at: at.collect(), what: doc.trim_end_matches('.').to_owned() }
+                let at = fault
+                    .events
+                    .into_iter()
+                    .map(|FaultEvent { event, .. }| Place {
+                        text: event.text,
+                        thread: event.thread_name,
+                        line: event.line,
+                    });
+                Reason::ImplementationDefined {
+                    at: at.collect(),
+                    what: doc.trim_end_matches('.').to_owned(),
+                }
             })
         });
         let found = found.flatten();

@@ -21,8 +21,8 @@ use crate::knobs::{Knob, Level, Spot, Written, instr, said, spots};
 
 /// Punctuation of more than one character.
 const LONG: &[&str] = &[
-    "<<=", ">>=", "::", "->", "++", "--", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "&=", "|=", "^=", "<<",
-    ">>",
+    "<<=", ">>=", "::", "->", "++", "--", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "&=",
+    "|=", "^=", "<<", ">>",
 ];
 
 /// At most so many ways to put a barrier into threads that have code of their own.
@@ -75,10 +75,17 @@ impl<'t> Source<'t> {
     pub(crate) fn new(test: &'t LitmusTest) -> Option<Source<'t>> {
         let row = test.program.dialect.row();
         let writing = row.writing?;
-        let mut source = Source { test, row, writing, tokens: Vec::new() };
+        let mut source = Source {
+            test,
+            row,
+            writing,
+            tokens: Vec::new(),
+        };
         // Nothing stands between regions: an empty token.
         source.tokens = (declarations(test).into_iter().chain(regions(test)))
-            .flat_map(|region| std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region)))
+            .flat_map(|region| {
+                std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region))
+            })
             .collect();
         Some(source)
     }
@@ -86,9 +93,16 @@ impl<'t> Source<'t> {
     /// The code of a test in PTX, of which only statements are put in here: other changes are printed.
     pub(crate) fn assembly(test: &'t LitmusTest) -> Option<Source<'t>> {
         let row = test.program.dialect.row();
-        let mut source = Source { test, row, writing: &program::writing::PTX, tokens: Vec::new() };
+        let mut source = Source {
+            test,
+            row,
+            writing: &program::writing::PTX,
+            tokens: Vec::new(),
+        };
         source.tokens = (regions(test).into_iter())
-            .flat_map(|region| std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region)))
+            .flat_map(|region| {
+                std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region))
+            })
             .collect();
         (test.program.dialect == Dialect::Ptx).then_some(source)
     }
@@ -99,7 +113,10 @@ impl<'t> Source<'t> {
 
     /// A statement as it is put in: in kernels of assembly, behind an instruction or in front of the first one.
     fn statement_at(&self, gap: &Range<usize>, statement: &str) -> String {
-        match self.kernels().find(|span| [span.start, span.end].contains(&gap.start)) {
+        match self
+            .kernels()
+            .find(|span| [span.start, span.end].contains(&gap.start))
+        {
             Some(span) if self.is_assembly() && span.end == gap.start => format!("; {statement}"),
             Some(_) if self.is_assembly() => format!("{statement}; "),
             _ => format!(" {statement};"),
@@ -109,8 +126,11 @@ impl<'t> Source<'t> {
     /// Where instructions of kernels stand.
     fn kernels(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
         let program = &self.test.program;
-        let code = program.instrs().filter(|(t, _, _)| !program.thread(*t).place.host);
-        code.map(|(_, _, instr)| instr.span.range()).filter(|span| !span.is_empty())
+        let code = program
+            .instrs()
+            .filter(|(t, _, _)| !program.thread(*t).place.host);
+        code.map(|(_, _, instr)| instr.span.range())
+            .filter(|span| !span.is_empty())
     }
 
     fn text(&self) -> &'t str {
@@ -119,7 +139,9 @@ impl<'t> Source<'t> {
 
     /// A token, by index; empty behind the last one.
     fn token(&self, at: usize) -> &'t str {
-        self.tokens.get(at).map_or("", |range| &self.text()[range.clone()])
+        self.tokens
+            .get(at)
+            .map_or("", |range| &self.text()[range.clone()])
     }
 
     fn before(&self, at: usize, by: usize) -> &'t str {
@@ -131,9 +153,13 @@ impl<'t> Source<'t> {
         let (new, put_in) = respelled(self.test, splices)?;
         let (mut changed, mut added) = (Vec::new(), Vec::new());
         for t in new.program.thread_ids() {
-            let (old, new) = (&self.test.program.thread(t).code, &new.program.thread(t).code);
+            let (old, new) = (
+                &self.test.program.thread(t).code,
+                &new.program.thread(t).code,
+            );
             let is_new = |instr: &Instr| put_in.iter().any(|span| within(instr.span, *span));
-            let (there, kept): (Vec<_>, Vec<_>) = new.iter().enumerate().partition(|(_, instr)| is_new(instr));
+            let (there, kept): (Vec<_>, Vec<_>) =
+                new.iter().enumerate().partition(|(_, instr)| is_new(instr));
             added.extend(there.into_iter().map(|(i, _)| (t, i)));
             if kept.len() != old.len() {
                 return None;
@@ -147,15 +173,26 @@ impl<'t> Source<'t> {
     }
 
     /// A knob that puts other words in one place, if the front end takes them: those that it does.
-    fn knob(&self, kind: Written, range: &Range<usize>, words: impl IntoIterator<Item = String>) -> Option<Knob> {
+    fn knob(
+        &self,
+        kind: Written,
+        range: &Range<usize>,
+        words: impl IntoIterator<Item = String>,
+    ) -> Option<Knob> {
         let span = Span::new(range.start, range.end);
         let mut spots = Vec::new();
         let mut levels = Vec::new();
         for word in words {
             let splices = vec![Splice { span, text: word }];
-            let effect = self.effect(&splices).filter(|e| !e.changed.is_empty() || !e.added.is_empty());
+            let effect = self
+                .effect(&splices)
+                .filter(|e| !e.changed.is_empty() || !e.added.is_empty());
             let Some(effect) = effect else { continue };
-            spots = if effect.added.is_empty() { effect.changed } else { effect.added };
+            spots = if effect.added.is_empty() {
+                effect.changed
+            } else {
+                effect.added
+            };
             levels.push(Level::text(splices));
         }
         (!levels.is_empty()).then(|| Knob::written_so(kind, &spots, levels))
@@ -167,7 +204,11 @@ impl<'t> Source<'t> {
         words.dedup_by_key(|word| word.1);
         let knob = |at: usize| {
             let word = self.token(at);
-            let of_name = || self.writing.family(word).filter(|_| self.token(at + 1) == "(");
+            let of_name = || {
+                self.writing
+                    .family(word)
+                    .filter(|_| self.token(at + 1) == "(")
+            };
             let (own, all) = match self.spelled(at, self.row.scopes) {
                 Some((own, prefix)) => {
                     let word = |(word, scope): &(&str, Scope)| (word[prefix..].to_owned(), *scope);
@@ -178,7 +219,10 @@ impl<'t> Source<'t> {
                     (names.iter().find(|name| name.0 == word)?.1, names)
                 }
             };
-            let wider = all.into_iter().filter(|name| own < name.1 && name.1 <= wide).map(|name| name.0);
+            let wider = all
+                .into_iter()
+                .filter(|name| own < name.1 && name.1 <= wide)
+                .map(|name| name.0);
             self.knob(Written::Scope, &self.tokens[at], wider)
         };
         (0..self.tokens.len()).filter_map(knob).collect()
@@ -189,11 +233,17 @@ impl<'t> Source<'t> {
         let knob = |at: usize| {
             let (own, prefix) = self.spelled(at, self.row.orders)?;
             let stronger = |o: &&(&str, Order)| {
-                o.1 != Order::Consume && o.1.bits() != own.bits() && o.1.bits() & own.bits() == own.bits()
+                o.1 != Order::Consume
+                    && o.1.bits() != own.bits()
+                    && o.1.bits() & own.bits() == own.bits()
             };
             let mut orders: Vec<_> = self.row.orders.iter().filter(stronger).collect();
             orders.sort_by_key(|o| o.1.bits().count_ones());
-            self.knob(Written::Order, &self.tokens[at], orders.into_iter().map(|o| o.0[prefix..].to_owned()))
+            self.knob(
+                Written::Order,
+                &self.tokens[at],
+                orders.into_iter().map(|o| o.0[prefix..].to_owned()),
+            )
         };
         (0..self.tokens.len()).filter_map(knob).collect()
     }
@@ -201,28 +251,43 @@ impl<'t> Source<'t> {
     /// What a token means among some words, and how much of these is left out there: `memory_order::release`.
     fn spelled<T: Copy>(&self, at: usize, words: &[(&str, T)]) -> Option<(T, usize)> {
         let word = self.token(at);
-        let prefix = if self.before(at, 1) == "::" { self.before(at, 2) } else { "" };
+        let prefix = if self.before(at, 1) == "::" {
+            self.before(at, 2)
+        } else {
+            ""
+        };
         let named = |name: &str| match name.strip_suffix(word)? {
             "" => Some(0),
-            rest => (!prefix.is_empty() && rest.strip_suffix('_') == Some(prefix)).then_some(rest.len()),
+            rest => {
+                (!prefix.is_empty() && rest.strip_suffix('_') == Some(prefix)).then_some(rest.len())
+            }
         };
-        words.iter().find_map(|&(name, meaning)| Some((meaning, named(name)?)))
+        words
+            .iter()
+            .find_map(|&(name, meaning)| Some((meaning, named(name)?)))
     }
 
     /// Flags of fences; of barriers that meet, together.
     pub(crate) fn flags(&self) -> Vec<Knob> {
         let knob = |at: usize| {
-            let alone = [self.before(at, 1), self.token(at + 1)].iter().all(|next| *next != "|");
+            let alone = [self.before(at, 1), self.token(at + 1)]
+                .iter()
+                .all(|next| *next != "|");
             // No flags are written as a number: only the front end tells it from others.
             let is_flag = |flag: &str| flag == self.token(at) || self.token(at) == "0";
             if !self.row.regions || !alone || !ALL_FLAGS.split(" | ").any(is_flag) {
                 return None;
             }
             let knob = self.knob(Written::Flags, &self.tokens[at], [ALL_FLAGS.to_owned()])?;
-            knob.instr(&self.test.program).is_some_and(|i| strength::lacks_flags(&i.op)).then_some(knob)
+            knob.instr(&self.test.program)
+                .is_some_and(|i| strength::lacks_flags(&i.op))
+                .then_some(knob)
         };
         let knobs = (0..self.tokens.len()).filter_map(knob);
-        let is_fence = |knob: &Knob| knob.instr(&self.test.program).is_some_and(|i| i.op.is_fence());
+        let is_fence = |knob: &Knob| {
+            knob.instr(&self.test.program)
+                .is_some_and(|i| i.op.is_fence())
+        };
         let (fences, barriers): (Vec<Knob>, Vec<Knob>) = knobs.partition(is_fence);
         fences.into_iter().chain(Knob::joined(barriers)).collect()
     }
@@ -231,15 +296,27 @@ impl<'t> Source<'t> {
     /// behind, as a round follows another one.
     fn gaps(&self) -> Vec<Range<usize>> {
         let blocks = self.blocks();
-        let visible = |spots: &[Spot]| spots.iter().any(|s| instr(&self.test.program, *s).op.is_visible());
+        let visible = |spots: &[Spot]| {
+            spots
+                .iter()
+                .any(|s| instr(&self.test.program, *s).op.is_visible())
+        };
         let all: Vec<Spot> = spots(&self.test.program).collect();
         // Between the first and the last access of some thread.
         let beside = |gap: &Range<usize>, behind: bool| {
-            let loops: Vec<&Block> = blocks.iter().filter(|b| b.is_loop && b.holds(gap)).collect();
+            let loops: Vec<&Block> = blocks
+                .iter()
+                .filter(|b| b.is_loop && b.holds(gap))
+                .collect();
             let side = all.iter().filter(|s| {
                 let span = instr(&self.test.program, **s).span.range();
                 let around = loops.iter().any(|b| b.range.contains(&span.start));
-                around || if behind { span.start >= gap.start } else { span.end <= gap.start }
+                around
+                    || if behind {
+                        span.start >= gap.start
+                    } else {
+                        span.end <= gap.start
+                    }
             });
             visible(&side.copied().collect::<Vec<_>>())
         };
@@ -267,13 +344,27 @@ impl<'t> Source<'t> {
         if self.is_assembly() {
             let kernels: Vec<Range<usize>> = self.kernels().collect();
             let program = &self.test.program;
-            let first =
-                |t: ThreadId| program.thread(t).code.iter().map(|i| i.span.range()).find(|s| !s.is_empty());
-            let device = program.thread_ids().filter(|t| !program.thread(*t).place.host);
+            let first = |t: ThreadId| {
+                program
+                    .thread(t)
+                    .code
+                    .iter()
+                    .map(|i| i.span.range())
+                    .find(|s| !s.is_empty())
+            };
+            let device = program
+                .thread_ids()
+                .filter(|t| !program.thread(*t).place.host);
             let firsts: Vec<Range<usize>> = device.filter_map(first).collect();
             // What its host calls is C.
-            let bounds = kernels.iter().map(|k| k.start).min().zip(kernels.iter().map(|k| k.end).max());
-            ends.retain(|end| bounds.is_none_or(|(start, last)| end.start < start || last + 1 < end.start));
+            let bounds = kernels
+                .iter()
+                .map(|k| k.start)
+                .min()
+                .zip(kernels.iter().map(|k| k.end).max());
+            ends.retain(|end| {
+                bounds.is_none_or(|(start, last)| end.start < start || last + 1 < end.start)
+            });
             ends.extend(kernels.iter().map(|span| span.end..span.end));
             ends.extend(firsts.iter().map(|span| span.start..span.start));
             ends.sort_unstable_by_key(|end: &Range<usize>| end.start);
@@ -290,17 +381,28 @@ impl<'t> Source<'t> {
             let program = &self.test.program;
             for (t, at, branch) in program.instrs() {
                 let code = &program.thread(t).code;
-                let Some(to) = branch.op.target() else { continue };
+                let Some(to) = branch.op.target() else {
+                    continue;
+                };
                 let span = |i: usize| code.get(i).map(|i| i.span.range());
                 let (here, there) = (branch.span.range(), span(to));
                 let block = match to <= at {
                     true => there.map(|there| (there.start..here.end, true)),
-                    false => Some((here.end..there.map_or(usize::MAX, |there| there.start), false)),
+                    false => Some((
+                        here.end..there.map_or(usize::MAX, |there| there.start),
+                        false,
+                    )),
                 };
                 let is_new = |b: &Block, range: &Range<usize>| b.range == *range;
-                if let Some((range, is_loop)) = block.filter(|b| !blocks.iter().any(|old| is_new(old, &b.0))) {
+                if let Some((range, is_loop)) =
+                    block.filter(|b| !blocks.iter().any(|old| is_new(old, &b.0)))
+                {
                     // Code behind a branch forward, up to where it leads.
-                    blocks.push(Block { range, is_loop, is_branch: !is_loop });
+                    blocks.push(Block {
+                        range,
+                        is_loop,
+                        is_branch: !is_loop,
+                    });
                 }
             }
             return blocks;
@@ -311,13 +413,19 @@ impl<'t> Source<'t> {
                 "}" => {
                     let Some(first) = open.pop() else { continue };
                     let head = match self.before(first, 1) {
-                        ")" => self.opening(first - 1).map_or("", |paren| self.before(paren, 1)),
+                        ")" => self
+                            .opening(first - 1)
+                            .map_or("", |paren| self.before(paren, 1)),
                         word => word,
                     };
                     let is_loop = matches!(head, "for" | "while" | "do");
                     let is_branch = matches!(head, "if" | "else" | "switch");
                     let range = self.tokens[first].end..self.tokens[at].start;
-                    blocks.push(Block { range, is_loop, is_branch });
+                    blocks.push(Block {
+                        range,
+                        is_loop,
+                        is_branch,
+                    });
                 }
                 _ => {}
             }
@@ -335,7 +443,10 @@ impl<'t> Source<'t> {
     /// Where a fence can be put in, and those that can: of some scopes.
     pub(crate) fn put_in(&self, scopes: &[Scope], wide: Scope) -> Vec<(Span, Vec<String>)> {
         let fences = self.fence_texts(wide, |scope| scopes.contains(scope));
-        self.gaps().into_iter().map(|gap| (Span::new(gap.start, gap.end), fences.clone())).collect()
+        self.gaps()
+            .into_iter()
+            .map(|gap| (Span::new(gap.start, gap.end), fences.clone()))
+            .collect()
     }
 
     /// The words of the code that say an order or a scope, and what else could stand there: any order, and some scopes.
@@ -349,8 +460,14 @@ impl<'t> Source<'t> {
                 return Some(orders.map(|o| o.0[prefix..].to_owned()).collect());
             }
             let names: Vec<(String, Scope)> = match self.spelled(at, self.row.scopes) {
-                Some((_, prefix)) => of_scopes.iter().map(|(word, s)| (word[prefix..].to_owned(), *s)).collect(),
-                None => self.writing.family(word).filter(|_| self.token(at + 1) == "(")?,
+                Some((_, prefix)) => of_scopes
+                    .iter()
+                    .map(|(word, s)| (word[prefix..].to_owned(), *s))
+                    .collect(),
+                None => self
+                    .writing
+                    .family(word)
+                    .filter(|_| self.token(at + 1) == "(")?,
             };
             let names = names.into_iter().filter(|name| scopes.contains(&name.1));
             Some(names.map(|name| name.0).collect::<Vec<String>>())
@@ -367,8 +484,10 @@ impl<'t> Source<'t> {
     /// The statement that an instruction is, with its semicolon; `None` if it is only part of one, or all of another's body.
     pub(crate) fn statement(&self, at: Spot) -> Option<Span> {
         let span = instr(&self.test.program, at).span;
-        let first =
-            self.tokens.iter().position(|range| !range.is_empty() && range.start == span.start as usize)?;
+        let first = self
+            .tokens
+            .iter()
+            .position(|range| !range.is_empty() && range.start == span.start as usize)?;
         let end = (first..self.tokens.len()).find(|&i| self.token(i) == ";")?;
         let stands_alone = matches!(self.before(first, 1), "" | ";" | "{" | "}");
         stands_alone.then(|| Span::new(self.tokens[first].start, self.tokens[end].end))
@@ -384,13 +503,21 @@ impl<'t> Source<'t> {
                 scopes.push(wide);
             }
             let orders = [Order::Release, Order::Acquire, Order::AcqRel, Order::SeqCst];
-            let fence = |o: Order, s: Scope| (self.row.fence)(self.row.order_word(o), &self.row.scope_word(s));
-            orders.into_iter().flat_map(|o| scopes.iter().map(move |s| fence(o, *s))).collect()
+            let fence = |o: Order, s: Scope| {
+                (self.row.fence)(self.row.order_word(o), &self.row.scope_word(s))
+            };
+            orders
+                .into_iter()
+                .flat_map(|o| scopes.iter().map(move |s| fence(o, *s)))
+                .collect()
         } else {
             let fences = self.writing.fences.iter().filter(|fence| up_to(&fence.1));
             fences.map(|fence| fence.0.to_owned()).collect()
         };
-        fences.into_iter().map(|fence| format!(" {fence};")).collect()
+        fences
+            .into_iter()
+            .map(|fence| format!(" {fence};"))
+            .collect()
     }
 
     /// Barriers between statements, in code that all threads of a group have: those that stand on no branch first, and how many
@@ -401,7 +528,13 @@ impl<'t> Source<'t> {
             (0..self.tokens.len()).any(|at| self.token(at) == name)
         };
         let any = self.writing.barriers.iter().any(|b| is_named(b.0));
-        let words = self.writing.barriers.iter().filter(|b| if any { is_named(b.0) } else { b.1 == Scope::Cta });
+        let words = self.writing.barriers.iter().filter(|b| {
+            if any {
+                is_named(b.0)
+            } else {
+                b.1 == Scope::Cta
+            }
+        });
         let words: Vec<&(&str, Scope)> = words.collect();
         let knob = |gap: &Range<usize>| {
             let meets = |knob: &Knob, scope: Scope| self.is_of_groups(knob, scope);
@@ -410,16 +543,29 @@ impl<'t> Source<'t> {
                 let one = self.knob(Written::Barrier, gap, [self.statement_at(gap, b.0)]);
                 one.is_some_and(|one| meets(&one, b.1))
             };
-            let texts: Vec<String> = words.iter().filter(barrier).map(|b| self.statement_at(gap, b.0)).collect();
-            self.knob(Written::Barrier, gap, texts).filter(|knob| meets(knob, narrow))
+            let texts: Vec<String> = words
+                .iter()
+                .filter(barrier)
+                .map(|b| self.statement_at(gap, b.0))
+                .collect();
+            self.knob(Written::Barrier, gap, texts)
+                .filter(|knob| meets(knob, narrow))
         };
         let blocks = self.blocks();
-        let is_head = |gap: &Range<usize>| blocks.iter().any(|b| b.is_loop && b.range.start == gap.start);
+        let is_head = |gap: &Range<usize>| {
+            blocks
+                .iter()
+                .any(|b| b.is_loop && b.range.start == gap.start)
+        };
         let on_branch = |gap: &Range<usize>| blocks.iter().any(|b| b.is_branch && b.holds(gap));
         // At the end of a round, rather than where the next one begins.
         let mut gaps = self.gaps();
         gaps.sort_by_key(|gap| (on_branch(gap), is_head(gap), gap.start));
-        let straight = gaps.iter().filter(|gap| !on_branch(gap)).filter_map(knob).collect::<Vec<_>>();
+        let straight = gaps
+            .iter()
+            .filter(|gap| !on_branch(gap))
+            .filter_map(knob)
+            .collect::<Vec<_>>();
         let branches = gaps.iter().filter(|gap| on_branch(gap)).filter_map(knob);
         let first = straight.len();
         (straight.into_iter().chain(branches).collect(), first)
@@ -430,7 +576,9 @@ impl<'t> Source<'t> {
         let program = &self.test.program;
         let gaps = self.gaps();
         let mut found = Vec::new();
-        let Some(&(word, scope)) = self.writing.barriers.last() else { return found };
+        let Some(&(word, scope)) = self.writing.barriers.last() else {
+            return found;
+        };
         let of_one = |gap: &Range<usize>| {
             let knob = self.knob(Written::Barrier, gap, [self.statement_at(gap, word)])?;
             let mut threads: Vec<ThreadId> = knob.spots().map(|spot| spot.0).collect();
@@ -441,24 +589,42 @@ impl<'t> Source<'t> {
         let mut seen: Vec<ThreadId> = Vec::new();
         for t in program.thread_ids() {
             let mates = || {
-                program
-                    .thread_ids()
-                    .filter(move |u| program.thread(*u).place.same(&program.thread(t).place, scope))
+                program.thread_ids().filter(move |u| {
+                    program
+                        .thread(*u)
+                        .place
+                        .same(&program.thread(t).place, scope)
+                })
             };
             if seen.contains(&t) || mates().count() < 2 {
                 continue;
             }
             seen.extend(mates());
-            let of = |u: ThreadId| all.iter().filter(move |knob| knob.0 == u).map(|knob| knob.1.clone());
-            if mates().map(|u| of(u).count()).try_fold(1_usize, usize::checked_mul).is_none_or(|n| n > APART) {
+            let of = |u: ThreadId| {
+                all.iter()
+                    .filter(move |knob| knob.0 == u)
+                    .map(|knob| knob.1.clone())
+            };
+            if mates()
+                .map(|u| of(u).count())
+                .try_fold(1_usize, usize::checked_mul)
+                .is_none_or(|n| n > APART)
+            {
                 continue;
             }
             let ways = mates().fold(vec![Vec::new()], |ways: Vec<Vec<Knob>>, u| {
-                let with =
-                    |way: &Vec<Knob>| of(u).map(|knob| [way.clone(), vec![knob]].concat()).collect::<Vec<_>>();
+                let with = |way: &Vec<Knob>| {
+                    of(u)
+                        .map(|knob| [way.clone(), vec![knob]].concat())
+                        .collect::<Vec<_>>()
+                };
                 ways.iter().flat_map(with).collect()
             });
-            found.extend(ways.into_iter().filter_map(Knob::joined).filter(|knob| self.is_of_groups(knob, scope)));
+            found.extend(
+                ways.into_iter()
+                    .filter_map(Knob::joined)
+                    .filter(|knob| self.is_of_groups(knob, scope)),
+            );
         }
         found
     }
@@ -471,46 +637,80 @@ impl<'t> Source<'t> {
         let command = |t: ThreadId| program.host.as_ref().and_then(|host| host.command_of(t));
         let mates = |t: ThreadId| {
             let place = &program.thread(t).place;
-            program
-                .thread_ids()
-                .filter(move |u| command(*u) == command(t) && program.thread(*u).place.same(place, scope))
+            program.thread_ids().filter(move |u| {
+                command(*u) == command(t) && program.thread(*u).place.same(place, scope)
+            })
         };
         let on_device = threads.iter().all(|t| !program.thread(*t).place.host);
         on_device
-            && threads.iter().all(|t| mates(*t).all(|u| threads.contains(&u)))
+            && threads
+                .iter()
+                .all(|t| mates(*t).all(|u| threads.contains(&u)))
             && threads.iter().any(|t| mates(*t).count() > 1)
     }
 
     /// Statements of kernels that wait for what is on its way: earlier kernels, and copies.
     pub(crate) fn waits(&self) -> Vec<Knob> {
         let named = |part: &str| (0..self.tokens.len()).any(|at| self.token(at).contains(part));
-        let commands = self.test.program.host.iter().flat_map(|host| &host.commands);
+        let commands = self
+            .test
+            .program
+            .host
+            .iter()
+            .flat_map(|host| &host.commands);
         let depends = commands.clone().any(|command| command.programmatic);
-        let is_wait =
-            |parts: &[&str]| parts.iter().any(|p| named(p) || depends && p.to_lowercase().contains("griddep"));
-        let waits: Vec<&str> = self.writing.waits.iter().filter(|w| is_wait(w.1)).map(|w| w.0).collect();
+        let is_wait = |parts: &[&str]| {
+            parts
+                .iter()
+                .any(|p| named(p) || depends && p.to_lowercase().contains("griddep"))
+        };
+        let waits: Vec<&str> = self
+            .writing
+            .waits
+            .iter()
+            .filter(|w| is_wait(w.1))
+            .map(|w| w.0)
+            .collect();
         if waits.is_empty() {
             return Vec::new();
         }
         // In assembly the rest is no text, and each of these helps alone or not.
-        let kind = if self.is_assembly() { Written::Barrier } else { Written::More };
+        let kind = if self.is_assembly() {
+            Written::Barrier
+        } else {
+            Written::More
+        };
         let gaps = self.ends();
-        let knob = |(wait, gap): (&&str, &Range<usize>)| self.knob(kind, gap, [self.statement_at(gap, wait)]);
-        waits.iter().flat_map(|wait| gaps.iter().map(move |gap| (wait, gap))).filter_map(knob).collect()
+        let knob = |(wait, gap): (&&str, &Range<usize>)| {
+            self.knob(kind, gap, [self.statement_at(gap, wait)])
+        };
+        waits
+            .iter()
+            .flat_map(|wait| gaps.iter().map(move |gap| (wait, gap)))
+            .filter_map(knob)
+            .collect()
     }
 
     /// Plain accesses to memory in the code.
     fn plain(&self) -> Vec<Accessed> {
-        (0..self.tokens.len()).filter_map(|at| self.accessed(at)).collect()
+        (0..self.tokens.len())
+            .filter_map(|at| self.accessed(at))
+            .collect()
     }
 
     /// The plain access to the object that a token names.
     fn accessed(&self, at: usize) -> Option<Accessed> {
         let (text, program) = (self.text(), &self.test.program);
         let word = self.token(at);
-        let named = program.locations.iter().position(|l| l.name == word).map(|l| LocId(l as u16));
+        let named = program
+            .locations
+            .iter()
+            .position(|l| l.name == word)
+            .map(|l| LocId(l as u16));
         let is_word = |token: &str| token.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        if !is_word(word) || word.starts_with(char::is_numeric) || matches!(self.before(at, 1), "." | "->" | "::")
+        if !is_word(word)
+            || word.starts_with(char::is_numeric)
+            || matches!(self.before(at, 1), "." | "->" | "::")
         {
             return None;
         }
@@ -553,7 +753,10 @@ impl<'t> Source<'t> {
                     ("&=", "fetch_and"),
                     ("|=", "fetch_or"),
                 ];
-                let function = functions.iter().find(|f| f.0 == sign).map_or("fetch_xor", |f| f.1);
+                let function = functions
+                    .iter()
+                    .find(|f| f.0 == sign)
+                    .map_or("fetch_xor", |f| f.1);
                 let value = value(last + 2)?;
                 (function, Some(value.clone()), value.end)
             }
@@ -571,10 +774,20 @@ impl<'t> Source<'t> {
         };
         let inside = |spot: &Spot| {
             let instr = instr(program, *spot);
-            wanted(&instr.op) && within(Span::new(start, end.min(instr.span.end as usize)), instr.span)
+            wanted(&instr.op)
+                && within(
+                    Span::new(start, end.min(instr.span.end as usize)),
+                    instr.span,
+                )
         };
         let spots: Vec<Spot> = spots(program).filter(inside).collect();
-        let accessed = Accessed { range: start..end, place, function, value, spots };
+        let accessed = Accessed {
+            range: start..end,
+            place,
+            function,
+            value,
+            spots,
+        };
         (object && !accessed.spots.is_empty()).then_some(accessed)
     }
 
@@ -583,15 +796,29 @@ impl<'t> Source<'t> {
         // What is stored may hold another of them.
         let holds = |outer: &Accessed, inner: &Accessed| {
             let value = outer.value.as_ref();
-            value.is_some_and(|value| value.start <= inner.range.start && inner.range.end <= value.end)
+            value.is_some_and(|value| {
+                value.start <= inner.range.start && inner.range.end <= value.end
+            })
         };
         let mut splices = Vec::new();
-        for one in all.iter().filter(|one| !all.iter().any(|outer| holds(outer, one))) {
-            let inner: Vec<&Accessed> = all.iter().copied().filter(|inner| holds(one, inner)).collect();
+        for one in all
+            .iter()
+            .filter(|one| !all.iter().any(|outer| holds(outer, one)))
+        {
+            let inner: Vec<&Accessed> = all
+                .iter()
+                .copied()
+                .filter(|inner| holds(one, inner))
+                .collect();
             let mut inner = self.atomic(&inner, order, scope)?;
-            let declared = inner.iter().position(|s| !one.range.contains(&(s.span.start as usize)));
+            let declared = inner
+                .iter()
+                .position(|s| !one.range.contains(&(s.span.start as usize)));
             splices.extend(declared.map(|at| inner.swap_remove(at)));
-            let value = one.value.as_ref().map(|value| filled(self.text(), value.clone(), &inner));
+            let value = one
+                .value
+                .as_ref()
+                .map(|value| filled(self.text(), value.clone(), &inner));
             splices.extend(self.atomic_one(one, value, order, scope)?);
         }
         splices.sort_unstable();
@@ -625,9 +852,18 @@ impl<'t> Source<'t> {
             scope: &scope,
         });
         let span = Span::new(accessed.range.start, accessed.range.end);
-        let named = op.address().and_then(|address| address.base()).filter(|_| !self.writing.objects);
-        let declared = named.and_then(|loc| self.declared_plain(&self.test.program.location(loc).name, ty));
-        Some([Splice { span, text }].into_iter().chain(declared).collect())
+        let named = op
+            .address()
+            .and_then(|address| address.base())
+            .filter(|_| !self.writing.objects);
+        let declared =
+            named.and_then(|loc| self.declared_plain(&self.test.program.location(loc).name, ty));
+        Some(
+            [Splice { span, text }]
+                .into_iter()
+                .chain(declared)
+                .collect(),
+        )
     }
 
     /// The type in the declaration of a location, atomic, if it says another one.
@@ -637,10 +873,16 @@ impl<'t> Source<'t> {
             let (quoted, start) = (format!("\"{ty}\""), at);
             at += line.len();
             let rest = line.trim_start().strip_prefix(name).map(str::trim_start);
-            if let (true, Some(found)) = (rest.is_some_and(|rest| rest.starts_with('=')), line.find(&quoted)) {
+            if let (true, Some(found)) = (
+                rest.is_some_and(|rest| rest.starts_with('=')),
+                line.find(&quoted),
+            ) {
                 let start = start + found + 1;
                 let text = format!("atomic_{ty}");
-                return Some(Splice { span: Span::new(start, start + ty.len()), text });
+                return Some(Splice {
+                    span: Span::new(start, start + ty.len()),
+                    text,
+                });
             }
         }
         None
@@ -655,7 +897,10 @@ impl<'t> Source<'t> {
                 respelled(self.test, &splices)?;
                 Some(Level::text(splices))
             };
-            let levels: Vec<Level> = [Order::Relaxed, Order::AcqRel].into_iter().filter_map(level).collect();
+            let levels: Vec<Level> = [Order::Relaxed, Order::AcqRel]
+                .into_iter()
+                .filter_map(level)
+                .collect();
             (!levels.is_empty()).then(|| Knob::written_so(Written::More, &accessed.spots, levels))
         };
         self.plain().into_iter().filter_map(knob).collect()
@@ -671,14 +916,17 @@ impl<'t> Source<'t> {
             scopes.push(None);
         }
         let orders = [Order::Relaxed, Order::AcqRel, Order::SeqCst];
-        let ways = orders.into_iter().flat_map(|o| scopes.iter().map(move |&s| (o, s)));
+        let ways = orders
+            .into_iter()
+            .flat_map(|o| scopes.iter().map(move |&s| (o, s)));
         let level = |(order, scope): (Order, Option<Scope>)| {
             let splices = self.atomic(&plain, order, scope)?;
             respelled(self.test, &splices)?;
             Some(Level::text(splices))
         };
         let levels: Vec<Level> = ways.filter_map(level).collect();
-        (!levels.is_empty()).then(|| Knob::written_so(Written::More, accesses, levels).of_location(loc))
+        (!levels.is_empty())
+            .then(|| Knob::written_so(Written::More, accesses, levels).of_location(loc))
     }
 
     /// The index of the bracket that closes one, and of the one that opens it.
@@ -740,9 +988,16 @@ fn declarations(test: &LitmusTest) -> Vec<Range<usize>> {
     for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
-        let name = line.split('=').next().unwrap_or("").trim().trim_matches('"');
+        let name = line
+            .split('=')
+            .next()
+            .unwrap_or("")
+            .trim()
+            .trim_matches('"');
         let declared = line.contains('=') && test.program.locations.iter().any(|l| l.name == name);
-        let quoted = line.find("type").and_then(|n| Some(n + line[n..].find('"')? + 1));
+        let quoted = line
+            .find("type")
+            .and_then(|n| Some(n + line[n..].find('"')? + 1));
         if let (true, Some(open)) = (declared, quoted)
             && let Some(len) = line[open..].find('"')
         {
@@ -761,25 +1016,38 @@ fn regions(test: &LitmusTest) -> Vec<Range<usize>> {
         ["'''", "\"\"\""].iter().find_map(|quote| {
             let open = text[..span.start].rfind(quote)?;
             let close = span.end + text[span.end..].find(quote)?;
-            text[..open].trim_end().ends_with('=').then(|| open + quote.len()..close)
+            text[..open]
+                .trim_end()
+                .ends_with('=')
+                .then(|| open + quote.len()..close)
         })
     };
     for t in test.program.thread_ids() {
-        let spans: Vec<Range<usize>> = test.program.thread(t).code.iter().map(|i| i.span.range()).collect();
+        let spans: Vec<Range<usize>> = test
+            .program
+            .thread(t)
+            .code
+            .iter()
+            .map(|i| i.span.range())
+            .collect();
         for span in spans.iter().filter(|span| !span.is_empty()) {
             if regions.iter().any(|r| r.contains(&span.start)) {
                 continue;
             }
             regions.push(whole(span.clone()).unwrap_or_else(|| {
                 // Up to the end of the statement.
-                let end = text[span.end..].find([';', '\n']).map_or(span.end, |n| span.end + n + 1);
+                let end = text[span.end..]
+                    .find([';', '\n'])
+                    .map_or(span.end, |n| span.end + n + 1);
                 span.start..end
             }));
         }
     }
-    let more = instance(test)
-        .into_iter()
-        .filter(|r| regions.iter().all(|have| r.end <= have.start || have.end <= r.start));
+    let more = instance(test).into_iter().filter(|r| {
+        regions
+            .iter()
+            .all(|have| r.end <= have.start || have.end <= r.start)
+    });
     regions.extend(more.collect::<Vec<_>>());
     regions.sort_by_key(|r| r.start);
     regions
@@ -794,7 +1062,8 @@ fn instance(test: &LitmusTest) -> Vec<Range<usize>> {
         at += line.len();
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let value = value.trim();
-        let quoted = value.len() > 1 && value.starts_with(['"', '\'']) && value.ends_with(&value[..1]);
+        let quoted =
+            value.len() > 1 && value.starts_with(['"', '\'']) && value.ends_with(&value[..1]);
         if line.starts_with('[') {
             inside = false;
         } else if key.trim() == "name" && quoted {
@@ -812,7 +1081,9 @@ fn tokens(text: &str, region: Range<usize>) -> Vec<Range<usize>> {
     let (mut all, mut at) = (Vec::new(), region.start);
     while at < region.end {
         let rest = &text[at..region.end];
-        let word = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let word = rest
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
         let skipped = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if rest.starts_with("/*") {
@@ -822,7 +1093,10 @@ fn tokens(text: &str, region: Range<usize>) -> Vec<Range<usize>> {
         } else {
             0
         };
-        let long = LONG.iter().find(|p| rest.starts_with(**p)).map_or(0, |p| p.len());
+        let long = LONG
+            .iter()
+            .find(|p| rest.starts_with(**p))
+            .map_or(0, |p| p.len());
         let one = rest.chars().next().map_or(1, char::len_utf8);
         let len = if word > 0 { word } else { long.max(one) };
         if skipped == 0 && !rest.starts_with(char::is_whitespace) {

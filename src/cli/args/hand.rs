@@ -23,7 +23,9 @@ pub(in crate::cli) struct NewArgs {
 
 /// Languages that there are templates in.
 fn dialects() -> PossibleValuesParser {
-    PossibleValuesParser::new(front::litmus::dialects().map(|d| PossibleValue::new(d.name()).help(d.row().doc)))
+    PossibleValuesParser::new(
+        front::litmus::dialects().map(|d| PossibleValue::new(d.name()).help(d.row().doc)),
+    )
 }
 
 /// Templates of tests.

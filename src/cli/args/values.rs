@@ -79,13 +79,20 @@ pub(in crate::cli) enum ScheduleArg {
 
 pub(in crate::cli) fn early(text: &str) -> Result<Early, String> {
     Early::parse(text).ok_or_else(|| {
-        format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
+        format!(
+            "expected none, local, or full:N as in full:2{}",
+            near(text, &["none", "local", "full"])
+        )
     })
 }
 
 pub(in crate::cli) fn device(text: &str) -> Result<DeviceArg, String> {
-    let (word, device) = text.split_once(':').map_or((text, None), |(word, device)| (word, Some(device)));
-    let runtime = [Runtime::OpenCl, Runtime::Cuda].into_iter().find(|runtime| ::device::word(*runtime) == word);
+    let (word, device) = text
+        .split_once(':')
+        .map_or((text, None), |(word, device)| (word, Some(device)));
+    let runtime = [Runtime::OpenCl, Runtime::Cuda]
+        .into_iter()
+        .find(|runtime| ::device::word(*runtime) == word);
     match (runtime, device) {
         (Some(runtime), None) => Ok(DeviceArg { runtime, device: None }),
         (Some(runtime), Some(device)) if !device.is_empty() => {
@@ -105,7 +112,9 @@ pub(in crate::cli) fn count(text: &str) -> Result<u64, String> {
         }),
         None => text.parse().ok(),
     };
-    parsed.filter(|n| *n > 0).ok_or_else(|| "expected a number, as in 5000 or 1e6".to_owned())
+    parsed
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "expected a number, as in 5000 or 1e6".to_owned())
 }
 
 pub(in crate::cli) fn memory(text: &str) -> Result<MemoryArg, String> {
@@ -133,7 +142,8 @@ pub(in crate::cli) fn schedule(text: &str) -> Result<ScheduleArg, String> {
 /// What was probably meant, of words that may have something behind a colon.
 fn near(text: &str, words: &[&str]) -> String {
     let word = text.split(':').next().unwrap_or(text);
-    nearest(word, words.iter().copied()).map_or_else(String::new, |near| format!("; did you mean {near}?"))
+    nearest(word, words.iter().copied())
+        .map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// Names of engines.
@@ -236,14 +246,18 @@ impl From<FormatArg> for Format {
 
 pub(in crate::cli) fn option_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.into(), value.into())),
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.into(), value.into()))
+        }
         _ => Err("expected OPTION=VALUE".into()),
     }
 }
 
 pub(in crate::cli) fn report_file(text: &str) -> Result<(FormatArg, PathBuf), String> {
     match text.split_once('=') {
-        Some((format, file)) if !file.is_empty() => Ok((FormatArg::from_str(format, false)?, file.into())),
+        Some((format, file)) if !file.is_empty() => {
+            Ok((FormatArg::from_str(format, false)?, file.into()))
+        }
         _ => Err("expected FORMAT=FILE, as in jsonl=answers.jsonl".into()),
     }
 }

@@ -29,15 +29,24 @@ struct Kept {
 
 /// The file's content.
 pub(super) fn write(key: &Key, answers: &[Option<Answer>]) -> io::Result<Vec<u8>> {
-    let body = serde_json::to_vec(&Written { key: key.to_string(), answers })?;
+    let body = serde_json::to_vec(&Written {
+        key: key.to_string(),
+        answers,
+    })?;
     let mut bytes = format!("{HEAD}{}\n", hex(&sha256(&body))).into_bytes();
     bytes.extend(body);
     Ok(bytes)
 }
 
 /// The answers in a file, or what is wrong with it.
-pub(super) fn read(bytes: &[u8], key: &Key, questions: usize) -> Result<Vec<Option<Answer>>, &'static str> {
-    let rest = bytes.strip_prefix(HEAD.as_bytes()).ok_or("does not begin as it should")?;
+pub(super) fn read(
+    bytes: &[u8],
+    key: &Key,
+    questions: usize,
+) -> Result<Vec<Option<Answer>>, &'static str> {
+    let rest = bytes
+        .strip_prefix(HEAD.as_bytes())
+        .ok_or("does not begin as it should")?;
     let end = rest.iter().position(|b| *b == b'\n').ok_or("is cut off")?;
     let (sum, body) = (&rest[..end], &rest[end + 1..]);
     if sum != hex(&sha256(body)).as_bytes() {
@@ -55,8 +64,8 @@ mod tests {
     use super::*;
     use verdict::hang::Wait;
     use verdict::{
-        Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, RacingPair, RacingPairs, Remedy,
-        Seat, Style, ThreadEnd, Unwritten, Verdict, Witness, WitnessEvent,
+        Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, RacingPair,
+        RacingPairs, Remedy, Seat, Style, ThreadEnd, Unwritten, Verdict, Witness, WitnessEvent,
     };
 
     /// An answer with something in every field.
@@ -86,18 +95,30 @@ mod tests {
             relations: vec![("rf".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into())],
             ends: vec![end],
-            threads: vec![Seat { thread: "P1".into(), groups: vec!["CTA 1".into()] }],
+            threads: vec![Seat {
+                thread: "P1".into(),
+                groups: vec!["CTA 1".into()],
+            }],
             derived: vec![("hb".into(), vec![(1, 0)])],
             styles: vec![("rf".into(), Style::ReadsFrom)],
         };
-        let change = Change { line: 3.into(), text: "a".into(), reason: "b".into(), edit: None };
+        let change = Change {
+            line: 3.into(),
+            text: "a".into(),
+            reason: "b".into(),
+            edit: None,
+        };
         let fault = Fault {
             flag: "race".into(),
             relation: "data-race".into(),
             race: true,
             place: Some("x".into()),
             object: None,
-            events: vec![FaultEvent { event, noun: "load".into(), at: Some(0) }],
+            events: vec![FaultEvent {
+                event,
+                noun: "load".into(),
+                at: Some(0),
+            }],
             why: vec!["w".into()],
             remedy: Some(Remedy::Changes(vec![change])),
             execution: Some(witness.clone()),
@@ -118,7 +139,10 @@ mod tests {
             })),
             fault: Some(Box::new(fault.clone())),
             definedness: Some(Definedness::Undefined(Box::new(fault))),
-            explanation: Some(Box::new(Explanation { impossible: vec!["x".into()], ..Explanation::default() })),
+            explanation: Some(Box::new(Explanation {
+                impossible: vec!["x".into()],
+                ..Explanation::default()
+            })),
             vacuous: true,
             dependences: vec![Dependence {
                 option: "o".into(),

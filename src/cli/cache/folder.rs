@@ -24,7 +24,9 @@ pub(in crate::cli) fn default_folder(configured: Option<&Path>) -> Option<PathBu
     if let Some(named) = set(FOLDER) {
         return Some(named.into());
     }
-    configured.map(Path::to_owned).or_else(|| of_platform(env::consts::OS, &set))
+    configured
+        .map(Path::to_owned)
+        .or_else(|| of_platform(env::consts::OS, &set))
 }
 
 /// A variable that is set to something.
@@ -34,7 +36,11 @@ fn set(name: &str) -> Option<OsString> {
 
 fn of_platform(system: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     // The specification: a relative path there is invalid, and to be ignored.
-    let folder = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = |name| {
+        variable(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let caches = match system {
         "windows" => folder("LOCALAPPDATA"),
         "macos" => folder("HOME").map(|home| home.join("Library/Caches")),
@@ -50,15 +56,29 @@ mod tests {
     #[test]
     fn each_platform_has_its_place() {
         let with = |system: &str, variables: &[(&str, &str)]| {
-            let get = |name: &str| variables.iter().find(|v| v.0 == name).map(|v| OsString::from(v.1));
+            let get = |name: &str| {
+                variables
+                    .iter()
+                    .find(|v| v.0 == name)
+                    .map(|v| OsString::from(v.1))
+            };
             of_platform(system, &get).map(|path| path.display().to_string())
         };
         let both = [("XDG_CACHE_HOME", "/c"), ("HOME", "/h")];
         assert_eq!(with("linux", &both).as_deref(), Some("/c/fencepost"));
-        assert_eq!(with("linux", &both[1..]).as_deref(), Some("/h/.cache/fencepost"));
-        assert_eq!(with("macos", &both).as_deref(), Some("/h/Library/Caches/fencepost"));
+        assert_eq!(
+            with("linux", &both[1..]).as_deref(),
+            Some("/h/.cache/fencepost")
+        );
+        assert_eq!(
+            with("macos", &both).as_deref(),
+            Some("/h/Library/Caches/fencepost")
+        );
         let relative = [("XDG_CACHE_HOME", "c"), ("HOME", "/h")];
-        assert_eq!(with("linux", &relative).as_deref(), Some("/h/.cache/fencepost"));
+        assert_eq!(
+            with("linux", &relative).as_deref(),
+            Some("/h/.cache/fencepost")
+        );
         assert_eq!(with("linux", &[]), None);
     }
 }

@@ -53,7 +53,10 @@ impl Keys {
     /// The key of a pair.
     pub(in crate::cli) fn of(&self, unit: &Unit<'_>, settings: &Settings, explain: bool) -> Key {
         let file = &unit.test.file;
-        let ending = Path::new(&file.name).extension().unwrap_or_default().to_string_lossy();
+        let ending = Path::new(&file.name)
+            .extension()
+            .unwrap_or_default()
+            .to_string_lossy();
         let mut fields = Fields::default();
         fields.add(BUILD);
         fields.add(solver(settings.engine));
@@ -61,8 +64,17 @@ impl Keys {
         fields.bytes(&self.file(file));
         fields.add(&unit.test.name);
         // By its rows, too: a file of the user's may change.
-        fields.add(&unit.mapping.map_or(String::new(), |mapping| format!("{mapping:?}")));
-        fields.add(&unit.refused.as_ref().map_or(String::new(), ToString::to_string));
+        fields.add(
+            &unit
+                .mapping
+                .map_or(String::new(), |mapping| format!("{mapping:?}")),
+        );
+        fields.add(
+            &unit
+                .refused
+                .as_ref()
+                .map_or(String::new(), ToString::to_string),
+        );
         fields.add(&unit.model.label);
         fields.bytes(&self.model(&unit.model.model));
         fields.add(&format!(
@@ -82,7 +94,10 @@ impl Keys {
     fn file(&self, file: &Arc<SourceFile>) -> [u8; 32] {
         let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let text = || (file.clone(), Sha256::digest(file.text.as_bytes()).into());
-        known.entry(Arc::as_ptr(file) as usize).or_insert_with(text).1
+        known
+            .entry(Arc::as_ptr(file) as usize)
+            .or_insert_with(text)
+            .1
     }
 
     /// The model as it was understood, and the texts of its files. Where the files lie does not matter.
@@ -92,7 +107,10 @@ impl Keys {
         let mut known = self.models.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(address).or_insert_with(|| {
             let mut fields = Fields::default();
-            let understood = Model { files: Vec::new(), ..Model::clone(model) };
+            let understood = Model {
+                files: Vec::new(),
+                ..Model::clone(model)
+            };
             fields.add(&format!("{understood:?}"));
             model.files.iter().for_each(|file| fields.add(&file.text));
             fields.0.finalize().into()

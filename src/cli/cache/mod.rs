@@ -124,15 +124,23 @@ impl Cache {
                 0 | 1 => String::new(),
                 n => format!(" (and {} more like it)", n - 1),
             };
-            let message = format!("a kept verdict cannot be used: `{}` {what}{more}", path.display());
-            Diagnostic::plain("damaged-cache", message).help("nothing is lost: the questions were asked again")
+            let message = format!(
+                "a kept verdict cannot be used: `{}` {what}{more}",
+                path.display()
+            );
+            Diagnostic::plain("damaged-cache", message)
+                .help("nothing is lost: the questions were asked again")
         });
         let unwritable = troubles.unwritable.map(|(path, error)| {
             let message = format!("verdicts cannot be kept: `{}`: {error}", path.display());
             let help = "name another folder in FENCEPOST_CACHE_DIR, or say `--no-cache`";
             Diagnostic::plain("unwritable-cache", message).help(help)
         });
-        damaged.into_iter().chain(unwritable).map(Diagnostic::warning).collect()
+        damaged
+            .into_iter()
+            .chain(unwritable)
+            .map(Diagnostic::warning)
+            .collect()
     }
 
     fn path(&self, key: &Key) -> PathBuf {

@@ -24,8 +24,18 @@ pub(super) fn others(verdicts: &Path, build: &str) {
     let entries = fs::read_dir(verdicts).into_iter().flatten().flatten();
     let mut found: Vec<(Duration, PathBuf)> = entries
         .filter(|e| e.file_type().is_ok_and(|t| t.is_dir()))
-        .filter(|e| e.file_name().to_str().is_some_and(|name| name != build && like(name, build)))
-        .map(|e| (now.duration_since(last_write(&e.path())).unwrap_or_default(), e.path()))
+        .filter(|e| {
+            e.file_name()
+                .to_str()
+                .is_some_and(|name| name != build && like(name, build))
+        })
+        .map(|e| {
+            (
+                now.duration_since(last_write(&e.path()))
+                    .unwrap_or_default(),
+                e.path(),
+            )
+        })
         .filter(|(age, _)| *age > IN_USE)
         .collect();
     found.sort_unstable();
@@ -44,8 +54,15 @@ fn like(name: &str, build: &str) -> bool {
 /// When something was last written into a folder or one of its shelves.
 fn last_write(folder: &Path) -> SystemTime {
     let of = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    let shelves = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|e| of(&e.path()));
-    shelves.chain(of(folder)).max().unwrap_or_else(SystemTime::now)
+    let shelves = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|e| of(&e.path()));
+    shelves
+        .chain(of(folder))
+        .max()
+        .unwrap_or_else(SystemTime::now)
 }
 
 #[cfg(test)]
@@ -74,10 +91,15 @@ mod tests {
         }
         make("99999999", 40);
         others(folder.path(), &own);
-        let mut left: Vec<String> =
-            fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut left: Vec<String> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort_unstable();
-        let kept = ["00000000", "11111111", "22222222", "33333333", "44444444", "55555555", "notes", "zzzzzzzz"];
+        let kept = [
+            "00000000", "11111111", "22222222", "33333333", "44444444", "55555555", "notes",
+            "zzzzzzzz",
+        ];
         assert_eq!(left, kept);
     }
 }

@@ -34,15 +34,23 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
     let mut run = Run::new(terminal, &args.question, Subject::Others)?;
     let mut selection = run.select(&args.select)?;
     let device = find(on).map_err(|why| devices::none(terminal, &why))?;
-    let options = Options { instances: args.instances, seed: args.seed, time: args.time.and_then(|time| time.0) };
+    let options = Options {
+        instances: args.instances,
+        seed: args.seed,
+        time: args.time.and_then(|time| time.0),
+    };
     let files = run.load(&args.paths);
-    let mut units = run.plan_for(&files, Asked::Dialect(&args.question.models), |_, _| Ok(Vec::new()));
+    let mut units = run.plan_for(&files, Asked::Dialect(&args.question.models), |_, _| {
+        Ok(Vec::new())
+    });
     selection.narrow_runs(&mut units, &run.settings, Observations::ON_DEVICE);
     let kept = match &args.resume {
-        Some(file) => resumed(file, &units, &selection, device.about(), args).map_err(|diagnostic| {
-            terminal.diagnose(&diagnostic);
-            exit::INVALID
-        })?,
+        Some(file) => {
+            resumed(file, &units, &selection, device.about(), args).map_err(|diagnostic| {
+                terminal.diagnose(&diagnostic);
+                exit::INVALID
+            })?
+        }
         None => BTreeMap::new(),
     };
     run.open(&units, false)?;
@@ -53,7 +61,10 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
         &units,
         |unit, settings| match kept.get(&unit.place) {
             Some(kept) => {
-                let report = Observations { kept: Some(kept.line.clone()), ..Observations::default() };
+                let report = Observations {
+                    kept: Some(kept.line.clone()),
+                    ..Observations::default()
+                };
                 Decided::new(vec![(report, None, kept.events)], Vec::new())
             }
             None => judge(unit, settings, &device, &about, &options).map(|(mut report, find)| {
@@ -90,24 +101,37 @@ fn resumed(
 ) -> Result<BTreeMap<usize, Kept>, Box<Diagnostic>> {
     let name = file.display();
     if args.question.format != FormatArg::Jsonl {
-        let plain = Diagnostic::plain("resume", "`--resume` tells results again as they were written");
+        let plain = Diagnostic::plain(
+            "resume",
+            "`--resume` tells results again as they were written",
+        );
         return Err(Box::new(plain.help("it is for `--format jsonl`")));
     }
     let mut all = BTreeMap::new();
     for kept in merge::kept(file)? {
         let here = units.first().and_then(|unit| selection.part(unit, 0, 1));
-        if here.is_none_or(|here| (here.whole, here.number) != (kept.part.whole.clone(), kept.part.number)) {
-            let plain =
-                Diagnostic::plain("another-run", format!("`{name}` is of another run, or of another part"));
-            return Err(Box::new(
-                plain.help("tests, models, options, part and the program itself must be the same"),
-            ));
+        if here.is_none_or(|here| {
+            (here.whole, here.number) != (kept.part.whole.clone(), kept.part.number)
+        }) {
+            let plain = Diagnostic::plain(
+                "another-run",
+                format!("`{name}` is of another run, or of another part"),
+            );
+            return Err(Box::new(plain.help(
+                "tests, models, options, part and the program itself must be the same",
+            )));
         }
-        let Some((seed, runs)) = kept.seed_and_runs else { continue };
+        let Some((seed, runs)) = kept.seed_and_runs else {
+            continue;
+        };
         if (kept.memory.as_str(), seed) != (place(about).as_str(), args.seed) {
-            let plain =
-                Diagnostic::plain("another-run", format!("`{name}` is of another device, or of another seed"));
-            return Err(Box::new(plain.note(format!("there: {}, seed {seed}", kept.memory))));
+            let plain = Diagnostic::plain(
+                "another-run",
+                format!("`{name}` is of another device, or of another seed"),
+            );
+            return Err(Box::new(
+                plain.note(format!("there: {}, seed {seed}", kept.memory)),
+            ));
         }
         if runs >= args.instances || args.time.is_some() {
             all.insert(kept.part.pair, kept);
@@ -163,10 +187,13 @@ fn judge(
         if let Some(reason) = &unit.refused {
             return Err(reason.to_string());
         }
-        let prepared = device::prepare(test, about.runtime).map_err(|trouble| trouble.to_string())?;
+        let prepared =
+            device::prepare(test, about.runtime).map_err(|trouble| trouble.to_string())?;
         let (seen, trouble) = {
             // A panic while it was held left nothing behind that matters here.
-            let device = device.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let device = device
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             device::run(&prepared, device.as_ref(), options)
         };
         match trouble {
@@ -186,7 +213,10 @@ fn judge(
             .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
         fill(&mut report, &held, faults.as_ref());
         if let Some(law) = &report.defect {
-            let again = defect::Again { words: format!(" {on}"), schedule: None };
+            let again = defect::Again {
+                words: format!(" {on}"),
+                schedule: None,
+            };
             defects.push(defect::record_run(test, &unit.model, law, settings, &again));
         }
         let finds: Vec<String> = report
@@ -196,26 +226,46 @@ fn judge(
             .map(|o| format!("{} ({} of {})", values(&o.state), o.count, seen.instances()))
             .collect();
         if !finds.is_empty() {
-            let text = format!("{about} shows what {} forbids: {}", unit.model.label, finds.join("; "));
+            let text = format!(
+                "{about} shows what {} forbids: {}",
+                unit.model.label,
+                finds.join("; ")
+            );
             let again = format!(
                 "{on} --model {} --instances {} --seed {}",
                 unit.model.request,
                 seen.instances(),
                 options.seed
             );
-            let written = defect::record_find(test, &text, (prepared.file, &prepared.source), &again, settings);
+            let written = defect::record_find(
+                test,
+                &text,
+                (prepared.file, &prepared.source),
+                &again,
+                settings,
+            );
             let place = written.map_or_else(
                 |why| format!("it could not be written down: {why}"),
                 |folder| format!("test and kernel are in {}", folder.display()),
             );
-            find = Some(Diagnostic::plain("find", format!("{}: {text}", unit.test.name)).note(place));
+            find =
+                Some(Diagnostic::plain("find", format!("{}: {text}", unit.test.name)).note(place));
         }
         Ok(())
     });
     match done {
         Err(message) => {
-            let again = defect::Again { words: format!(" {on}"), schedule: None };
-            defects.push(defect::record_run(test, &unit.model, &message, settings, &again));
+            let again = defect::Again {
+                words: format!(" {on}"),
+                schedule: None,
+            };
+            defects.push(defect::record_run(
+                test,
+                &unit.model,
+                &message,
+                settings,
+                &again,
+            ));
             report.defect = Some(message);
         }
         Ok(Err(why)) => report.refused = Some(why),
@@ -226,12 +276,19 @@ fn judge(
 }
 
 fn values(state: &State) -> String {
-    state.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+    state
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn ended(seen: &Histogram) -> Vec<(&'static str, u64)> {
     let finished = seen.instances() - seen.stuck;
-    [("finished", finished), (STUCK, seen.stuck)].into_iter().filter(|(_, n)| *n > 0).collect()
+    [("finished", finished), (STUCK, seen.stuck)]
+        .into_iter()
+        .filter(|(_, n)| *n > 0)
+        .collect()
 }
 
 /// What was seen, as the executor tells it.
@@ -239,13 +296,22 @@ fn observation(seen: &Histogram) -> Observation {
     let outcomes = seen
         .outcomes
         .iter()
-        .map(|(state, &count)| Seen { state: state.clone(), count, schedule: Recorded::default() })
+        .map(|(state, &count)| Seen {
+            state: state.clone(),
+            count,
+            schedule: Recorded::default(),
+        })
         .collect();
-    Observation { outcomes, ..Observation::default() }
+    Observation {
+        outcomes,
+        ..Observation::default()
+    }
 }
 
 fn fill(report: &mut Observations, held: &Held, faults: Option<&Faults>) {
-    let word = |of: fn(&Faults) -> &Option<Verdict>| faults.and_then(|f| of(f).as_ref()).map(Verdict::word);
+    let word = |of: fn(&Faults) -> &Option<Verdict>| {
+        faults.and_then(|f| of(f).as_ref()).map(Verdict::word)
+    };
     let (race, undefined) = (word(|f| &f.race), word(|f| &f.undefined));
     let is_undefined = race == Some("racy") || undefined == Some("undefined");
     let unsure = [race, undefined].contains(&Some("undecided"));
@@ -256,7 +322,10 @@ fn fill(report: &mut Observations, held: &Held, faults: Option<&Faults>) {
     (report.bound, report.listed) = (held.bound, held.complete);
     report.too_large = held.too_large;
     report.not_observed = held.not_observed.clone();
-    report.defect = held.defect.clone().or_else(|| faults.and_then(|f| f.defect.clone()));
+    report.defect = held
+        .defect
+        .clone()
+        .or_else(|| faults.and_then(|f| f.defect.clone()));
     report.observed = held
         .observed
         .iter()
@@ -266,11 +335,22 @@ fn fill(report: &mut Observations, held: &Held, faults: Option<&Faults>) {
                 Some(false) if unsure => None,
                 known => known,
             };
-            Observed { state: o.state.clone(), count: o.count, allowed, trace: None }
+            Observed {
+                state: o.state.clone(),
+                count: o.count,
+                allowed,
+                trace: None,
+            }
         })
         .collect();
     if unsure && report.observed.iter().any(|o| o.allowed.is_none()) {
-        report.reason.get_or_insert_with(|| "whether the program is defined".into());
+        report
+            .reason
+            .get_or_insert_with(|| "whether the program is defined".into());
     }
-    report.hazards = is_undefined.then(|| Hazards { observed: Vec::new(), race, undefined });
+    report.hazards = is_undefined.then(|| Hazards {
+        observed: Vec::new(),
+        race,
+        undefined,
+    });
 }

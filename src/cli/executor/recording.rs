@@ -34,7 +34,12 @@ pub(super) struct Recording {
 impl Recording {
     /// Runs of a test.
     pub(super) fn of(test: &LitmusTest, runs: Vec<Recorded>) -> Recording {
-        Recording { version: 1, test: test.name.clone(), program: simt::identity(test), runs }
+        Recording {
+            version: 1,
+            test: test.name.clone(),
+            program: simt::identity(test),
+            runs,
+        }
     }
 
     /// Whether it is of what a test runs.
@@ -44,7 +49,9 @@ impl Recording {
 
     /// The memory of its runs.
     pub(super) fn memory(&self) -> Option<MachineMemory> {
-        self.runs.first().and_then(|run| MachineMemory::named(&run.memory))
+        self.runs
+            .first()
+            .and_then(|run| MachineMemory::named(&run.memory))
     }
 }
 
@@ -53,15 +60,26 @@ pub(super) fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
     let name = file.display();
     let unreadable = |why: String| {
         Box::new(
-            Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"))
-                .help("such files are written by `fencepost run --record FILE`"),
+            Diagnostic::plain(
+                "bad-schedule",
+                format!("`{name}` is no recorded schedule: {why}"),
+            )
+            .help("such files are written by `fencepost run --record FILE`"),
         )
     };
-    let bytes = diag::file::read(file, LARGEST)
-        .map_err(|e| Box::new(Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}"))))?;
-    let recording: Recording = serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
+    let bytes = diag::file::read(file, LARGEST).map_err(|e| {
+        Box::new(Diagnostic::plain(
+            "unreadable-file",
+            format!("`{name}` cannot be read: {e}"),
+        ))
+    })?;
+    let recording: Recording =
+        serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
     if recording.version != 1 {
-        return Err(unreadable(format!("version {} of the format; this program knows 1", recording.version)));
+        return Err(unreadable(format!(
+            "version {} of the format; this program knows 1",
+            recording.version
+        )));
     }
     Ok(recording)
 }

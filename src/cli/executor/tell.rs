@@ -19,7 +19,10 @@ pub(super) fn machine(plan: &Plan, mixed: bool) -> String {
         text += &format!(", warps of {size}");
     }
     if let Some(room) = options.launch.capacity() {
-        text += &format!(", room for {room} block{}", if room == 1 { "" } else { "s" });
+        text += &format!(
+            ", room for {room} block{}",
+            if room == 1 { "" } else { "s" }
+        );
     }
     text
 }
@@ -27,7 +30,9 @@ pub(super) fn machine(plan: &Plan, mixed: bool) -> String {
 fn memory(plan: &Plan, mixed: bool) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
         (MachineMemory::Sc, ..) => return "sequentially consistent memory".into(),
-        (memory, ..) if !memory.binds() => return format!("memory of {}, early binds: none", memory.name()),
+        (memory, ..) if !memory.binds() => {
+            return format!("memory of {}, early binds: none", memory.name());
+        }
         (_, How::Replay(_), _) => "as recorded".into(),
         (_, How::Random { .. }, true) if !mixed => "none".into(),
         (_, How::Random { .. }, true) => "none, and full:2 in one run of four".into(),
@@ -42,7 +47,12 @@ fn memory(plan: &Plan, mixed: bool) -> String {
 }
 
 /// Adds what the runs showed beside outcomes.
-pub(super) fn tell(report: &mut Observations, test: &LitmusTest, plan: &Plan, observation: &Observation) {
+pub(super) fn tell(
+    report: &mut Observations,
+    test: &LitmusTest,
+    plan: &Plan,
+    observation: &Observation,
+) {
     report.stops = observation
         .stops
         .iter()
@@ -102,28 +112,59 @@ pub(super) fn fill(
         .observed
         .iter()
         .filter(|o| o.allowed == Some(false))
-        .map(|o| o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "))
+        .map(|o| {
+            o.state
+                .iter()
+                .map(|(n, v)| format!("{n} = {v}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        })
         .collect();
-    (!outside.is_empty()).then(|| format!("the executor shows what the model forbids: {}", outside.join("; ")))
+    (!outside.is_empty()).then(|| {
+        format!(
+            "the executor shows what the model forbids: {}",
+            outside.join("; ")
+        )
+    })
 }
 
 /// What was observed to be undefined, and what the model says of it.
-pub(super) fn hazards(test: &LitmusTest, observation: &Observation, faults: Option<&Faults>) -> Hazards {
+pub(super) fn hazards(
+    test: &LitmusTest,
+    observation: &Observation,
+    faults: Option<&Faults>,
+) -> Hazards {
     let part = |&(thread, instr): &(usize, usize)| {
         let thread = &test.program.threads[thread];
         let instr = &thread.code[instr];
-        Part { thread: thread.name.clone(), line: instr.line.clone(), text: instr.text.clone() }
+        Part {
+            thread: thread.name.clone(),
+            line: instr.line.clone(),
+            text: instr.text.clone(),
+        }
     };
     let names = simt::location_names(test);
     let one = |h: &record::Hazard| Hazard {
         kind: h.kind.name(),
         undefined: h.kind.is_undefined(),
         place: h.loc.map(|loc| names[loc].clone()),
-        parts: std::iter::once(&h.first).chain(&h.second).map(part).collect(),
+        parts: std::iter::once(&h.first)
+            .chain(&h.second)
+            .map(part)
+            .collect(),
     };
-    let word = |of: fn(&Faults) -> &Option<Verdict>| faults.and_then(|f| of(f).as_ref()).map(Verdict::word);
-    let observed = operational::hazards(test, observation).iter().map(one).collect();
-    Hazards { observed, race: word(|f| &f.race), undefined: word(|f| &f.undefined) }
+    let word = |of: fn(&Faults) -> &Option<Verdict>| {
+        faults.and_then(|f| of(f).as_ref()).map(Verdict::word)
+    };
+    let observed = operational::hazards(test, observation)
+        .iter()
+        .map(one)
+        .collect();
+    Hazards {
+        observed,
+        race: word(|f| &f.race),
+        undefined: word(|f| &f.undefined),
+    }
 }
 
 /// A run in words, if they were asked for.

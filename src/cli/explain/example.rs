@@ -29,13 +29,21 @@ const PAIRS: usize = 4;
 pub(super) fn tests(name: &str, model: &str) -> Vec<LitmusTest> {
     let file = format!("{name}.toml");
     let mut found = Vec::new();
-    examples::TESTS.iter().for_each(|folder| collect(folder, &file, &mut found));
-    let read = found.iter().filter_map(|text| front::litmus::parse(&file, text.as_bytes()).ok());
-    read.flatten().filter(|test| seams::speaks(model, test.program.dialect)).collect()
+    examples::TESTS
+        .iter()
+        .for_each(|folder| collect(folder, &file, &mut found));
+    let read = found
+        .iter()
+        .filter_map(|text| front::litmus::parse(&file, text.as_bytes()).ok());
+    read.flatten()
+        .filter(|test| seams::speaks(model, test.program.dialect))
+        .collect()
 }
 
 fn collect<'d>(folder: &'d include_dir::Dir<'static>, name: &str, found: &mut Vec<&'d str>) {
-    let here = folder.files().filter(|f| f.path().file_name().is_some_and(|n| n == name));
+    let here = folder
+        .files()
+        .filter(|f| f.path().file_name().is_some_and(|n| n == name));
     found.extend(here.filter_map(|f| f.contents_utf8()));
     folder.dirs().for_each(|inner| collect(inner, name, found));
 }
@@ -43,14 +51,22 @@ fn collect<'d>(folder: &'d include_dir::Dir<'static>, name: &str, found: &mut Ve
 /// The tests that a comment names: `Forbids A, B.`
 pub(super) fn forbids(comment: &str) -> Vec<String> {
     let flat = comment.split_whitespace().collect::<Vec<_>>().join(" ");
-    let Some((_, list)) = flat.split_once("Forbids ") else { return Vec::new() };
+    let Some((_, list)) = flat.split_once("Forbids ") else {
+        return Vec::new();
+    };
     // A dot ends the list only at the end of a word that is followed by nothing or a blank.
     let list = list.split(". ").next().unwrap_or(list);
-    list.trim_end_matches('.').split(", ").map(str::to_owned).collect()
+    list.trim_end_matches('.')
+        .split(", ")
+        .map(str::to_owned)
+        .collect()
 }
 
 fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
-    let limits = Limits { timeout: Some(PATIENCE), ..Limits::default() };
+    let limits = Limits {
+        timeout: Some(PATIENCE),
+        ..Limits::default()
+    };
     Session::new(test, model, Engine::Auto, limits, &[])
 }
 
@@ -74,7 +90,10 @@ pub(super) enum Role {
 pub(super) fn of_axiom(model: &Model, label: &str, entry: &Entry) -> Option<(LitmusTest, Role)> {
     let mut best: Option<(LitmusTest, Role)> = None;
     for name in forbids(&entry.comment) {
-        let Some(test) = tests(&name, label).into_iter().find(|t| verdict(t, model) == Verdict::Forbidden) else {
+        let Some(test) = tests(&name, label)
+            .into_iter()
+            .find(|t| verdict(t, model) == Verdict::Forbidden)
+        else {
             continue;
         };
         let role = role(model, &test, &entry.name)?;
@@ -93,7 +112,9 @@ fn role(model: &Model, test: &LitmusTest, axiom: &str) -> Option<Role> {
         other
     };
     let without = only(false);
-    let answer = session(test, &without).explaining().reachability(None, false);
+    let answer = session(test, &without)
+        .explaining()
+        .reachability(None, false);
     match answer.verdict {
         Verdict::Allowed => Some(Role::Needed),
         Verdict::Forbidden => match verdict(test, &only(true)) {
@@ -126,21 +147,31 @@ pub(super) fn of_relation(
     entries: &[Entry],
 ) -> Option<Shown> {
     let model = probe(label, name, expression, set)?;
-    let more = notes(&model.files, "Shown in:").remove(name).unwrap_or_default();
+    let more = notes(&model.files, "Shown in:")
+        .remove(name)
+        .unwrap_or_default();
     let mut names: Vec<String> = more.split(", ").map(str::to_owned).collect();
     let speaks = |entry: &Entry| speaks_of(entries, entry, name, &mut Vec::new());
     for direct in [true, false] {
-        let axioms = entries.iter().filter(|e| e.kind == Kind::Axiom && speaks(e) == direct);
+        let axioms = entries
+            .iter()
+            .filter(|e| e.kind == Kind::Axiom && speaks(e) == direct);
         names.extend(axioms.flat_map(|e| forbids(&e.comment)));
     }
-    names.iter().flat_map(|name| tests(name, label)).find_map(|test| shown(&model, test, name, set))
+    names
+        .iter()
+        .flat_map(|name| tests(name, label))
+        .find_map(|test| shown(&model, test, name, set))
 }
 
 /// The model with one more relation to show.
 fn probe(label: &str, name: &str, expression: &str, set: bool) -> Option<Model> {
     let source = Library::model(label)?;
     let (open, close) = if set { ('[', ']') } else { ('(', ')') };
-    let text = format!("{}\nshow {open}{expression}{close} as {name}\n", source.text);
+    let text = format!(
+        "{}\nshow {open}{expression}{close} as {name}\n",
+        source.text
+    );
     let main = SourceFile::new(source.name.clone(), text);
     cat::model::load(main, label, &Shipped, &signature(), None).ok()
 }
@@ -153,7 +184,9 @@ fn speaks_of(entries: &[Entry], entry: &Entry, name: &str, seen: &mut Vec<String
                 return false;
             }
             seen.push(inner.clone());
-            let mut defined = entries.iter().filter(|e| e.name == *inner && e.kind != Kind::Axiom);
+            let mut defined = entries
+                .iter()
+                .filter(|e| e.name == *inner && e.kind != Kind::Axiom);
             defined.any(|e| speaks_of(entries, e, name, seen))
         })
 }
@@ -164,7 +197,9 @@ fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Sho
     let mut model = all.clone();
     let mut rejected_by: Vec<String> = Vec::new();
     let witness = loop {
-        let answer = session(&test, &model).explaining().reachability(None, false);
+        let answer = session(&test, &model)
+            .explaining()
+            .reachability(None, false);
         match (answer.verdict, answer.witness) {
             (Verdict::Allowed, Some(witness)) => break witness,
             (Verdict::Forbidden, _) if model.axioms.is_empty() => {
@@ -177,7 +212,13 @@ fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Sho
                 // Where several axioms forbid it independently, none is named.
                 let named = answer.axioms;
                 let guilty = |a: &str| named.is_empty() || named.iter().any(|n| n == a);
-                rejected_by.extend(model.axioms.iter().map(|a| a.name.clone()).filter(|a| guilty(a)));
+                rejected_by.extend(
+                    model
+                        .axioms
+                        .iter()
+                        .map(|a| a.name.clone())
+                        .filter(|a| guilty(a)),
+                );
                 model.axioms.retain(|a| !rejected_by.contains(&a.name));
                 if model.axioms.len() == before {
                     return None;
@@ -186,17 +227,30 @@ fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Sho
             _ => return None,
         }
     };
-    let (_, pairs) = witness.relations.iter().find(|(n, pairs)| n == name && !pairs.is_empty())?;
+    let (_, pairs) = witness
+        .relations
+        .iter()
+        .find(|(n, pairs)| n == name && !pairs.is_empty())?;
     // What relates threads says most, initial writes least.
     let mut pairs = pairs.clone();
     let thread = |e: usize| witness.events[e].thread;
-    pairs.sort_by_key(|&(a, b)| (thread(a).is_none() || thread(b).is_none(), thread(a) == thread(b)));
+    pairs.sort_by_key(|&(a, b)| {
+        (
+            thread(a).is_none() || thread(b).is_none(),
+            thread(a) == thread(b),
+        )
+    });
     let lines = pairs.iter().take(PAIRS).map(|&(from, to)| match set {
         true => event(&witness, from),
         false => format!("{}  ->  {}", event(&witness, from), event(&witness, to)),
     });
     let lines: Vec<String> = lines.collect();
-    Some(Shown { more: pairs.len() - lines.len(), test, rejected_by, lines })
+    Some(Shown {
+        more: pairs.len() - lines.len(),
+        test,
+        rejected_by,
+        lines,
+    })
 }
 
 fn event(witness: &Witness, at: usize) -> String {
@@ -213,24 +267,42 @@ pub(super) fn listing(test: &LitmusTest) -> String {
     let table: toml::Table = test.file.text.parse().unwrap_or_default();
     // The code of a template is not that of its tests, and a kernel's stands for many threads.
     let written = table.get("thread").and_then(toml::Value::as_array);
-    let written = written.filter(|_| !["axis", "instance", "kernel"].iter().any(|key| table.contains_key(*key)));
+    let written = written.filter(|_| {
+        !["axis", "instance", "kernel"]
+            .iter()
+            .any(|key| table.contains_key(*key))
+    });
     for (i, thread) in test.program.threads.iter().enumerate() {
-        let written = written.and_then(|list| list.get(i)).and_then(toml::Value::as_table);
+        let written = written
+            .and_then(|list| list.get(i))
+            .and_then(toml::Value::as_table);
         let place: Vec<String> = (written.into_iter().flatten())
             .filter(|(key, _)| !matches!(key.as_str(), "code" | "name" | "regs"))
             .map(|(key, value)| format!("{key} {value}"))
             .collect();
-        let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
+        let place = if place.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", place.join(", "))
+        };
         text.push_str(&format!("  {}{place}\n", thread.name));
-        let code = written.and_then(|table| table.get("code")).and_then(toml::Value::as_str);
+        let code = written
+            .and_then(|table| table.get("code"))
+            .and_then(toml::Value::as_str);
         let mut lines: Vec<&str> = match code {
-            Some(code) => code.lines().flat_map(|l| l.split("; ")).map(str::trim_end).collect(),
+            Some(code) => code
+                .lines()
+                .flat_map(|l| l.split("; "))
+                .map(str::trim_end)
+                .collect(),
             None => thread.code.iter().map(|instr| instr.text.trim()).collect(),
         };
         lines.retain(|line| !line.trim().is_empty());
         // An instruction can stand for several steps.
         lines.dedup();
-        lines.iter().for_each(|line| text.push_str(&format!("    {line}\n")));
+        lines
+            .iter()
+            .for_each(|line| text.push_str(&format!("    {line}\n")));
     }
     if test.condition.is_some() {
         text.push_str(&format!("  exists ({})\n", test.condition_text.trim()));
@@ -245,15 +317,24 @@ mod tests {
 
     #[test]
     fn the_tests_of_a_comment_are_read_with_their_dots() {
-        assert_eq!(forbids("Axioms, Causality: no way.\nForbids MP+rel.gpu+acq.gpu."), ["MP+rel.gpu+acq.gpu"]);
-        assert_eq!(forbids("Forbids CoRR, SB+sc. And so on."), ["CoRR", "SB+sc"]);
+        assert_eq!(
+            forbids("Axioms, Causality: no way.\nForbids MP+rel.gpu+acq.gpu."),
+            ["MP+rel.gpu+acq.gpu"]
+        );
+        assert_eq!(
+            forbids("Forbids CoRR, SB+sc. And so on."),
+            ["CoRR", "SB+sc"]
+        );
         assert!(forbids("Says nothing.").is_empty());
     }
 
     #[test]
     fn a_test_is_found_in_the_dialect_of_the_model() {
         use program::Dialect;
-        assert_eq!(tests("LB+rel+acq", "opencl")[0].program.dialect, Dialect::OpenCl);
+        assert_eq!(
+            tests("LB+rel+acq", "opencl")[0].program.dialect,
+            Dialect::OpenCl
+        );
         assert_eq!(tests("LB+rel+acq", "rc11")[0].program.dialect, Dialect::C);
         assert!(tests("MP+rel.gpu+acq.gpu", "c11").is_empty());
     }
@@ -292,9 +373,18 @@ mod tests {
     #[test]
     fn every_axiom_of_every_shipped_model_has_a_test_that_it_forbids() {
         for name in Library::names() {
-            let model = cat::model::load_shipped(name, &signature()).unwrap().unwrap();
-            for entry in super::super::text::entries(&model).iter().filter(|e| e.kind == Kind::Axiom) {
-                assert!(of_axiom(&model, name, entry).is_some(), "{name}: {}", entry.name);
+            let model = cat::model::load_shipped(name, &signature())
+                .unwrap()
+                .unwrap();
+            for entry in super::super::text::entries(&model)
+                .iter()
+                .filter(|e| e.kind == Kind::Axiom)
+            {
+                assert!(
+                    of_axiom(&model, name, entry).is_some(),
+                    "{name}: {}",
+                    entry.name
+                );
             }
         }
     }
@@ -303,28 +393,55 @@ mod tests {
     fn every_definition_and_flag_of_every_shipped_model_is_shown_in_an_execution() {
         let mut missing = Vec::new();
         for name in Library::names() {
-            let model = cat::model::load_shipped(name, &signature()).unwrap().unwrap();
+            let model = cat::model::load_shipped(name, &signature())
+                .unwrap()
+                .unwrap();
             let entries = super::super::text::entries(&model);
             let own = entries.iter().filter(|e| !e.file.ends_with("stdlib.cat"));
             for entry in sample(own.filter(|e| !matches!(e.kind, Kind::Axiom | Kind::Function))) {
-                let expression = if entry.kind == Kind::Flag { &entry.tested } else { &entry.name };
-                let shown = of_relation(name, &entry.name, expression, entry.is_set(&model), &entries);
+                let expression = if entry.kind == Kind::Flag {
+                    &entry.tested
+                } else {
+                    &entry.name
+                };
+                let shown = of_relation(
+                    name,
+                    &entry.name,
+                    expression,
+                    entry.is_set(&model),
+                    &entries,
+                );
                 let empty = EMPTY.iter().any(|(n, _)| *n == entry.name);
                 if shown.is_none() && !empty {
                     missing.push(format!("{name}: {}", entry.name));
                 }
             }
         }
-        assert!(missing.is_empty(), "name a test under `Shown in:` for each of {missing:?}");
+        assert!(
+            missing.is_empty(),
+            "name a test under `Shown in:` for each of {missing:?}"
+        );
     }
 
     #[test]
     fn every_base_name_is_shown_in_an_execution_of_some_model() {
         let models: Vec<_> = (Library::names().into_iter())
-            .map(|name| (name, cat::model::load_shipped(name, &signature()).unwrap().unwrap()))
+            .map(|name| {
+                (
+                    name,
+                    cat::model::load_shipped(name, &signature())
+                        .unwrap()
+                        .unwrap(),
+                )
+            })
             .collect();
         let mut missing = Vec::new();
-        for base in sample(signature().names.iter().filter(|base| !UNUSED.contains(&base.name))) {
+        for base in sample(
+            signature()
+                .names
+                .iter()
+                .filter(|base| !UNUSED.contains(&base.name)),
+        ) {
             let set = base.kind == cat::model::ir::Kind::Set;
             let shown = models.iter().any(|(label, model)| {
                 let entries = super::super::text::entries(model);
@@ -334,6 +451,9 @@ mod tests {
                 missing.push(base.name);
             }
         }
-        assert!(missing.is_empty(), "name a test under `Shown in:` for each of {missing:?}");
+        assert!(
+            missing.is_empty(),
+            "name a test under `Shown in:` for each of {missing:?}"
+        );
     }
 }

@@ -27,7 +27,11 @@ pub(super) fn terms() -> Vec<Term> {
                 Some((text, rest)) => (text, example(rest)),
                 None => (body, None),
             };
-            Term { names: head.split(", ").map(str::to_owned).collect(), text: plain(text), example }
+            Term {
+                names: head.split(", ").map(str::to_owned).collect(),
+                text: plain(text),
+                example,
+            }
         })
         .collect()
 }
@@ -68,7 +72,10 @@ mod tests {
 
     #[test]
     fn links_become_their_text() {
-        assert_eq!(plain("see [a race](races.md), and x[1](2"), "see a race, and x[1](2");
+        assert_eq!(
+            plain("see [a race](races.md), and x[1](2"),
+            "see a race, and x[1](2"
+        );
     }
 
     #[test]

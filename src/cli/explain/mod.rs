@@ -39,12 +39,20 @@ pub(super) fn run(args: &ExplainArgs, terminal: &Terminal) -> u8 {
         Some(name) => vec![name.clone()],
         None => in_order(catalogue.shipped()),
     };
-    let models: Vec<Named> = names.iter().filter_map(|name| catalogue.load(name, &args.prelude)).collect();
+    let models: Vec<Named> = names
+        .iter()
+        .filter_map(|name| catalogue.load(name, &args.prelude))
+        .collect();
     if terminal.diagnose_all(&catalogue.diagnostics()) > 0 {
         return exit::INVALID;
     }
-    let models: Vec<Defined> =
-        models.into_iter().map(|model| Defined { entries: text::entries(&model.model), model }).collect();
+    let models: Vec<Defined> = models
+        .into_iter()
+        .map(|model| Defined {
+            entries: text::entries(&model.model),
+            model,
+        })
+        .collect();
     if word.is_empty() {
         return terminal.printed(&contents(&models), exit::OK);
     }
@@ -59,7 +67,11 @@ pub(super) fn run(args: &ExplainArgs, terminal: &Terminal) -> u8 {
 /// The shipped models, those that are asked by default first.
 fn in_order(shipped: &[String]) -> Vec<String> {
     let mut names: Vec<String> = shipped.to_vec();
-    let rank = |name: &String| DIALECTS.iter().position(|row| row.default_model == name.as_str());
+    let rank = |name: &String| {
+        DIALECTS
+            .iter()
+            .position(|row| row.default_model == name.as_str())
+    };
     names.sort_by_key(|name| rank(name).unwrap_or(DIALECTS.len()));
     names
 }
@@ -67,12 +79,19 @@ fn in_order(shipped: &[String]) -> Vec<String> {
 /// Without a word: what may be asked.
 fn contents(models: &[Defined]) -> String {
     let mut out = String::from("Terms\n");
-    let terms: Vec<String> = glossary::terms().into_iter().map(|t| t.names[0].clone()).collect();
+    let terms: Vec<String> = glossary::terms()
+        .into_iter()
+        .map(|t| t.names[0].clone())
+        .collect();
     let _ = writeln!(out, "  {}", terms.join(", "));
     for defined in models {
         let of = |kinds: &[Kind]| -> Vec<&str> {
-            let mut names: Vec<&str> =
-                defined.entries.iter().filter(|e| kinds.contains(&e.kind)).map(|e| e.name.as_str()).collect();
+            let mut names: Vec<&str> = defined
+                .entries
+                .iter()
+                .filter(|e| kinds.contains(&e.kind))
+                .map(|e| e.name.as_str())
+                .collect();
             names.dedup();
             names
         };
@@ -97,17 +116,39 @@ fn explain(word: &str, models: &[Defined]) -> String {
         }
     }
     let signature = signature();
-    let exact = models.iter().any(|d| d.entries.iter().any(|e| e.name == word))
+    let exact = models
+        .iter()
+        .any(|d| d.entries.iter().any(|e| e.name == word))
         || signature.names.iter().any(|n| n.name == word)
         || signature.options.iter().any(|o| o.name == word);
-    let fits = |name: &str| if exact { name == word } else { folded(name) == folded(word) };
-    for kinds in [&[Kind::Axiom][..], &[Kind::Definition, Kind::Function, Kind::Free], &[Kind::Flag]] {
-        defined(&mut out, models, |e| kinds.contains(&e.kind) && fits(&e.name));
+    let fits = |name: &str| {
+        if exact {
+            name == word
+        } else {
+            folded(name) == folded(word)
+        }
+    };
+    for kinds in [
+        &[Kind::Axiom][..],
+        &[Kind::Definition, Kind::Function, Kind::Free],
+        &[Kind::Flag],
+    ] {
+        defined(&mut out, models, |e| {
+            kinds.contains(&e.kind) && fits(&e.name)
+        });
     }
     for name in signature.names.iter().filter(|n| fits(n.name)) {
         section(&mut out);
-        let what = if name.kind == Shape::Set { "set of events" } else { "relation" };
-        let _ = writeln!(out, "{}: a {what} that the program fixes (base name)\n", name.name);
+        let what = if name.kind == Shape::Set {
+            "set of events"
+        } else {
+            "relation"
+        };
+        let _ = writeln!(
+            out,
+            "{}: a {what} that the program fixes (base name)\n",
+            name.name
+        );
         let _ = writeln!(out, "  {}", name.doc);
         base_example(&mut out, name.name, name.kind == Shape::Set, models);
     }
@@ -118,8 +159,12 @@ fn explain(word: &str, models: &[Defined]) -> String {
             "{}: an option of models (`option` in a model, `[options]` in a test, `--set`)\n",
             option.name
         );
-        let _ =
-            writeln!(out, "  {}\n  Values: {}; the first is the default.", option.doc, option.values.join(", "));
+        let _ = writeln!(
+            out,
+            "  {}\n  Values: {}; the first is the default.",
+            option.doc,
+            option.values.join(", ")
+        );
     }
     out
 }
@@ -139,9 +184,13 @@ fn indented(out: &mut String, by: &str, text: &str) {
 fn term_text(out: &mut String, term: &glossary::Term) {
     let _ = writeln!(out, "{}: a term\n", term.names.join(", "));
     indented(out, "  ", &term.text);
-    let Some((name, model)) = &term.example else { return };
+    let Some((name, model)) = &term.example else {
+        return;
+    };
     let loaded = Catalogue::new(None).load(model, Dialect::default().row().prelude);
-    let (Some(model), Some(test)) = (loaded, example::tests(name, model).into_iter().next()) else { return };
+    let (Some(model), Some(test)) = (loaded, example::tests(name, model).into_iter().next()) else {
+        return;
+    };
     let word = match example::verdict(&test, &model.model) {
         Verdict::Allowed => "allows",
         Verdict::Forbidden => "forbids",
@@ -163,29 +212,51 @@ fn defined(out: &mut String, models: &[Defined], fits: impl Fn(&Entry) -> bool) 
     let mut found: Vec<(&Entry, Vec<&Defined>)> = Vec::new();
     for model in models {
         for entry in model.entries.iter().filter(|e| fits(e)) {
-            match found.iter_mut().find(|(e, _)| (&e.file, e.line) == (&entry.file, entry.line)) {
+            match found
+                .iter_mut()
+                .find(|(e, _)| (&e.file, e.line) == (&entry.file, entry.line))
+            {
                 Some((_, in_models)) => in_models.push(model),
                 None => found.push((entry, vec![model])),
             }
         }
     }
-    let Some(((first, in_models), others)) = found.split_first() else { return };
+    let Some(((first, in_models), others)) = found.split_first() else {
+        return;
+    };
     section(out);
     entry_text(out, first, in_models);
     if !others.is_empty() {
-        let list = others.iter().map(|(e, m)| format!("{} ({}:{})", labels(m), e.file, e.line));
+        let list = others
+            .iter()
+            .map(|(e, m)| format!("{} ({}:{})", labels(m), e.file, e.line));
         let _ = writeln!(out, "\n  Also in {}", list.collect::<Vec<_>>().join("; "));
     }
 }
 
 fn labels(models: &[&Defined]) -> String {
-    models.iter().map(|d| d.model.label.as_str()).collect::<Vec<_>>().join(", ")
+    models
+        .iter()
+        .map(|d| d.model.label.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn entry_text(out: &mut String, entry: &Entry, models: &[&Defined]) {
     let every = models.len() > 1 && entry.file.ends_with("stdlib.cat");
-    let of = if every { "every model".to_owned() } else { labels(models) };
-    let _ = writeln!(out, "{}: {} of {of} ({}:{})\n", entry.name, entry.kind.words(), entry.file, entry.line);
+    let of = if every {
+        "every model".to_owned()
+    } else {
+        labels(models)
+    };
+    let _ = writeln!(
+        out,
+        "{}: {} of {of} ({}:{})\n",
+        entry.name,
+        entry.kind.words(),
+        entry.file,
+        entry.line
+    );
     indented(out, "    ", &entry.text);
     if !entry.comment.is_empty() {
         out.push('\n');
@@ -196,7 +267,8 @@ fn entry_text(out: &mut String, entry: &Entry, models: &[&Defined]) {
         indented(out, "  ", &entry.source);
     }
     let Some(model) = models.first() else { return };
-    let uses = |other: &&Entry| other.speaks_of.contains(&entry.name) && !std::ptr::eq(*other, entry);
+    let uses =
+        |other: &&Entry| other.speaks_of.contains(&entry.name) && !std::ptr::eq(*other, entry);
     let mut used: Vec<&str> = Vec::new();
     for other in model.entries.iter().filter(uses) {
         if !used.contains(&other.name.as_str()) {
@@ -210,21 +282,40 @@ fn entry_text(out: &mut String, entry: &Entry, models: &[&Defined]) {
     match entry.kind {
         Kind::Axiom => axiom_example(out, entry, model),
         Kind::Function => {}
-        Kind::Flag => relation_example(out, &entry.name, &entry.tested, entry.is_set(&model.model.model), model),
+        Kind::Flag => relation_example(
+            out,
+            &entry.name,
+            &entry.tested,
+            entry.is_set(&model.model.model),
+            model,
+        ),
         Kind::Definition | Kind::Free => {
-            relation_example(out, &entry.name, &entry.name, entry.is_set(&model.model.model), model);
+            relation_example(
+                out,
+                &entry.name,
+                &entry.name,
+                entry.is_set(&model.model.model),
+                model,
+            );
         }
     }
 }
 
 fn axiom_example(out: &mut String, entry: &Entry, defined: &Defined) {
     let label = &defined.model.label;
-    let Some((test, role)) = example::of_axiom(&defined.model.model, label, entry) else { return };
+    let Some((test, role)) = example::of_axiom(&defined.model.model, label, entry) else {
+        return;
+    };
     test_text(out, &test);
     let why = match role {
         Role::Needed => format!("without {} it would be allowed", entry.name),
-        Role::Enough => format!("{} alone is enough, and other axioms forbid it, too", entry.name),
-        Role::Other(axioms) if axioms.is_empty() => "several other axioms forbid it, too".to_owned(),
+        Role::Enough => format!(
+            "{} alone is enough, and other axioms forbid it, too",
+            entry.name
+        ),
+        Role::Other(axioms) if axioms.is_empty() => {
+            "several other axioms forbid it, too".to_owned()
+        }
         Role::Other(axioms) => format!("so would {} without it", axioms.join(", ")),
     };
     let _ = writeln!(out, "  {label} forbids it: {why}.");
@@ -232,11 +323,17 @@ fn axiom_example(out: &mut String, entry: &Entry, defined: &Defined) {
 
 fn relation_example(out: &mut String, name: &str, expression: &str, set: bool, defined: &Defined) {
     let label = &defined.model.label;
-    let Some(shown) = example::of_relation(label, name, expression, set, &defined.entries) else { return };
+    let Some(shown) = example::of_relation(label, name, expression, set, &defined.entries) else {
+        return;
+    };
     test_text(out, &shown.test);
     let _ = match shown.rejected_by.as_slice() {
         [] => writeln!(out, "  In an execution that {label} allows, {name} has"),
-        axioms => writeln!(out, "  In an execution that {label} rejects ({}), {name} has", axioms.join(", ")),
+        axioms => writeln!(
+            out,
+            "  In an execution that {label} rejects ({}), {name} has",
+            axioms.join(", ")
+        ),
     };
     for line in &shown.lines {
         let _ = writeln!(out, "    {line}");
@@ -250,9 +347,12 @@ fn relation_example(out: &mut String, name: &str, expression: &str, set: bool, d
 fn base_example(out: &mut String, name: &str, set: bool, models: &[Defined]) {
     let mut used: Vec<String> = Vec::new();
     for defined in models {
-        let by: Vec<&str> = (defined.entries.iter().filter(|e| e.speaks_of.iter().any(|n| n == name)))
-            .map(|e| e.name.as_str())
-            .collect();
+        let by: Vec<&str> = (defined
+            .entries
+            .iter()
+            .filter(|e| e.speaks_of.iter().any(|n| n == name)))
+        .map(|e| e.name.as_str())
+        .collect();
         if !by.is_empty() && used.len() < 4 {
             used.push(format!("{} ({})", defined.model.label, by.join(", ")));
         }
@@ -273,12 +373,23 @@ fn base_example(out: &mut String, name: &str, set: bool, models: &[Defined]) {
 
 /// A word that nobody knows.
 fn unknown(word: &str, models: &[Defined], model: Option<&str>) -> Diagnostic {
-    let of = model.map(|m| format!(", nor one of model `{m}`")).unwrap_or_default();
+    let of = model
+        .map(|m| format!(", nor one of model `{m}`"))
+        .unwrap_or_default();
     let message = format!("`{word}` is no term, axiom, relation or option that is known{of}");
     let signature = signature();
     let terms = glossary::terms();
-    let mut names: Vec<&str> = terms.iter().flat_map(|t| &t.names).map(String::as_str).collect();
-    names.extend(models.iter().flat_map(|d| &d.entries).map(|e| e.name.as_str()));
+    let mut names: Vec<&str> = terms
+        .iter()
+        .flat_map(|t| &t.names)
+        .map(String::as_str)
+        .collect();
+    names.extend(
+        models
+            .iter()
+            .flat_map(|d| &d.entries)
+            .map(|e| e.name.as_str()),
+    );
     names.extend(signature.names.iter().map(|n| n.name));
     names.extend(signature.options.iter().map(|o| o.name));
     names.sort_unstable();

@@ -67,10 +67,21 @@ pub(super) struct Entry {
 impl Entry {
     /// Whether it is a set of events, and no relation.
     pub(super) fn is_set(&self, model: &Model) -> bool {
-        let flag = || model.flags.iter().find(|f| f.name == self.name).map(|f| f.node);
+        let flag = || {
+            model
+                .flags
+                .iter()
+                .find(|f| f.name == self.name)
+                .map(|f| f.node)
+        };
         let node = match self.kind {
             Kind::Flag => flag(),
-            _ => model.lets.iter().rev().find(|l| l.0 == self.name).map(|l| l.1),
+            _ => model
+                .lets
+                .iter()
+                .rev()
+                .find(|l| l.0 == self.name)
+                .map(|l| l.1),
         };
         node.is_some_and(|node| model.node(node).kind == Shape::Set)
     }
@@ -98,7 +109,10 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
         let comment = || comment(source, &file.statements[..=i]);
         let mut add = |name: &str, kind, comment: String, exprs: &[&Expr]| {
             let tested = match kind {
-                Kind::Axiom | Kind::Flag => exprs.first().map_or("", |e| slice(source, e.span)).to_owned(),
+                Kind::Axiom | Kind::Flag => exprs
+                    .first()
+                    .map_or("", |e| slice(source, e.span))
+                    .to_owned(),
                 _ => String::new(),
             };
             list.push(Entry {
@@ -116,7 +130,11 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
         match &statement.kind {
             StmtKind::Let { bindings, .. } => {
                 for binding in bindings {
-                    let kind = if binding.params.is_some() { Kind::Function } else { Kind::Definition };
+                    let kind = if binding.params.is_some() {
+                        Kind::Function
+                    } else {
+                        Kind::Definition
+                    };
                     add(&binding.name.name, kind, comment(), &[&binding.body]);
                 }
             }
@@ -127,8 +145,16 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
             }
             StmtKind::Test(test) => {
                 if let Some(name) = &test.name {
-                    let kind = if test.role == TestRole::Axiom { Kind::Axiom } else { Kind::Flag };
-                    let doc = if test.doc.is_empty() { comment() } else { test.doc.clone() };
+                    let kind = if test.role == TestRole::Axiom {
+                        Kind::Axiom
+                    } else {
+                        Kind::Flag
+                    };
+                    let doc = if test.doc.is_empty() {
+                        comment()
+                    } else {
+                        test.doc.clone()
+                    };
                     add(&name.name, kind, doc, &[&test.expr]);
                 }
             }
@@ -140,9 +166,16 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
 
 /// The paragraph of a header that names the source document.
 fn cited(header: &str) -> String {
-    let mut lines = header.lines().map(str::trim).skip_while(|line| !line.starts_with("Source"));
+    let mut lines = header
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| !line.starts_with("Source"));
     let until = |line: &&str| !line.is_empty() && !line.starts_with("Deviations");
-    lines.by_ref().take_while(until).collect::<Vec<_>>().join("\n")
+    lines
+        .by_ref()
+        .take_while(until)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn slice(source: &SourceFile, span: Span) -> &str {
@@ -152,12 +185,19 @@ fn slice(source: &SourceFile, span: Span) -> &str {
 /// The comment above the last of these statements: directly above it, or above its paragraph.
 fn comment(source: &SourceFile, statements: &[Stmt]) -> String {
     for statement in statements.iter().rev() {
-        let before = source.text.get(..statement.span.start as usize).unwrap_or_default();
+        let before = source
+            .text
+            .get(..statement.span.start as usize)
+            .unwrap_or_default();
         let gap = &before[before.trim_end().len()..];
         if gap.matches('\n').count() > 1 {
             return String::new();
         }
-        if let Some(open) = before.trim_end().strip_suffix("*)").and_then(|rest| rest.rfind("(*")) {
+        if let Some(open) = before
+            .trim_end()
+            .strip_suffix("*)")
+            .and_then(|rest| rest.rfind("(*"))
+        {
             let inner = before.trim_end().trim_end_matches("*)");
             let lines: Vec<&str> = inner[open + 2..].lines().map(str::trim).collect();
             return lines.join("\n").trim().to_owned();
@@ -197,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_comment_is_that_of_the_paragraph() {
-        let list = of("M \"m\"\n(* header *)\n\n(* Both. *)\nlet a = po\nlet b = a ; a\n\nlet c = b\n");
+        let list =
+            of("M \"m\"\n(* header *)\n\n(* Both. *)\nlet a = po\nlet b = a ; a\n\nlet c = b\n");
         let comments: Vec<&str> = list.iter().map(|e| e.comment.as_str()).collect();
         assert_eq!(comments, ["Both.", "Both.", ""]);
         assert_eq!((list[1].text.as_str(), list[1].line), ("let b = a ; a", 6));
@@ -206,9 +247,13 @@ mod tests {
 
     #[test]
     fn axioms_and_flags_know_what_they_test() {
-        let list =
-            of("M \"m\"\n(* header *)\n\n(* Source. Forbids T. *)\nempty po \\ rf as A\nflag ~empty po as f\n");
-        assert_eq!((list[0].kind, list[0].tested.as_str()), (Kind::Axiom, "po \\ rf"));
+        let list = of(
+            "M \"m\"\n(* header *)\n\n(* Source. Forbids T. *)\nempty po \\ rf as A\nflag ~empty po as f\n",
+        );
+        assert_eq!(
+            (list[0].kind, list[0].tested.as_str()),
+            (Kind::Axiom, "po \\ rf")
+        );
         assert_eq!(list[0].comment, "Source. Forbids T.");
         assert_eq!((list[1].kind, list[1].tested.as_str()), (Kind::Flag, "po"));
     }
@@ -221,13 +266,17 @@ mod tests {
             let list = entries(&model);
             for axiom in &model.axioms {
                 assert!(
-                    list.iter().any(|e| e.kind == Kind::Axiom && e.name == axiom.name),
+                    list.iter()
+                        .any(|e| e.kind == Kind::Axiom && e.name == axiom.name),
                     "{name}: {}",
                     axiom.name
                 );
             }
             for (definition, ..) in &model.lets {
-                assert!(list.iter().any(|e| e.name == *definition), "{name}: {definition}");
+                assert!(
+                    list.iter().any(|e| e.name == *definition),
+                    "{name}: {definition}"
+                );
             }
         }
     }

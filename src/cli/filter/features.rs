@@ -7,23 +7,53 @@ pub(super) type Feature = (&'static str, &'static str, fn(&Program) -> bool);
 
 /// Every feature.
 pub(super) const FEATURES: &[Feature] = &[
-    ("rmw", "a read-modify-write or reduction", |p| any(p, |i| i.op.read().is_some() && i.op.write().is_some())),
-    ("fence", "a memory fence", |p| any(p, |i| i.op.is_fence() && i.op.scope().is_some())),
-    ("barrier", "a barrier", |p| any(p, |i| i.op.barrier().is_some())),
-    ("branch", "a branch", |p| any(p, |i| i.op.target().is_some())),
-    ("loop", "a branch backwards", |p| p.threads.iter().any(Thread::has_loop)),
-    ("weak", "a weak (non-atomic) access", |p| tagged(p, "WEAK")),
-    ("sc", "a sequentially consistent operation or fence", |p| tagged(p, "SC")),
-    ("volatile", "a volatile access", |p| tagged(p, "VOLATILE")),
-    ("proxy", "an access or fence of another proxy than the generic one", |p| {
-        ["SUR", "TEX", "CON", "PF", "ALIAS"].iter().any(|tag| p.dialect.row().proxies && tagged(p, tag))
-            || aliases(p).any(|proxy| proxy != Proxy::Generic)
+    ("rmw", "a read-modify-write or reduction", |p| {
+        any(p, |i| i.op.read().is_some() && i.op.write().is_some())
     }),
-    ("alias", "two names for one memory", |p| aliases(p).next().is_some()),
-    ("shared", "memory of a block or work-group", |p| spaces(p).any(|space| space == Space::Shared)),
-    ("host", "a thread of the host", |p| p.threads.iter().any(|t| t.place.host)),
-    ("multi-gpu", "threads on several GPUs", |p| differ(p, |t| t.place.gpu)),
-    ("multi-cta", "threads of several blocks or work-groups", |p| differ(p, |t| (t.place.gpu, t.place.cta))),
+    ("fence", "a memory fence", |p| {
+        any(p, |i| i.op.is_fence() && i.op.scope().is_some())
+    }),
+    ("barrier", "a barrier", |p| {
+        any(p, |i| i.op.barrier().is_some())
+    }),
+    ("branch", "a branch", |p| {
+        any(p, |i| i.op.target().is_some())
+    }),
+    ("loop", "a branch backwards", |p| {
+        p.threads.iter().any(Thread::has_loop)
+    }),
+    ("weak", "a weak (non-atomic) access", |p| tagged(p, "WEAK")),
+    ("sc", "a sequentially consistent operation or fence", |p| {
+        tagged(p, "SC")
+    }),
+    ("volatile", "a volatile access", |p| tagged(p, "VOLATILE")),
+    (
+        "proxy",
+        "an access or fence of another proxy than the generic one",
+        |p| {
+            ["SUR", "TEX", "CON", "PF", "ALIAS"]
+                .iter()
+                .any(|tag| p.dialect.row().proxies && tagged(p, tag))
+                || aliases(p).any(|proxy| proxy != Proxy::Generic)
+        },
+    ),
+    ("alias", "two names for one memory", |p| {
+        aliases(p).next().is_some()
+    }),
+    ("shared", "memory of a block or work-group", |p| {
+        spaces(p).any(|space| space == Space::Shared)
+    }),
+    ("host", "a thread of the host", |p| {
+        p.threads.iter().any(|t| t.place.host)
+    }),
+    ("multi-gpu", "threads on several GPUs", |p| {
+        differ(p, |t| t.place.gpu)
+    }),
+    (
+        "multi-cta",
+        "threads of several blocks or work-groups",
+        |p| differ(p, |t| (t.place.gpu, t.place.cta)),
+    ),
 ];
 
 /// Whether some instruction is so.
@@ -37,23 +67,30 @@ fn tagged(program: &Program, tag: &str) -> bool {
 }
 
 fn aliases(program: &Program) -> impl Iterator<Item = Proxy> + '_ {
-    program.locations.iter().filter_map(|location| match location.kind {
-        LocationKind::Alias { proxy, .. } => Some(proxy),
-        LocationKind::Object { .. } => None,
-    })
+    program
+        .locations
+        .iter()
+        .filter_map(|location| match location.kind {
+            LocationKind::Alias { proxy, .. } => Some(proxy),
+            LocationKind::Object { .. } => None,
+        })
 }
 
 fn spaces(program: &Program) -> impl Iterator<Item = Space> + '_ {
-    program.locations.iter().filter_map(|location| match location.kind {
-        LocationKind::Object { space, .. } => Some(space),
-        LocationKind::Alias { .. } => None,
-    })
+    program
+        .locations
+        .iter()
+        .filter_map(|location| match location.kind {
+            LocationKind::Object { space, .. } => Some(space),
+            LocationKind::Alias { .. } => None,
+        })
 }
 
 /// Whether two threads differ in something.
 fn differ<K: PartialEq>(program: &Program, of: impl Fn(&program::Thread) -> K) -> bool {
     let mut keys = program.threads.iter().map(of);
-    keys.next().is_some_and(|first| keys.any(|key| key != first))
+    keys.next()
+        .is_some_and(|first| keys.any(|key| key != first))
 }
 
 #[cfg(test)]
@@ -61,8 +98,14 @@ mod tests {
     use super::*;
 
     fn features(text: &str) -> Vec<&'static str> {
-        let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
-        FEATURES.iter().filter(|f| (f.2)(&test.program)).map(|f| f.0).collect()
+        let test = front::litmus::parse("t.toml", text.as_bytes())
+            .expect("a good test")
+            .remove(0);
+        FEATURES
+            .iter()
+            .filter(|f| (f.2)(&test.program))
+            .map(|f| f.0)
+            .collect()
     }
 
     #[test]
@@ -71,11 +114,17 @@ mod tests {
             let head = "name = 't'\ncondition = 'x == 0'\nmemory = { x = 0 }\n";
             format!("{head}[[thread]]\ncode = '{first}'\n[[thread]]\ncta = 1\ncode = '{second}'\n")
         };
-        assert_eq!(features(&two("st.weak x, 1", "ld.relaxed.gpu r0, x")), ["weak", "multi-cta"]);
+        assert_eq!(
+            features(&two("st.weak x, 1", "ld.relaxed.gpu r0, x")),
+            ["weak", "multi-cta"]
+        );
         let text = two(
             "atom.relaxed.gpu.add.u32 r0, x, 1",
             "fence.sc.gpu; L: ld.relaxed.gpu r0, x; setp.eq.u32 p, r0, 0; @p bra L",
         );
-        assert_eq!(features(&text), ["rmw", "fence", "branch", "loop", "sc", "multi-cta"]);
+        assert_eq!(
+            features(&text),
+            ["rmw", "fence", "branch", "loop", "sc", "multi-cta"]
+        );
     }
 }

@@ -56,8 +56,17 @@ const KEYS: [(&str, Key); 9] = [
 /// What a question is expected to be if nothing is.
 const NOTHING: &str = "none";
 
-const VERDICTS: [&str; 9] =
-    ["allowed", "forbidden", "racy", "race-free", "undefined", "defined", "hangs", "terminates", "undecided"];
+const VERDICTS: [&str; 9] = [
+    "allowed",
+    "forbidden",
+    "racy",
+    "race-free",
+    "undefined",
+    "defined",
+    "hangs",
+    "terminates",
+    "undecided",
+];
 
 impl Key {
     /// The words it can be; `None`: any.
@@ -135,7 +144,12 @@ impl Filter {
 
     /// Whether a question (or a pair, if it has none of its own) may be let through, as far as that is known: once it
     /// is decided, with `verdict`.
-    pub(super) fn admits(&self, unit: &Unit<'_>, question: Option<&Question>, verdict: Option<&str>) -> bool {
+    pub(super) fn admits(
+        &self,
+        unit: &Unit<'_>,
+        question: Option<&Question>,
+        verdict: Option<&str>,
+    ) -> bool {
         let facts = |key: Key, wanted: &Match| {
             let is = |value: &str| Some(wanted.holds(value));
             match key {
@@ -143,7 +157,11 @@ impl Filter {
                 Key::Path => is(unit.path),
                 Key::Tag => Some(unit.test.tags.iter().any(|tag| wanted.holds(tag))),
                 // Of the program as written, not as a mapping lowered it.
-                Key::Feature => Some(FEATURES.iter().any(|f| wanted.holds(f.0) && (f.2)(&unit.source.program))),
+                Key::Feature => Some(
+                    FEATURES
+                        .iter()
+                        .any(|f| wanted.holds(f.0) && (f.2)(&unit.source.program)),
+                ),
                 Key::Dialect => is(unit.source.program.dialect.name()),
                 Key::Model => is(&unit.model.label),
                 Key::Property => question.and_then(|q| is(&q.property.to_string())),
@@ -167,7 +185,10 @@ impl fmt::Display for Expr {
             Expr::Or(parts) => list(f, parts, " or "),
             Expr::Not(part) => write!(f, "not {part}"),
             Expr::Is(key, wanted) => {
-                let name = KEYS.iter().find(|row| row.1 == *key).map_or("", |row| row.0);
+                let name = KEYS
+                    .iter()
+                    .find(|row| row.1 == *key)
+                    .map_or("", |row| row.0);
                 match wanted {
                     Match::Exactly(word) => write!(f, "{name}={word}"),
                     Match::Like(pattern) => write!(f, "{name}~{}", pattern.text()),
@@ -198,8 +219,14 @@ mod tests {
         assert_eq!(truth("verdict = allowed and model = sc", None), Some(false));
         assert_eq!(truth("verdict = allowed or model = ptx", None), Some(true));
         assert_eq!(truth("verdict = allowed or model = sc", None), None);
-        assert_eq!(truth("verdict = allowed or model = sc", Some("allowed")), Some(true));
-        assert_eq!(truth("verdict = allowed or model = sc", Some("forbidden")), Some(false));
+        assert_eq!(
+            truth("verdict = allowed or model = sc", Some("allowed")),
+            Some(true)
+        );
+        assert_eq!(
+            truth("verdict = allowed or model = sc", Some("forbidden")),
+            Some(false)
+        );
     }
 
     #[test]

@@ -26,12 +26,18 @@ type Fail = Box<Diagnostic>;
 
 /// Reads a whole filter.
 pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Expr, Fail> {
-    let mut parser = Parser { file, tokens: Cursor::new(lex(file)?) };
+    let mut parser = Parser {
+        file,
+        tokens: Cursor::new(lex(file)?),
+    };
     let expr = parser.expr()?;
     match parser.tokens.peek() {
         Token::End => Ok(expr),
         Token::Close => Err(parser.wrong("this `)` closes nothing", "")),
-        _ => Err(parser.wrong("two conditions side by side", "expected `and` or `or` between them")),
+        _ => Err(parser.wrong(
+            "two conditions side by side",
+            "expected `and` or `or` between them",
+        )),
     }
 }
 
@@ -46,7 +52,9 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<Token<'_>>>, Fail> {
             tokens.push(diag::Token::new(Token::End, start..start));
             return Ok(tokens);
         };
-        let operator = ["!=", "!~", "=", "~"].into_iter().find(|op| rest.starts_with(op));
+        let operator = ["!=", "!~", "=", "~"]
+            .into_iter()
+            .find(|op| rest.starts_with(op));
         let (token, length) = match first {
             '(' => (Token::Open, 1),
             ')' => (Token::Close, 1),
@@ -58,12 +66,15 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<Token<'_>>>, Fail> {
                 Some(end) => (Token::Quoted(&rest[1..=end]), end + 2),
                 None => {
                     let span = Span::new(start, text.len());
-                    let plain = Diagnostic::error("filter", file, span, "a value in quotes does not end");
+                    let plain =
+                        Diagnostic::error("filter", file, span, "a value in quotes does not end");
                     return Err(Box::new(plain.label(format!("expected another {first}"))));
                 }
             },
             _ => {
-                let end = rest.find(|c: char| c.is_whitespace() || "()=~\"'".contains(c)).unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| c.is_whitespace() || "()=~\"'".contains(c))
+                    .unwrap_or(rest.len());
                 // `name!=x`: the mark belongs to the operator.
                 let word = match rest[end..].starts_with(['=', '~']) {
                     true => rest[..end].strip_suffix('!').unwrap_or(&rest[..end]),
@@ -94,7 +105,15 @@ impl<'a> Parser<'a> {
 
     fn wrong(&self, message: &str, label: &str) -> Fail {
         let range = self.tokens.range();
-        Box::new(Diagnostic::error("filter", self.file, Span::new(range.start, range.end), message).label(label))
+        Box::new(
+            Diagnostic::error(
+                "filter",
+                self.file,
+                Span::new(range.start, range.end),
+                message,
+            )
+            .label(label),
+        )
     }
 
     fn expr(&mut self) -> Result<Expr, Fail> {
@@ -117,12 +136,19 @@ impl<'a> Parser<'a> {
             self.next();
             parts.push(part(self)?);
         }
-        Ok(if parts.len() == 1 { parts.remove(0) } else { all(parts) })
+        Ok(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            all(parts)
+        })
     }
 
     fn factor(&mut self) -> Result<Expr, Fail> {
         if !self.tokens.descend() {
-            return Err(self.wrong("this filter is nested too deeply", &format!("at most {MAX_NESTING} levels")));
+            return Err(self.wrong(
+                "this filter is nested too deeply",
+                &format!("at most {MAX_NESTING} levels"),
+            ));
         }
         let expr = self.inner()?;
         self.tokens.ascend();
@@ -148,12 +174,21 @@ impl<'a> Parser<'a> {
         let (key, name) = self.key()?;
         let (operator, span) = self.next();
         let Token::Operator(operator) = operator else {
-            let plain = Diagnostic::error("filter", self.file, span, format!("`{name}` alone is no condition"));
+            let plain = Diagnostic::error(
+                "filter",
+                self.file,
+                span,
+                format!("`{name}` alone is no condition"),
+            );
             return Err(Box::new(plain.label(format!("expected {OPERATORS}"))));
         };
         let wanted = self.wanted(key, name, operator)?;
         let is = Expr::Is(key, wanted);
-        Ok(if operator.starts_with('!') { Expr::Not(Box::new(is)) } else { is })
+        Ok(if operator.starts_with('!') {
+            Expr::Not(Box::new(is))
+        } else {
+            is
+        })
     }
 
     fn key(&mut self) -> Result<(Key, &'static str), Fail> {
@@ -162,14 +197,23 @@ impl<'a> Parser<'a> {
         let (token, span) = self.next();
         let Token::Word(word) = token else {
             let plain = Diagnostic::error("filter", self.file, span, "a condition is missing");
-            return Err(Box::new(plain.label("expected a key, `not` or `(`").note(format!("keys: {listed}"))));
+            return Err(Box::new(
+                plain
+                    .label("expected a key, `not` or `(`")
+                    .note(format!("keys: {listed}")),
+            ));
         };
         match KEYS.iter().find(|row| row.0 == word) {
             Some(row) => Ok((row.1, row.0)),
             None => {
                 let message = format!("there is nothing called `{word}` to filter by");
-                let plain = Diagnostic::error("filter", self.file, span, message).label("expected a key");
-                Err(Box::new(plain.note(format!("keys: {listed}")).did_you_mean(word, names())))
+                let plain =
+                    Diagnostic::error("filter", self.file, span, message).label("expected a key");
+                Err(Box::new(
+                    plain
+                        .note(format!("keys: {listed}"))
+                        .did_you_mean(word, names()),
+                ))
             }
         }
     }
@@ -179,20 +223,35 @@ impl<'a> Parser<'a> {
         let (Token::Word(value) | Token::Quoted(value)) = token else {
             let message = format!("`{name}` is compared with nothing");
             let plain = Diagnostic::error("filter", self.file, span, message);
-            return Err(Box::new(plain.label("expected a value; put blanks and parentheses in quotes")));
+            return Err(Box::new(
+                plain.label("expected a value; put blanks and parentheses in quotes"),
+            ));
         };
         if operator.ends_with('~') {
             return Pattern::parse(value).map(Match::Like).map_err(|what| {
                 Box::new(
-                    Diagnostic::error("filter", self.file, span, format!("`{value}` is no pattern")).label(what),
+                    Diagnostic::error(
+                        "filter",
+                        self.file,
+                        span,
+                        format!("`{value}` is no pattern"),
+                    )
+                    .label(what),
                 )
             });
         }
         if let Some(words) = key.words()
             && !words.contains(&value)
         {
-            let plain = Diagnostic::error("filter", self.file, span, format!("no {name} is called `{value}`"));
-            let noted = plain.label("never true").note(format!("{name}: {}", words.join(", ")));
+            let plain = Diagnostic::error(
+                "filter",
+                self.file,
+                span,
+                format!("no {name} is called `{value}`"),
+            );
+            let noted = plain
+                .label("never true")
+                .note(format!("{name}: {}", words.join(", ")));
             return Err(Box::new(noted.did_you_mean(value, words)));
         }
         Ok(Match::Exactly(value.to_owned()))
@@ -213,10 +272,19 @@ mod tests {
 
     #[test]
     fn and_binds_closer_than_or_and_not_closest() {
-        assert_eq!(tree("name=a or name=b and not tag=c"), "(name=a or (name=b and not tag=c))");
-        assert_eq!(tree("(name = a or name = b) and tag = c"), "((name=a or name=b) and tag=c)");
+        assert_eq!(
+            tree("name=a or name=b and not tag=c"),
+            "(name=a or (name=b and not tag=c))"
+        );
+        assert_eq!(
+            tree("(name = a or name = b) and tag = c"),
+            "((name=a or name=b) and tag=c)"
+        );
         assert_eq!(tree("not not name!=a"), "not not not name=a");
-        assert_eq!(tree("name ~ 'a (b) or' and path~x/*"), "(name~a (b) or and path~x/*)");
+        assert_eq!(
+            tree("name ~ 'a (b) or' and path~x/*"),
+            "(name~a (b) or and path~x/*)"
+        );
         assert_eq!(tree("expected=none"), "expected=none");
     }
 
@@ -249,7 +317,10 @@ error[filter]: there is nothing called `nmae` to filter by
             ("= a", "a condition is missing"),
         ] {
             let shown = tree(text);
-            assert!(shown.starts_with("error[filter]") && shown.contains(word), "{text}: {shown}");
+            assert!(
+                shown.starts_with("error[filter]") && shown.contains(word),
+                "{text}: {shown}"
+            );
         }
     }
 

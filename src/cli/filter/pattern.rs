@@ -16,7 +16,10 @@ pub(super) struct Pattern {
 enum Piece {
     Char(char),
     Any,
-    OneOf { others: bool, ranges: Vec<(char, char)> },
+    OneOf {
+        others: bool,
+        ranges: Vec<(char, char)>,
+    },
     Star,
 }
 
@@ -25,7 +28,9 @@ impl Piece {
         match self {
             Piece::Char(own) => *own == c,
             Piece::Any => true,
-            Piece::OneOf { others, ranges } => ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != *others,
+            Piece::OneOf { others, ranges } => {
+                ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != *others
+            }
             Piece::Star => false,
         }
     }
@@ -59,7 +64,10 @@ impl Pattern {
         if !to_end {
             pieces.push(Piece::Star);
         }
-        Ok(Pattern { text: text.to_owned(), pieces })
+        Ok(Pattern {
+            text: text.to_owned(),
+            pieces,
+        })
     }
 
     /// As it was written.
@@ -99,7 +107,12 @@ impl Pattern {
 /// What follows a `[`.
 fn class(chars: &mut std::str::Chars<'_>) -> Result<Piece, &'static str> {
     let inside = chars.as_str();
-    let end = inside.char_indices().skip(1).find(|(_, c)| *c == ']').map(|(i, _)| i).ok_or("expected `]`")?;
+    let end = inside
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| *c == ']')
+        .map(|(i, _)| i)
+        .ok_or("expected `]`")?;
     *chars = inside[end + 1..].chars();
     let (body, others) = match inside[..end].strip_prefix('!') {
         Some(body) => (body, true),
@@ -152,6 +165,9 @@ mod tests {
     #[test]
     fn no_pattern_takes_for_ever() {
         assert!(!is_in(&"*a".repeat(500), &"b".repeat(20_000)));
-        assert!(!is_in(&format!("^{}c$", "a*".repeat(200)), &"a".repeat(2_000)));
+        assert!(!is_in(
+            &format!("^{}c$", "a*".repeat(200)),
+            &"a".repeat(2_000)
+        ));
     }
 }

@@ -30,7 +30,9 @@ pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
     // What could not be run in one place was run in another.
     let ran = |line: &Line| line.get("runs").is_some_and(|runs| runs.get() != "null");
     let some: Vec<&Line> = all.iter().filter(|line| ran(line)).collect();
-    let Some(first) = some.first().filter(|_| all.len() > 1) else { return Ok(lines[0].to_owned()) };
+    let Some(first) = some.first().filter(|_| all.len() > 1) else {
+        return Ok(lines[0].to_owned());
+    };
     let (mut runs, mut memory, mut seeds): (u64, Vec<String>, Vec<u64>) = Default::default();
     let mut observed: BTreeMap<Vec<(String, String)>, Outcome> = BTreeMap::new();
     let mut ended: IndexMap<String, u64> = IndexMap::new();
@@ -67,7 +69,10 @@ pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
     let mut put = |key: &str, value: Box<RawValue>| _ = sum.insert(key.to_owned(), value);
     put("runs", to_raw_value(&runs)?);
     put("memory", to_raw_value(&memory.join("; "))?);
-    put("seed", to_raw_value(&Some(seeds[0]).filter(|_| seeds.len() == 1))?);
+    put(
+        "seed",
+        to_raw_value(&Some(seeds[0]).filter(|_| seeds.len() == 1))?,
+    );
     put("observed", to_raw_value(&observed)?);
     put("ended", to_raw_value(&ended)?);
     put("not_observed", to_raw_value(&not_observed)?);
@@ -91,7 +96,12 @@ mod tests {
 
     #[test]
     fn counts_are_added_and_nothing_else_is_lost() {
-        let one = line("5", 1, r#"{"state":{"b":"1","a":"0"},"count":5,"allowed":true}"#, r#"{"b":"0","a":"0"}"#);
+        let one = line(
+            "5",
+            1,
+            r#"{"state":{"b":"1","a":"0"},"count":5,"allowed":true}"#,
+            r#"{"b":"0","a":"0"}"#,
+        );
         let other = line(
             "7",
             2,

@@ -47,11 +47,17 @@ fn create(args: &NewArgs) -> Result<String, Box<Diagnostic>> {
     fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
     let (schema, new_schema) = schema(&folder);
     let quoted = toml::Value::String(name).to_string();
-    let text = format!("#:schema {schema}\n{}", template.replacen("\"NAME\"", &quoted, 1));
+    let text = format!(
+        "#:schema {schema}\n{}",
+        template.replacen("\"NAME\"", &quoted, 1)
+    );
     write_new(&path, &text).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Box::new(
-            Diagnostic::plain("file-exists", format!("`{}` exists and is left as it is", path.display()))
-                .help("choose another name, or remove the file"),
+            Diagnostic::plain(
+                "file-exists",
+                format!("`{}` exists and is left as it is", path.display()),
+            )
+            .help("choose another name, or remove the file"),
         ),
         _ => failed(&path, &error),
     })?;
@@ -69,13 +75,16 @@ fn place(path: &Path) -> Result<(PathBuf, String), Box<Diagnostic>> {
     let bad = |why: &str| {
         let message = format!("`{}` cannot be the name of a test: {why}", path.display());
         Box::new(
-            Diagnostic::plain("bad-name", message).help("choose a name such as MP+rel+acq, or folder/MP+rel+acq"),
+            Diagnostic::plain("bad-name", message)
+                .help("choose a name such as MP+rel+acq, or folder/MP+rel+acq"),
         )
     };
     let Some(Component::Normal(last)) = path.components().next_back() else {
         return Err(bad("it has no last part"));
     };
-    let Some(name) = last.to_str() else { return Err(bad("it is not UTF-8")) };
+    let Some(name) = last.to_str() else {
+        return Err(bad("it is not UTF-8"));
+    };
     let name = name.strip_suffix(".toml").unwrap_or(name);
     if name.is_empty() || name.starts_with('.') {
         return Err(bad("names that begin with a dot are passed over"));
@@ -84,20 +93,40 @@ fn place(path: &Path) -> Result<(PathBuf, String), Box<Diagnostic>> {
         return Err(bad("it has a placeholder or a control character in it"));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    Ok((folder.components().filter(|part| *part != Component::CurDir).collect(), name.to_owned()))
+    Ok((
+        folder
+            .components()
+            .filter(|part| *part != Component::CurDir)
+            .collect(),
+        name.to_owned(),
+    ))
 }
 
 /// The template's text.
 fn template(args: &NewArgs) -> Result<&'static str, Box<Diagnostic>> {
     let dialect = &args.dialect;
-    let name = args.template.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
-    let file = TEMPLATES.get_file(format!("{dialect}/{name}.toml")).and_then(|f| f.contents_utf8());
+    let name = args
+        .template
+        .to_possible_value()
+        .map(|v| v.get_name().to_owned())
+        .unwrap_or_default();
+    let file = TEMPLATES
+        .get_file(format!("{dialect}/{name}.toml"))
+        .and_then(|f| f.contents_utf8());
     file.ok_or_else(|| {
         let message = format!("there is no template `{name}` in dialect `{dialect}`");
-        let there = TEMPLATES.get_dir(dialect).into_iter().flat_map(|d| d.files());
-        let mut there: Vec<&str> = there.filter_map(|f| f.path().file_stem()?.to_str()).collect();
+        let there = TEMPLATES
+            .get_dir(dialect)
+            .into_iter()
+            .flat_map(|d| d.files());
+        let mut there: Vec<&str> = there
+            .filter_map(|f| f.path().file_stem()?.to_str())
+            .collect();
         there.sort_unstable();
-        Box::new(Diagnostic::plain("no-template", message).note(format!("templates: {}", there.join(", "))))
+        Box::new(
+            Diagnostic::plain("no-template", message)
+                .note(format!("templates: {}", there.join(", "))),
+        )
     })
 }
 
@@ -105,13 +134,22 @@ fn template(args: &NewArgs) -> Result<&'static str, Box<Diagnostic>> {
 fn schema(folder: &Path) -> (String, bool) {
     // The folder of a name without one is the empty path.
     let at = fs::canonicalize(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned());
-    let found = at.ancestors().take(HEIGHT).position(|above| above.join(SCHEMA).is_file());
-    (format!("{}{SCHEMA}", "../".repeat(found.unwrap_or(0))), found.is_none())
+    let found = at
+        .ancestors()
+        .take(HEIGHT)
+        .position(|above| above.join(SCHEMA).is_file());
+    (
+        format!("{}{SCHEMA}", "../".repeat(found.unwrap_or(0))),
+        found.is_none(),
+    )
 }
 
 /// Writes a file that does not exist.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)?;
     file.write_all(text.as_bytes())
 }
 
@@ -126,10 +164,19 @@ mod tests {
         for file in TEMPLATES.dirs().flat_map(Dir::files) {
             let text = file.contents_utf8().unwrap();
             assert_eq!(text.matches("\"NAME\"").count(), 1, "{:?}", file.path());
-            let tests = parse("t.toml", text.as_bytes()).unwrap_or_else(|d| panic!("{:?}: {}", file.path(), d[0]));
+            let tests = parse("t.toml", text.as_bytes())
+                .unwrap_or_else(|d| panic!("{:?}: {}", file.path(), d[0]));
             let test = &tests[0];
-            assert!(test.expect.contains_key(test.program.dialect.default_model()), "{:?}", file.path());
-            assert_eq!(file.path().parent().and_then(Path::to_str), Some(test.program.dialect.name()));
+            assert!(
+                test.expect
+                    .contains_key(test.program.dialect.default_model()),
+                "{:?}",
+                file.path()
+            );
+            assert_eq!(
+                file.path().parent().and_then(Path::to_str),
+                Some(test.program.dialect.name())
+            );
             seen += 1;
         }
         assert_eq!(seen, 26);
@@ -137,8 +184,11 @@ mod tests {
 
     #[test]
     fn the_place_is_what_stands_before_the_name() {
-        let at =
-            |path: &str| place(Path::new(path)).map(|(folder, name)| (folder.display().to_string(), name)).ok();
+        let at = |path: &str| {
+            place(Path::new(path))
+                .map(|(folder, name)| (folder.display().to_string(), name))
+                .ok()
+        };
         assert_eq!(at("MP"), Some(("".into(), "MP".into())));
         assert_eq!(at("./MP"), Some(("".into(), "MP".into())));
         assert_eq!(at("a/b/MP+rel.toml"), Some(("a/b".into(), "MP+rel".into())));

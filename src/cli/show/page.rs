@@ -37,8 +37,13 @@ pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
         models: units.iter().map(|u| u.model.label.clone()).collect(),
         ..Page::default()
     };
-    page.about
-        .extend(test.doc.split("\n\n").map(str::trim).filter(|d| !d.is_empty()).map(|d| d.replace('\n', " ")));
+    page.about.extend(
+        test.doc
+            .split("\n\n")
+            .map(str::trim)
+            .filter(|d| !d.is_empty())
+            .map(|d| d.replace('\n', " ")),
+    );
     let mut model = 0;
     run.decide(units, said, |run, said| {
         said.asked.iter().for_each(|line| super::note(run, line));
@@ -47,18 +52,30 @@ pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
         }
         if let Some(Table { outcomes, .. }) = &said.table {
             if !outcomes.complete {
-                let reason = outcomes.reason.as_ref().map_or("a limit".to_owned(), ToString::to_string);
+                let reason = outcomes
+                    .reason
+                    .as_ref()
+                    .map_or("a limit".to_owned(), ToString::to_string);
                 let name = &page.models[model];
-                page.notes.push(format!("Under {name}, the list of outcomes is not complete: {reason}."));
+                page.notes.push(format!(
+                    "Under {name}, the list of outcomes is not complete: {reason}."
+                ));
             }
             let left_out = outcomes.outcomes.len().saturating_sub(MOST_OUTCOMES);
             if left_out > 0 {
                 let name = &page.models[model];
-                page.notes.push(format!("Under {name}, {left_out} more outcomes are not on this page."));
+                page.notes.push(format!(
+                    "Under {name}, {left_out} more outcomes are not on this page."
+                ));
             }
         }
         for line in &said.outcomes {
-            add(&mut page, model, format!("outcome: {}", line.proposition), line);
+            add(
+                &mut page,
+                model,
+                format!("outcome: {}", line.proposition),
+                line,
+            );
         }
         model += 1;
         ControlFlow::Continue(())
@@ -69,19 +86,38 @@ pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
 
 /// Asks one model about everything.
 fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
-    let Decided { results: asked, mut defects, .. } = decide::answers(unit, settings);
-    let about_outcomes = unit.questions.iter().all(|q| q.property == Property::Reachability);
-    let mut said = Said { asked, table: None, outcomes: Vec::new() };
+    let Decided {
+        results: asked,
+        mut defects,
+        ..
+    } = decide::answers(unit, settings);
+    let about_outcomes = unit
+        .questions
+        .iter()
+        .all(|q| q.property == Property::Reachability);
+    let mut said = Said {
+        asked,
+        table: None,
+        outcomes: Vec::new(),
+    };
     if about_outcomes {
         let mut listed = decide::outcomes(unit, settings, Also::default());
         defects.append(&mut listed.defects);
         said.table = listed.results.pop();
-        let states = said.table.iter().flat_map(|t| &t.outcomes.outcomes).take(MOST_OUTCOMES).map(|o| &o.state);
+        let states = said
+            .table
+            .iter()
+            .flat_map(|t| &t.outcomes.outcomes)
+            .take(MOST_OUTCOMES)
+            .map(|o| &o.state);
         let questions = states.filter(|s| !s.is_empty()).filter_map(|state| {
             let text = verdict::as_prop(state);
             Some(Question {
                 property: Property::Reachability,
-                ask: Ask::Reachability { prop: Some(seams::parse_prop(&unit.test, &text).ok()?), negate: false },
+                ask: Ask::Reachability {
+                    prop: Some(seams::parse_prop(&unit.test, &text).ok()?),
+                    negate: false,
+                },
                 quantifier: "exists",
                 proposition: text,
                 expected: None,
@@ -115,18 +151,42 @@ fn question_of(line: &Line) -> String {
 }
 
 fn add(page: &mut Page, model: usize, name: String, line: &Line) {
-    let outcome = page.outcomes.iter().position(|o| *o == name).unwrap_or_else(|| {
-        page.outcomes.push(name);
-        page.outcomes.len() - 1
-    });
-    let choice = Choice { relations: None, rest: true };
-    let scenes: Vec<Scene> = subject::subjects(line).iter().map(|s| Scene::new(s, &choice)).collect();
+    let outcome = page
+        .outcomes
+        .iter()
+        .position(|o| *o == name)
+        .unwrap_or_else(|| {
+            page.outcomes.push(name);
+            page.outcomes.len() - 1
+        });
+    let choice = Choice {
+        relations: None,
+        rest: true,
+    };
+    let scenes: Vec<Scene> = subject::subjects(line)
+        .iter()
+        .map(|s| Scene::new(s, &choice))
+        .collect();
     let mut texts = subject::texts(line);
     if scenes.is_empty() {
         texts.insert(0, subject::nothing(line));
     }
-    let racy = line.fault().is_some() && !matches!(line.answer.verdict, Verdict::Racy | Verdict::Undefined);
-    let verdict =
-        format!("{}{}", line.answer.verdict.word(), if racy { " (the program is undefined)" } else { "" });
-    page.views.push(View { outcome, model, verdict, texts, scenes });
+    let racy = line.fault().is_some()
+        && !matches!(line.answer.verdict, Verdict::Racy | Verdict::Undefined);
+    let verdict = format!(
+        "{}{}",
+        line.answer.verdict.word(),
+        if racy {
+            " (the program is undefined)"
+        } else {
+            ""
+        }
+    );
+    page.views.push(View {
+        outcome,
+        model,
+        verdict,
+        texts,
+        scenes,
+    });
 }

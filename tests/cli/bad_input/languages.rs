@@ -12,8 +12,16 @@ fn c_like(dialect: &str, memory: &str, code: &str) -> String {
 #[test]
 fn orders_and_scopes_that_a_dialect_does_not_have() {
     let cases = [
-        ("c", "atomic_store_explicit(x, 1, memory_order_acquire);", "a store cannot acquire (C11, 7.17.7.1)"),
-        ("c", "int r = atomic_load_explicit(x, memory_order_release);", "a load cannot release (C11, 7.17.7.2)"),
+        (
+            "c",
+            "atomic_store_explicit(x, 1, memory_order_acquire);",
+            "a store cannot acquire (C11, 7.17.7.1)",
+        ),
+        (
+            "c",
+            "int r = atomic_load_explicit(x, memory_order_release);",
+            "a load cannot release (C11, 7.17.7.2)",
+        ),
         (
             "c",
             "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_device);",
@@ -51,7 +59,10 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ),
     ];
     for (dialect, code, rule) in cases {
-        let folder = Folder::new(&[("t.toml", &c_like(dialect, "x = { type = \"atomic_int\" }", code))]);
+        let folder = Folder::new(&[(
+            "t.toml",
+            &c_like(dialect, "x = { type = \"atomic_int\" }", code),
+        )]);
         folder.refused(&["t.toml"], &["t.toml:8:", rule]);
     }
     let reference = "cuda::atomic_ref<int, cuda::thread_scope_device>(x)";
@@ -64,21 +75,63 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
             format!("int r = {reference}.load(cuda::memory_order_release);"),
             "a load cannot release (ISO C++, atomics.ref.ops)",
         ),
-        (reference.replace("device", "gpu") + ".store(1);", "did you mean `thread_scope_device`?"),
-        ("cuda::atomic<int> a;".into(), "is a `cuda::atomic<int, cuda::thread_scope_system>` of one thread"),
-        ("#include \"mine.h\"".into(), "headers of your own are not supported"),
-        ("#ifdef DEBUG".into(), "what is compiled here is not in the code"),
-        ("template <int N> void f() {}".into(), "templates of your own are not supported"),
-        ("x = 1; int r = __ldg(&x);".into(), "`__ldg` of memory that may be written"),
-        ("int *p = &x; int r = __ldg(p); *p = 1;".into(), "use a plain load, or `__ldcg`"),
+        (
+            reference.replace("device", "gpu") + ".store(1);",
+            "did you mean `thread_scope_device`?",
+        ),
+        (
+            "cuda::atomic<int> a;".into(),
+            "is a `cuda::atomic<int, cuda::thread_scope_system>` of one thread",
+        ),
+        (
+            "#include \"mine.h\"".into(),
+            "headers of your own are not supported",
+        ),
+        (
+            "#ifdef DEBUG".into(),
+            "what is compiled here is not in the code",
+        ),
+        (
+            "template <int N> void f() {}".into(),
+            "templates of your own are not supported",
+        ),
+        (
+            "x = 1; int r = __ldg(&x);".into(),
+            "`__ldg` of memory that may be written",
+        ),
+        (
+            "int *p = &x; int r = __ldg(p); *p = 1;".into(),
+            "use a plain load, or `__ldcg`",
+        ),
         ("int r = __nanosleep(1);".into(), "this has no value"),
-        ("unsigned t = 1; int r = abs(t);".into(), "`abs` of something without a sign"),
-        ("static int t = 1;".into(), "`static` variables are not supported"),
-        ("static const int t = x;".into(), "the value of a `static` variable is no constant"),
-        ("static const int *t = nullptr;".into(), "the value of a `static` variable is no constant"),
-        ("int r = __shfl(1, 0);".into(), "`__shfl` is not supported: shuffles without `_sync`"),
-        ("int r = __shfl_sync(-1, 1, 0, x);".into(), "only constants are supported here"),
-        ("int r = __shfl_sync(-1, 1, 0, 3);".into(), "expected a power of two"),
+        (
+            "unsigned t = 1; int r = abs(t);".into(),
+            "`abs` of something without a sign",
+        ),
+        (
+            "static int t = 1;".into(),
+            "`static` variables are not supported",
+        ),
+        (
+            "static const int t = x;".into(),
+            "the value of a `static` variable is no constant",
+        ),
+        (
+            "static const int *t = nullptr;".into(),
+            "the value of a `static` variable is no constant",
+        ),
+        (
+            "int r = __shfl(1, 0);".into(),
+            "`__shfl` is not supported: shuffles without `_sync`",
+        ),
+        (
+            "int r = __shfl_sync(-1, 1, 0, x);".into(),
+            "only constants are supported here",
+        ),
+        (
+            "int r = __shfl_sync(-1, 1, 0, 3);".into(),
+            "expected a power of two",
+        ),
     ];
     for (code, rule) in cases {
         let folder = Folder::new(&[("t.toml", &c_like("cuda", "x = 0", &code))]);
@@ -98,15 +151,35 @@ fn members_are_named_as_their_structure_has_them() {
     for (memory, condition, part) in [
         (node, "m == 1", "`m` has more than one value"),
         (node, "m.dat == 1", "did you mean `m.data`?"),
-        (node, "m.at == 1", "expected one of `m.data`, `m.at[0]`, `m.at[1]`"),
+        (
+            node,
+            "m.at == 1",
+            "expected one of `m.data`, `m.at[0]`, `m.at[1]`",
+        ),
         (node, "m[1].data == 1", "`m` has no `[1].data`"),
         (node, "x.data == 1", "`x` is no structure"),
         (node, "P0:t == 1", "`t` has more than one value"),
         (node, "P0:r == &m.q", "`m` has no `.q`"),
-        ("m = { type = \"Nodes\" }", "x == 1", "`type` cannot be `Nodes`"),
-        ("m = { type = \"Node\", init = [1, 2] }", "x == 1", "2 values for a `Node`"),
-        ("m = { type = \"Node\", size = 100000 }", "x == 1", "memory holds 1 to 16384 values"),
-        ("m = { type = \"Node\", init = [1, 2, \"&m.q\"] }", "x == 1", "there is no `&m.q`"),
+        (
+            "m = { type = \"Nodes\" }",
+            "x == 1",
+            "`type` cannot be `Nodes`",
+        ),
+        (
+            "m = { type = \"Node\", init = [1, 2] }",
+            "x == 1",
+            "2 values for a `Node`",
+        ),
+        (
+            "m = { type = \"Node\", size = 100000 }",
+            "x == 1",
+            "memory holds 1 to 16384 values",
+        ),
+        (
+            "m = { type = \"Node\", init = [1, 2, \"&m.q\"] }",
+            "x == 1",
+            "there is no `&m.q`",
+        ),
     ] {
         let folder = Folder::new(&[("t.toml", &test(memory, condition))]);
         folder.refused(&["t.toml"], &["t.toml:", part]);
@@ -148,7 +221,10 @@ fn reads_that_may_be_noticed_are_not_left_in_any_order() {
     ] {
         Folder::new(&[("t.toml", &kernel(code))]).refused(&["t.toml"], &["t.toml:10:", rule]);
     }
-    for code in ["int r = a[threadIdx.x] + a[0];", "int r = at(a, threadIdx.x) + a[0];"] {
+    for code in [
+        "int r = a[threadIdx.x] + a[0];",
+        "int r = at(a, threadIdx.x) + a[0];",
+    ] {
         let said = Folder::new(&[("t.toml", &kernel(code))]).run(&["check", "t.toml"]);
         assert_eq!(said.code, Some(0), "{code}: {}", said.err);
     }
@@ -184,7 +260,11 @@ fn lanes_of_a_thread_without_a_warp_and_of_the_host() {
         ("ptx", "bar.sync 0;"),
         ("opencl", "int r = sub_group_reduce_add(1);"),
     ] {
-        let rules = ["t.toml:7:", "in code of the host", "a thread of the host is in no group of threads"];
+        let rules = [
+            "t.toml:7:",
+            "in code of the host",
+            "a thread of the host is in no group of threads",
+        ];
         test(dialect, "host = true", code).refused(&["t.toml"], &rules);
     }
 }
@@ -199,7 +279,10 @@ fn lanes_that_meet_nobody_are_worth_a_warning() {
         Folder::new(&[("t.toml", &text)]).run(&["check", "t.toml"])
     };
     let alone = threads("block = 0");
-    for word in ["warning[lone-lane]: P0 is alone in its warp, and meets nobody here", "`warp = 0`"] {
+    for word in [
+        "warning[lone-lane]: P0 is alone in its warp, and meets nobody here",
+        "`warp = 0`",
+    ] {
         assert!(alone.err.contains(word), "{}", alone.err);
     }
     assert_eq!(alone.code, Some(0));
@@ -216,7 +299,14 @@ fn constant_memory_is_neither_atomic_nor_written() {
     ];
     for code in cases {
         let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, code))]);
-        folder.refused(&["t.toml"], &["error[constant-memory]", "t.toml:9:", "which is in constant memory"]);
+        folder.refused(
+            &["t.toml"],
+            &[
+                "error[constant-memory]",
+                "t.toml:9:",
+                "which is in constant memory",
+            ],
+        );
     }
     // A plain load is what constant memory is for.
     let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, "int r = *d;"))]);
@@ -229,12 +319,22 @@ fn local_memory_that_work_groups_share_is_worth_a_warning() {
         P0@wg 0, dev 0 (local atomic_int* x) { atomic_store_explicit(x, 1, memory_order_relaxed); }\n\
         P1@wg 1, dev 0 (local atomic_int* x) { int r0 = atomic_load_explicit(x, memory_order_relaxed); }\n\
         exists (1:r0 = 1)\n";
-    let folder = Folder::new(&[("t.litmus", litmus), ("own.litmus", &litmus.replace("@wg 1", "@wg 0"))]);
+    let folder = Folder::new(&[
+        ("t.litmus", litmus),
+        ("own.litmus", &litmus.replace("@wg 1", "@wg 0")),
+    ]);
     let said = folder.run(&["check", "t.litmus", "--format", "jsonl"]);
-    assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.err);
-    for words in
-        ["warning[shared-local]: local memory `x` is shared by two work-groups", "t.litmus:4:", "3 | P0@wg 0"]
-    {
+    assert_eq!(
+        (said.code, said.out.lines().count()),
+        (Some(0), 1),
+        "{}",
+        said.err
+    );
+    for words in [
+        "warning[shared-local]: local memory `x` is shared by two work-groups",
+        "t.litmus:4:",
+        "3 | P0@wg 0",
+    ] {
         assert!(said.err.contains(words), "{words}: {}", said.err);
     }
     assert_eq!(folder.run(&["check", "own.litmus"]).err, "");
@@ -244,13 +344,21 @@ fn local_memory_that_work_groups_share_is_worth_a_warning() {
         [[thread]]\nwork_group = 1\ncode = 'int r0 = atomic_load(x);'\n";
     folder.write("t.toml", toml.as_bytes());
     let said = folder.run(&["check", "t.toml", "--format", "jsonl"]);
-    assert!(said.err.is_empty() && said.out.contains("\"verdict\":\"forbidden\""), "{}{}", said.out, said.err);
+    assert!(
+        said.err.is_empty() && said.out.contains("\"verdict\":\"forbidden\""),
+        "{}{}",
+        said.out,
+        said.err
+    );
 }
 
 #[test]
 fn the_scope_of_one_work_item_is_worth_a_warning() {
     let code = "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_work_item);";
-    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"atomic_int\" }", code))]);
+    let folder = Folder::new(&[(
+        "t.toml",
+        &c_like("opencl", "x = { type = \"atomic_int\" }", code),
+    )]);
     let said = folder.run(&["check", "t.toml"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
@@ -265,14 +373,30 @@ fn the_scope_of_one_work_item_is_worth_a_warning() {
 fn atomic_types_of_c_are_of_no_other_dialect() {
     for (dialect, code, wanted) in [
         ("cuda", "x = 1;", "`cuda::std::atomic_int`"),
-        ("ptx", "st.relaxed.gpu.u32 [x], 1;", "expected a type such as `u32`"),
+        (
+            "ptx",
+            "st.relaxed.gpu.u32 [x], 1;",
+            "expected a type such as `u32`",
+        ),
     ] {
         for ty in ["atomic_int", "atomic_ulong", "atomic_flag"] {
-            let folder = Folder::new(&[("t.toml", &c_like(dialect, &format!("x = {{ type = \"{ty}\" }}"), code))]);
+            let folder = Folder::new(&[(
+                "t.toml",
+                &c_like(dialect, &format!("x = {{ type = \"{ty}\" }}"), code),
+            )]);
             let said = folder.run(&["check", "t.toml"]);
             assert_eq!(said.code, Some(2), "{dialect}: {}{}", said.out, said.err);
-            for words in ["error[conflicting-keys]", "has no atomic types of C", wanted, ":5:"] {
-                assert!(said.err.contains(words), "{dialect}: `{words}` is missing in\n{}", said.err);
+            for words in [
+                "error[conflicting-keys]",
+                "has no atomic types of C",
+                wanted,
+                ":5:",
+            ] {
+                assert!(
+                    said.err.contains(words),
+                    "{dialect}: `{words}` is missing in\n{}",
+                    said.err
+                );
             }
         }
     }
@@ -289,19 +413,59 @@ fn index_spaces_that_there_are_not() {
         (
             "opencl",
             "global = [4, 3]\nlocal = [2, 2]\nuniform = true",
-            &["bad-range", "dimension 1, 3 work-items are not whole work-groups of 2", ":5:10"],
+            &[
+                "bad-range",
+                "dimension 1, 3 work-items are not whole work-groups of 2",
+                ":5:10",
+            ],
         ),
-        ("opencl", "global = 4\nlocal = 0", &["bad-range", "groups of size 0", ":6:9"]),
-        ("opencl", "global = 4\nlocal = [2, 2]", &["bad-range", "2 dimensions, but `global` has 1"]),
-        ("opencl", "global = [1, 1, 1, 1]\nlocal = 1", &["bad-range", "1 to 3 dimensions"]),
+        (
+            "opencl",
+            "global = 4\nlocal = 0",
+            &["bad-range", "groups of size 0", ":6:9"],
+        ),
+        (
+            "opencl",
+            "global = 4\nlocal = [2, 2]",
+            &["bad-range", "2 dimensions, but `global` has 1"],
+        ),
+        (
+            "opencl",
+            "global = [1, 1, 1, 1]\nlocal = 1",
+            &["bad-range", "1 to 3 dimensions"],
+        ),
         ("opencl", "global = 4", &["missing-key", "no `local`"]),
-        ("opencl", "global = 4\nlocal = 2\ngrid = 2", &["conflicting-keys", "both say how many work-items"]),
-        ("opencl", "global = [4294967296, 4294967296]\nlocal = [1, 1]", &["too-many-threads"]),
-        ("opencl", "global = -4\nlocal = 2", &["wrong-type", "a negative integer"]),
-        ("cuda", "global = 4\nlocal = 2", &["conflicting-keys", "expected `grid` and `block`"]),
-        ("cuda", "block = [2, 0]", &["bad-number", "`block` cannot be 0", ":5:9"]),
+        (
+            "opencl",
+            "global = 4\nlocal = 2\ngrid = 2",
+            &["conflicting-keys", "both say how many work-items"],
+        ),
+        (
+            "opencl",
+            "global = [4294967296, 4294967296]\nlocal = [1, 1]",
+            &["too-many-threads"],
+        ),
+        (
+            "opencl",
+            "global = -4\nlocal = 2",
+            &["wrong-type", "a negative integer"],
+        ),
+        (
+            "cuda",
+            "global = 4\nlocal = 2",
+            &["conflicting-keys", "expected `grid` and `block`"],
+        ),
+        (
+            "cuda",
+            "block = [2, 0]",
+            &["bad-number", "`block` cannot be 0", ":5:9"],
+        ),
         ("cuda", "grid = 2", &["missing-key", "no `block`"]),
-        ("cuda", "grid = [4294967296, 4294967296]\nblock = [4294967296, 2]", &["too-many-threads"]),
+        (
+            "cuda",
+            "grid = [4294967296, 4294967296]\nblock = [4294967296, 2]",
+            &["too-many-threads"],
+        ),
     ];
     for (dialect, range, words) in cases {
         let text = format!(
@@ -318,7 +482,10 @@ fn objects_of_the_library_that_are_no_mbarrier_objects_have_no_counterpart_in_pt
             "b = { type = \"cuda::barrier<cuda::thread_scope_device>\", init = 1, space = \"shared\" }",
             "b.arrive();",
         ),
-        ("b = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 1 }", "b.arrive();"),
+        (
+            "b = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 1 }",
+            "b.arrive();",
+        ),
         (
             "b = { type = \"cuda::latch<cuda::thread_scope_block>\", init = 1, space = \"shared\" }",
             "b.count_down();",
@@ -331,7 +498,13 @@ fn objects_of_the_library_that_are_no_mbarrier_objects_have_no_counterpart_in_pt
     ] {
         let folder = Folder::new(&[("t.toml", &c_like("cuda", memory, code))]);
         let said = folder.run(&["ask", "t.toml", "--model", "ptx"]);
-        assert!(said.out.contains("barriers of block scope in shared memory"), "{code}: {}{}", said.out, said.err);
+        assert!(
+            said.out
+                .contains("barriers of block scope in shared memory"),
+            "{code}: {}{}",
+            said.out,
+            said.err
+        );
     }
 }
 
@@ -346,7 +519,9 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
                   bar = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 1, space = \"shared\" }\n\
                   far = { type = \"cuda::barrier<cuda::thread_scope_device>\", init = 1, space = \"shared\" }";
     let bulk = |ends: &str| {
-        format!("cuda::ptx::cp_async_bulk(cuda::ptx::space_shared, cuda::ptx::space_global, {ends}, &b);")
+        format!(
+            "cuda::ptx::cp_async_bulk(cuda::ptx::space_shared, cuda::ptx::space_global, {ends}, &b);"
+        )
     };
     for (code, words) in [
         (
@@ -357,18 +532,42 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
             "cuda::ptx::fence_proxy_alias(1);".to_owned(),
             "this form of `cuda::ptx::fence_proxy_alias` is not supported",
         ),
-        ("cuda::ptx::mbarrier_init(&g[0], 1);".to_owned(), "this is no address of a 64-bit word"),
-        ("cuda::ptx::mbarrier_init(&w, 1);".to_owned(), "`w` is not in shared memory"),
-        ("cuda::ptx::mbarrier_init(&b, 40000);".to_owned(), "an mbarrier object cannot count 40000 arrivals"),
-        (bulk("x, g, 12"), "a bulk operation has a multiple of 16 bytes"),
+        (
+            "cuda::ptx::mbarrier_init(&g[0], 1);".to_owned(),
+            "this is no address of a 64-bit word",
+        ),
+        (
+            "cuda::ptx::mbarrier_init(&w, 1);".to_owned(),
+            "`w` is not in shared memory",
+        ),
+        (
+            "cuda::ptx::mbarrier_init(&b, 40000);".to_owned(),
+            "an mbarrier object cannot count 40000 arrivals",
+        ),
+        (
+            bulk("x, g, 12"),
+            "a bulk operation has a multiple of 16 bytes",
+        ),
         (bulk("x, g, n"), "this has to be a constant"),
         (bulk("x, g, 32"), "bytes 0 to 31 of `g`, which has 16"),
         (bulk("x, x, 16"), "`x` is not in global memory"),
         (bulk("g, g, 16"), "`g` is not in shared memory"),
-        (bulk("n ? x : x, g, 16"), "what this points to cannot be told"),
-        (bulk("x, d, 16"), "a copy between elements of different sizes"),
-        ("cuda::device::memcpy_async_tx(x, g, 16, far);".to_owned(), "this is no barrier of block scope"),
-        ("cuda::device::barrier_native_handle(x);".to_owned(), "this is no barrier of block scope"),
+        (
+            bulk("n ? x : x, g, 16"),
+            "what this points to cannot be told",
+        ),
+        (
+            bulk("x, d, 16"),
+            "a copy between elements of different sizes",
+        ),
+        (
+            "cuda::device::memcpy_async_tx(x, g, 16, far);".to_owned(),
+            "this is no barrier of block scope",
+        ),
+        (
+            "cuda::device::barrier_native_handle(x);".to_owned(),
+            "this is no barrier of block scope",
+        ),
         (
             "cuda::memcpy_async(x, g, 6, bar);".to_owned(),
             "6 bytes that are aligned at 4 are no asynchronous copy here",
@@ -377,13 +576,22 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
             "cuda::memcpy_async(c, d, 4, bar);".to_owned(),
             "4 bytes that are aligned at 1 are no asynchronous copy here",
         ),
-        ("cuda::memcpy_async(1, x, g, 16, bar);".to_owned(), "this form of `cuda::memcpy_async` is not supported"),
-        ("auto p = cuda::make_pipeline(1, 2);".to_owned(), "this is no pipeline that is supported"),
+        (
+            "cuda::memcpy_async(1, x, g, 16, bar);".to_owned(),
+            "this form of `cuda::memcpy_async` is not supported",
+        ),
+        (
+            "auto p = cuda::make_pipeline(1, 2);".to_owned(),
+            "this is no pipeline that is supported",
+        ),
         (
             "cuda::pipeline<cuda::thread_scope_block> p;".to_owned(),
             "this declaration of a pipeline is not supported",
         ),
-        ("auto p = cuda::make_pipeline(); p.quit();".to_owned(), "`quit` of a pipeline is not supported"),
+        (
+            "auto p = cuda::make_pipeline(); p.quit();".to_owned(),
+            "`quit` of a pipeline is not supported",
+        ),
         (
             "cuda::pipeline_consumer_wait_prior<1>(x);".to_owned(),
             "this takes a number and a pipeline of one thread",
@@ -396,11 +604,17 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
                  for (int i = 0; i < 2; ++i) { cuda::memcpy_async(x, g, 4, p); g = g + 1; }\n}\n'''\n";
     Folder::new(&[("t.toml", moved)]).refused(&["t.toml"], &["what this points to cannot be told"]);
     let host = "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = { x = 0 }\n[[host]]\ncode = \"cudaGridDependencySynchronize();\"\n";
-    Folder::new(&[("t.toml", host)])
-        .refused(&["t.toml"], &["`cudaGridDependencySynchronize` is a function of the device"]);
+    Folder::new(&[("t.toml", host)]).refused(
+        &["t.toml"],
+        &["`cudaGridDependencySynchronize` is a function of the device"],
+    );
     // The language has no words for them; and what a pointer is to is known when the program is mapped.
     for (model, code, words) in [
-        ("cuda", "cuda::memcpy_async(x, g, 16, bar);", "PTX in assembly or in a function of the library"),
+        (
+            "cuda",
+            "cuda::memcpy_async(x, g, 16, bar);",
+            "PTX in assembly or in a function of the library",
+        ),
         (
             "ptx",
             "auto *p = n ? &b : &w; cuda::ptx::mbarrier_arrive(p);",
@@ -419,18 +633,29 @@ fn counts_and_arguments_that_barriers_of_the_library_do_not_have() {
         ("init(&b, 40000);", "expected a count between 0 and 32767"),
         ("b.wait();", "one argument: what it waits for"),
         ("b.wait_parity();", "one argument: what it waits for"),
-        ("b.try_wait_for(0);", "two arguments: what it waits for, and how long"),
-        ("b.try_wait_until(0, 0);", "`try_wait_until` of a barrier is not supported"),
+        (
+            "b.try_wait_for(0);",
+            "two arguments: what it waits for, and how long",
+        ),
+        (
+            "b.try_wait_until(0, 0);",
+            "`try_wait_until` of a barrier is not supported",
+        ),
     ] {
-        let memory = "b = { type = \"cuda::barrier<cuda::thread_scope_block>\", space = \"shared\" }";
+        let memory =
+            "b = { type = \"cuda::barrier<cuda::thread_scope_block>\", space = \"shared\" }";
         Folder::new(&[("t.toml", &c_like("cuda", memory, code))]).refused(&["t.toml"], &[words]);
     }
 }
 
 #[test]
 fn what_has_no_counterpart_in_ptx_is_undecided_under_models_of_ptx() {
-    let code = "int r = atomic_fetch_add_explicit(x, 1, memory_order_relaxed, memory_scope_device);";
-    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"u8\", atomic = true }", code))]);
+    let code =
+        "int r = atomic_fetch_add_explicit(x, 1, memory_order_relaxed, memory_scope_device);";
+    let folder = Folder::new(&[(
+        "t.toml",
+        &c_like("opencl", "x = { type = \"u8\", atomic = true }", code),
+    )]);
     let said = folder.run(&["check", "t.toml", "--model", "ptx"]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     for words in [
@@ -442,8 +667,11 @@ fn what_has_no_counterpart_in_ptx_is_undecided_under_models_of_ptx() {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }
     // Of an undecided program no outcome is listed, and none is compared.
-    for command in ["outcomes t.toml --model ptx", "compare t.toml --models opencl,ptx", "run t.toml --model ptx"]
-    {
+    for command in [
+        "outcomes t.toml --model ptx",
+        "compare t.toml --models opencl,ptx",
+        "run t.toml --model ptx",
+    ] {
         let said = folder.run(&command.split(' ').collect::<Vec<_>>());
         assert!(
             said.out.contains("not in this model: mapping `opencl-ptx`"),
@@ -452,5 +680,8 @@ fn what_has_no_counterpart_in_ptx_is_undecided_under_models_of_ptx() {
             said.err
         );
     }
-    assert_eq!(folder.run(&["check", "t.toml", "--model", "opencl"]).code, Some(0));
+    assert_eq!(
+        folder.run(&["check", "t.toml", "--model", "opencl"]).code,
+        Some(0)
+    );
 }

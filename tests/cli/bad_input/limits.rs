@@ -9,7 +9,10 @@ fn large_files_are_read() {
     let comment = format!("# {}\n", "x".repeat(10_000_000));
     let folder = Folder::new(&[
         ("good.toml", &format!("{comment}{GOOD}")),
-        ("bad.toml", &format!("{comment}{}", GOOD.replace("st.weak", "sst.weak"))),
+        (
+            "bad.toml",
+            &format!("{comment}{}", GOOD.replace("st.weak", "sst.weak")),
+        ),
         ("huge.toml", &comment.repeat(2)),
     ]);
     assert_eq!(folder.run(&["check", "good.toml"]).code, Some(0));
@@ -20,8 +23,18 @@ fn large_files_are_read() {
 #[test]
 fn too_many_events() {
     let folder = Folder::new(&[
-        ("t.toml", &one_thread("x == 1", "x = 0", &"st x, 1\n".repeat(100_000))),
-        ("array.toml", &one_thread("x == 1", &format!("x = 0, a = [{}]", "0,".repeat(100_000)), "st x, 1")),
+        (
+            "t.toml",
+            &one_thread("x == 1", "x = 0", &"st x, 1\n".repeat(100_000)),
+        ),
+        (
+            "array.toml",
+            &one_thread(
+                "x == 1",
+                &format!("x = 0, a = [{}]", "0,".repeat(100_000)),
+                "st x, 1",
+            ),
+        ),
     ]);
     for engine in ["auto", "enumerate"] {
         folder.undecided(&["t.toml", "--engine", engine], "too many events");
@@ -44,8 +57,15 @@ fn loops_that_never_end() {
     // No execution completes, which no bound changes.
     let said = folder.run(&["check", "spins.toml", "--format", "jsonl"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("\"verdict\":\"forbidden\"") && said.out.contains("\"bound\":null"), "{}", said.out);
-    folder.refused(&["counts.toml", "--bound", "1000000"], &["1000000", "--bound"]);
+    assert!(
+        said.out.contains("\"verdict\":\"forbidden\"") && said.out.contains("\"bound\":null"),
+        "{}",
+        said.out
+    );
+    folder.refused(
+        &["counts.toml", "--bound", "1000000"],
+        &["1000000", "--bound"],
+    );
 }
 
 #[test]
@@ -59,9 +79,18 @@ fn propositions_that_nest() {
         ("wide.toml", &test(&vec!["x == 1"; 20_000].join(" /\\ "))),
         ("table.toml", &format!("name = {}", "[".repeat(100_000))),
     ]);
-    assert_eq!(folder.run(&["check", "some.toml", "wide.toml"]).code, Some(0));
+    assert_eq!(
+        folder.run(&["check", "some.toml", "wide.toml"]).code,
+        Some(0)
+    );
     for file in ["deep.toml", "not.toml"] {
-        folder.refused(&[file], &["error[nesting-too-deep]: a condition nests at most 100 deep", ":2:"]);
+        folder.refused(
+            &[file],
+            &[
+                "error[nesting-too-deep]: a condition nests at most 100 deep",
+                ":2:",
+            ],
+        );
     }
     folder.refused(&["table.toml"], &["error[toml-syntax]", "table.toml:1:"]);
 }
@@ -75,8 +104,14 @@ fn values_that_nest() {
     }
     let folder = Folder::new(&[
         ("some.toml", &one_thread("x == 1", "x = 0", &doubled(3000))),
-        ("deep.toml", &one_thread("x == 1", "x = 0", &doubled(100_000))),
-        ("chosen.toml", &one_thread("x == 1", "x = 0", &format!("{chosen}st x, r0"))),
+        (
+            "deep.toml",
+            &one_thread("x == 1", "x = 0", &doubled(100_000)),
+        ),
+        (
+            "chosen.toml",
+            &one_thread("x == 1", "x = 0", &format!("{chosen}st x, r0")),
+        ),
     ]);
     assert_eq!(folder.run(&["check", "some.toml"]).code, Some(0));
     folder.undecided(&["deep.toml"], "too deep a value");
@@ -88,12 +123,23 @@ fn values_that_nest() {
 fn counters_behind_branches() {
     let mut code = "mov.u32 s, 0;\n".to_owned();
     for i in 0..40 {
-        write!(code, "ld.weak.u32 r{i}, [x];\nbeq r{i}, 0, L{i}\nadd.u32 s, s, 1;\nL{i}:\n").unwrap();
+        write!(
+            code,
+            "ld.weak.u32 r{i}, [x];\nbeq r{i}, 0, L{i}\nadd.u32 s, s, 1;\nL{i}:\n"
+        )
+        .unwrap();
     }
     let mut test = one_thread("P0:s == 1", "x = 0", &code);
     test += "[[thread]]\ncta = 1\ncode = 'st x, 1'\n";
     let folder = Folder::new(&[("t.toml", &test)]);
-    let said = folder.run(&["check", "t.toml", "--engine", "enumerate", "--format", "jsonl"]);
+    let said = folder.run(&[
+        "check",
+        "t.toml",
+        "--engine",
+        "enumerate",
+        "--format",
+        "jsonl",
+    ]);
     assert_eq!(said.code, Some(0), "{}", said.out);
     assert!(said.out.contains("\"verdict\":\"allowed\""), "{}", said.out);
 }
@@ -111,9 +157,15 @@ fn many_registers() {
 
 #[test]
 fn time_that_runs_out() {
-    let folder = Folder::new(&[("t.toml", &one_thread("x == 7", "x = 0", &"atom.add r0, x, 1\n".repeat(400)))]);
+    let folder = Folder::new(&[(
+        "t.toml",
+        &one_thread("x == 7", "x = 0", &"atom.add r0, x, 1\n".repeat(400)),
+    )]);
     folder.undecided(&["t.toml", "--timeout", "1ms"], "out of time");
-    folder.undecided(&["t.toml", "--timeout", "1ms", "--engine", "enumerate"], "out of time");
+    folder.undecided(
+        &["t.toml", "--timeout", "1ms", "--engine", "enumerate"],
+        "out of time",
+    );
 }
 
 /// Conditions that grow with every instruction: what is slow is to unroll them, before an engine is asked.
@@ -126,7 +178,10 @@ fn time_that_runs_out_while_a_thread_is_unrolled() {
         )
     };
     let code = (0..1200).map(step).collect::<String>();
-    let folder = Folder::new(&[("t.toml", &one_thread("P0:r2 == 7", "i = { type = 'u32', init = 0 }", &code))]);
+    let folder = Folder::new(&[(
+        "t.toml",
+        &one_thread("P0:r2 == 7", "i = { type = 'u32', init = 0 }", &code),
+    )]);
     let begin = std::time::Instant::now();
     folder.undecided(&["t.toml", "--timeout", "20ms"], "out of time");
     assert!(begin.elapsed().as_secs() < 20, "the deadline is asked for");

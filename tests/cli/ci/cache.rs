@@ -23,8 +23,16 @@ fn entries(folder: &Folder) -> Vec<PathBuf> {
 
 /// From how many pairs the answers were kept, as is told beside times.
 fn hits(err: &str) -> usize {
-    let line = err.lines().find(|l| l.contains("from the cache")).unwrap_or_else(|| panic!("no effort in {err}"));
-    line.split("; ").nth(1).and_then(|part| part.split(' ').next()).unwrap().parse().unwrap()
+    let line = err
+        .lines()
+        .find(|l| l.contains("from the cache"))
+        .unwrap_or_else(|| panic!("no effort in {err}"));
+    line.split("; ")
+        .nth(1)
+        .and_then(|part| part.split(' ').next())
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 fn suite() -> Folder {
@@ -43,24 +51,44 @@ fn a_kept_verdict_prints_as_it_did_in_every_format() {
     let warm = folder.cached(&["check"]);
     assert_eq!(hits(&folder.cached(&["check", "--timings"]).err), 4);
     assert_eq!((warm.err.as_str(), cold.err.as_str()), ("", ""));
-    assert_eq!((uncached.out.as_str(), uncached.code), (cold.out.as_str(), cold.code));
+    assert_eq!(
+        (uncached.out.as_str(), uncached.code),
+        (cold.out.as_str(), cold.code)
+    );
     assert_eq!((cold.out.as_str(), cold.code), (warm.out.as_str(), Some(1)));
     for format in ["human", "json", "jsonl", "junit", "sarif", "github", "tap"] {
         let arguments = ["check", "--format", format];
-        assert_eq!(folder.run(&arguments).out, folder.cached(&arguments).out, "{format}");
+        assert_eq!(
+            folder.run(&arguments).out,
+            folder.cached(&arguments).out,
+            "{format}"
+        );
     }
 }
 
 #[test]
 fn another_question_is_asked_anew() {
     let folder = suite();
-    let ask = |more: &[&str]| hits(&folder.cached(&[&["check", "--timings", "SB.toml"], more].concat()).err);
+    let ask = |more: &[&str]| {
+        hits(
+            &folder
+                .cached(&[&["check", "--timings", "SB.toml"], more].concat())
+                .err,
+        )
+    };
     assert_eq!(ask(&[]), 0);
     assert_eq!(ask(&["--bound", "2"]), 0);
     assert_eq!(ask(&["--engine", "enumerate"]), 0);
     assert_eq!(ask(&["--all-properties", "--model", "sc"]), 0);
-    assert_eq!(ask(&["--timeout", "7s", "--jobs", "1", "--format", "tap"]), 2, "these change no answer");
-    folder.write("SB.toml", &sb("SB").replace("st.relaxed.gpu x", "st.relaxed.cta x"));
+    assert_eq!(
+        ask(&["--timeout", "7s", "--jobs", "1", "--format", "tap"]),
+        2,
+        "these change no answer"
+    );
+    folder.write(
+        "SB.toml",
+        &sb("SB").replace("st.relaxed.gpu x", "st.relaxed.cta x"),
+    );
     assert_eq!(ask(&[]), 0, "another test");
 }
 
@@ -69,12 +97,31 @@ fn a_model_is_known_by_its_text_and_by_what_it_includes() {
     let folder = suite();
     let cat = "\"M\"\ninclude \"rules.cat\"\n";
     folder.write("m.cat", cat);
-    folder.write("rules.cat", "let fr = rf^-1 ; co\nacyclic po | rf | co | fr as everything\n");
-    let arguments = ["check", "--timings", "SB.toml", "--model", "m.cat", "--format", "jsonl"];
+    folder.write(
+        "rules.cat",
+        "let fr = rf^-1 ; co\nacyclic po | rf | co | fr as everything\n",
+    );
+    let arguments = [
+        "check",
+        "--timings",
+        "SB.toml",
+        "--model",
+        "m.cat",
+        "--format",
+        "jsonl",
+    ];
     let (first, second) = (folder.cached(&arguments), folder.cached(&arguments));
-    assert!(first.out.contains("\"forbidden\""), "{}{}", first.out, first.err);
+    assert!(
+        first.out.contains("\"forbidden\""),
+        "{}{}",
+        first.out,
+        first.err
+    );
     assert_eq!((hits(&first.err), hits(&second.err)), (0, 1));
-    folder.write("rules.cat", "let fr = rf^-1 ; co\nacyclic po-loc | rf | co | fr as everything\n");
+    folder.write(
+        "rules.cat",
+        "let fr = rf^-1 ; co\nacyclic po-loc | rf | co | fr as everything\n",
+    );
     let third = folder.cached(&arguments);
     assert_eq!(hits(&third.err), 0);
     assert!(third.out.contains("\"allowed\""), "{}", third.out);
@@ -92,9 +139,17 @@ fn a_file_that_is_cut_is_a_warning_and_is_mended() {
     }
     let cut = folder.cached(&["check", "--timings"]);
     assert_eq!(hits(&cut.err), 2);
-    assert!(cut.err.contains("warning[damaged-cache]") && cut.err.contains("(and 1 more like it)"), "{}", cut.err);
+    assert!(
+        cut.err.contains("warning[damaged-cache]") && cut.err.contains("(and 1 more like it)"),
+        "{}",
+        cut.err
+    );
     let plain = folder.cached(&["check"]);
-    assert_eq!((plain.out, plain.err, plain.code), (cold.out, cold.err, cold.code), "mended");
+    assert_eq!(
+        (plain.out, plain.err, plain.code),
+        (cold.out, cold.err, cold.code),
+        "mended"
+    );
 }
 
 #[test]
@@ -106,7 +161,12 @@ fn a_changed_verdict_is_noticed() {
     assert!(text.contains("Forbidden"), "{text}");
     fs::write(&file, text.replace("Forbidden", "Allowed")).unwrap();
     let said = folder.cached(&["check", "MP.toml"]);
-    assert!(said.out.contains("forbidden") && said.err.contains("checksum"), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("forbidden") && said.err.contains("checksum"),
+        "{}{}",
+        said.out,
+        said.err
+    );
     assert_eq!(said.code, Some(0));
 }
 
@@ -120,7 +180,11 @@ fn an_entry_that_cannot_be_read_or_replaced_changes_no_answer() {
     }
     let said = folder.cached(&["check"]);
     assert_eq!((said.out, said.code), (cold.out, cold.code));
-    assert!(said.err.contains("damaged-cache") && said.err.contains("unwritable-cache"), "{}", said.err);
+    assert!(
+        said.err.contains("damaged-cache") && said.err.contains("unwritable-cache"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -130,7 +194,11 @@ fn a_cache_that_cannot_be_made_is_a_warning() {
     fs::write(folder.cache(), "a file, where the folder should be").unwrap();
     let said = folder.cached(&["check", "MP.toml"]);
     assert_eq!((said.out, said.code), (uncached.out, Some(0)));
-    assert!(said.err.contains("warning[unwritable-cache]") && said.err.contains("--no-cache"), "{}", said.err);
+    assert!(
+        said.err.contains("warning[unwritable-cache]") && said.err.contains("--no-cache"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -146,7 +214,11 @@ fn one_flag_or_variable_turns_it_off() {
     let folder = suite();
     let said = folder.cached(&["check", "--no-cache", "--timings"]);
     assert!(said.err.contains("no cache"), "{}", said.err);
-    folder.with_cache(&["check"]).env("FENCEPOST_NO_CACHE", "1").output().unwrap();
+    folder
+        .with_cache(&["check"])
+        .env("FENCEPOST_NO_CACHE", "1")
+        .output()
+        .unwrap();
     assert!(!folder.cache().exists());
 }
 
@@ -154,19 +226,34 @@ fn one_flag_or_variable_turns_it_off() {
 fn several_processes_share_one_cache() {
     let names: Vec<String> = (0..20).map(|i| format!("T{i}")).collect();
     let texts: Vec<(String, String)> = names.iter().map(|n| (format!("{n}.toml"), sb(n))).collect();
-    let folder = Folder::new(&texts.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect::<Vec<_>>());
+    let folder = Folder::new(
+        &texts
+            .iter()
+            .map(|(n, t)| (n.as_str(), t.as_str()))
+            .collect::<Vec<_>>(),
+    );
     let uncached = folder.run(&["check", "--format", "jsonl"]);
     let children: Vec<_> = (0..4)
         .map(|_| {
             let mut command = folder.with_cache(&["check", "--format", "jsonl"]);
-            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+            command
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
         })
         .collect();
     for child in children {
         let said = super::Said::from(child.wait_with_output().unwrap());
-        assert_eq!((said.out.as_str(), said.err.as_str(), said.code), (uncached.out.as_str(), "", Some(0)));
+        assert_eq!(
+            (said.out.as_str(), said.err.as_str(), said.code),
+            (uncached.out.as_str(), "", Some(0))
+        );
     }
     let warm = folder.cached(&["check", "--timings", "--format", "jsonl"]);
     assert_eq!((hits(&warm.err), entries(&folder).len()), (40, 40));
-    assert_eq!(folder.cached(&["check", "--format", "jsonl"]).out, uncached.out);
+    assert_eq!(
+        folder.cached(&["check", "--format", "jsonl"]).out,
+        uncached.out
+    );
 }

@@ -10,7 +10,10 @@ fn suite() -> Folder {
         ("a/MP.toml", &mp("MP", "forbidden")),
         ("a/Wrong.toml", &mp("Wrong", "allowed")),
         ("b/Spin.toml", SPIN),
-        ("b/broken.toml", "name = \"Broken\"\nconditoin = 'x == 1'\nmemory = { x = 0 }\n"),
+        (
+            "b/broken.toml",
+            "name = \"Broken\"\nconditoin = 'x == 1'\nmemory = { x = 0 }\n",
+        ),
     ])
 }
 
@@ -19,16 +22,30 @@ const FORMATS: [&str; 7] = ["human", "json", "jsonl", "junit", "sarif", "github"
 #[test]
 fn all_formats_at_once_say_the_same() {
     let folder = suite();
-    let reports: Vec<String> = FORMATS.iter().map(|f| format!("--report={f}={f}.out")).collect();
+    let reports: Vec<String> = FORMATS
+        .iter()
+        .map(|f| format!("--report={f}={f}.out"))
+        .collect();
     let mut arguments = vec!["check", ".", "--no-config"];
     arguments.extend(reports.iter().map(String::as_str));
     let said = folder.run(&arguments);
     assert_eq!(said.code, Some(2), "{}", said.err);
     let junit = folder.read("junit.out");
-    assert!(junit.contains(r#"tests="4" skipped="0" failures="1" errors="2""#), "{junit}");
+    assert!(
+        junit.contains(r#"tests="4" skipped="0" failures="1" errors="2""#),
+        "{junit}"
+    );
     let tap = folder.read("tap.out");
-    assert_eq!(tap.lines().filter(|l| l.starts_with("ok ")).count(), 1, "{tap}");
-    assert_eq!(tap.lines().filter(|l| l.starts_with("not ok ")).count(), 3, "{tap}");
+    assert_eq!(
+        tap.lines().filter(|l| l.starts_with("ok ")).count(),
+        1,
+        "{tap}"
+    );
+    assert_eq!(
+        tap.lines().filter(|l| l.starts_with("not ok ")).count(),
+        3,
+        "{tap}"
+    );
     assert!(tap.contains("\n1..4\n"), "{tap}");
     let github = folder.read("github.out");
     assert_eq!(github.matches("::error ").count(), 2, "{github}");
@@ -38,8 +55,20 @@ fn all_formats_at_once_say_the_same() {
     for format in FORMATS {
         // Whatever the workers do, and as the main output, too.
         for jobs in ["1", "4"] {
-            let again = folder.run(&["check", ".", "--no-config", "--jobs", jobs, "--format", format]);
-            assert_eq!(again.out, folder.read(&format!("{format}.out")), "{format}, {jobs} jobs");
+            let again = folder.run(&[
+                "check",
+                ".",
+                "--no-config",
+                "--jobs",
+                jobs,
+                "--format",
+                format,
+            ]);
+            assert_eq!(
+                again.out,
+                folder.read(&format!("{format}.out")),
+                "{format}, {jobs} jobs"
+            );
         }
     }
 }
@@ -49,18 +78,48 @@ fn all_formats_at_once_say_the_same() {
 fn executions_that_a_solver_finds_do_not_depend_on_jobs() {
     let folder = Folder::new(&[]);
     let litmus = concat!(env!("CARGO_MANIFEST_DIR"), "/litmus");
-    let races = format!("{litmus}/ptx/{}", if testkit::suite::is_long() { "" } else { "20-races" });
+    let races = format!(
+        "{litmus}/ptx/{}",
+        if testkit::suite::is_long() {
+            ""
+        } else {
+            "20-races"
+        }
+    );
     let hangs = format!("{litmus}/liveness");
     let executions = |engine, jobs| {
-        let how = ["--engine", engine, "--no-cache", "--jobs", jobs, "--format", "jsonl", "-v"];
-        folder.run(&[&["check", &races, &hangs], how.as_slice()].concat()).out
+        let how = [
+            "--engine",
+            engine,
+            "--no-cache",
+            "--jobs",
+            jobs,
+            "--format",
+            "jsonl",
+            "-v",
+        ];
+        folder
+            .run(&[&["check", &races, &hangs], how.as_slice()].concat())
+            .out
     };
-    for engine in ["symbolic", "sat"].into_iter().filter(|&engine| cfg!(feature = "z3") || engine != "symbolic") {
+    for engine in ["symbolic", "sat"]
+        .into_iter()
+        .filter(|&engine| cfg!(feature = "z3") || engine != "symbolic")
+    {
         let alone = executions(engine, "1");
-        assert!(alone.contains(r#""accesses":[{"thread""#), "races are told by an execution");
-        assert!(alone.contains(r#""verdict":"hangs""#), "some executions are endless");
+        assert!(
+            alone.contains(r#""accesses":[{"thread""#),
+            "races are told by an execution"
+        );
+        assert!(
+            alone.contains(r#""verdict":"hangs""#),
+            "some executions are endless"
+        );
         for jobs in ["2", "3"] {
-            assert!(executions(engine, jobs) == alone, "{engine}: {jobs} workers find other executions than one");
+            assert!(
+                executions(engine, jobs) == alone,
+                "{engine}: {jobs} workers find other executions than one"
+            );
         }
     }
 }
@@ -70,12 +129,19 @@ fn places_are_those_of_the_expectations_and_of_the_mistakes() {
     let folder = suite();
     let said = folder.run(&["check", "a", "b", "--format", "github"]);
     assert!(
-        said.out.contains("::error file=a/Wrong.toml,line=13,col=1,title=Wrong under ptx%3A "),
+        said.out
+            .contains("::error file=a/Wrong.toml,line=13,col=1,title=Wrong under ptx%3A "),
         "{}",
         said.out
     );
-    assert!(said.out.contains("::error file=b/broken.toml,line=2,col=1,title=unknown-key::"), "{}", said.out);
-    let sarif: Value = serde_json::from_str(&folder.run(&["check", "a", "--format", "sarif"]).out).unwrap();
+    assert!(
+        said.out
+            .contains("::error file=b/broken.toml,line=2,col=1,title=unknown-key::"),
+        "{}",
+        said.out
+    );
+    let sarif: Value =
+        serde_json::from_str(&folder.run(&["check", "a", "--format", "sarif"]).out).unwrap();
     let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "a/Wrong.toml");
     assert_eq!(place["region"]["startLine"], 13);
@@ -86,9 +152,17 @@ fn only_what_was_decided_makes_a_report_green() {
     let folder = Folder::new(&[("Spin.toml", SPIN)]);
     let said = folder.run(&["check", "--format", "junit"]);
     assert_eq!(said.code, Some(3));
-    assert!(said.out.contains(r#"errors="1""#) && said.out.contains(r#"type="undecided""#), "{}", said.out);
+    assert!(
+        said.out.contains(r#"errors="1""#) && said.out.contains(r#"type="undecided""#),
+        "{}",
+        said.out
+    );
     let asked = folder.run(&["check", "--format", "junit", "--model", "ptx-v6.0"]);
-    assert!(asked.out.contains(r#"skipped="1""#), "nothing is expected of that model: {}", asked.out);
+    assert!(
+        asked.out.contains(r#"skipped="1""#),
+        "nothing is expected of that model: {}",
+        asked.out
+    );
 }
 
 #[test]
@@ -96,12 +170,19 @@ fn names_with_markup_break_no_format() {
     let name = "<b>&'# ::error::x,%0A]]>";
     let folder = Folder::new(&[("a.toml", &mp(name, "allowed"))]);
     let junit = folder.run(&["check", "--format", "junit"]).out;
-    assert!(!junit.contains("<b>") && junit.contains("&lt;b&gt;&amp;"), "{junit}");
+    assert!(
+        !junit.contains("<b>") && junit.contains("&lt;b&gt;&amp;"),
+        "{junit}"
+    );
     let tap = folder.run(&["check", "--format", "tap"]).out;
     assert!(tap.contains("<b>&'\\# ::error::x"), "{tap}");
     let github = folder.run(&["check", "--format", "github"]).out;
-    assert!(github.contains("title=<b>&'# %3A%3Aerror%3A%3Ax%2C%250A]]> under ptx"), "{github}");
-    let sarif: Value = serde_json::from_str(&folder.run(&["check", "--format", "sarif"]).out).unwrap();
+    assert!(
+        github.contains("title=<b>&'# %3A%3Aerror%3A%3Ax%2C%250A]]> under ptx"),
+        "{github}"
+    );
+    let sarif: Value =
+        serde_json::from_str(&folder.run(&["check", "--format", "sarif"]).out).unwrap();
     assert_eq!(sarif["runs"][0]["results"][0]["properties"]["test"], name);
 }
 
@@ -111,13 +192,26 @@ fn paths_with_newlines_break_no_format() {
     let path = "x\n::error::y\nnot ok 7.toml";
     let folder = Folder::new(&[(path, &mp("MP", "allowed"))]);
     let github = folder.run(&["check", "--format", "github"]).out;
-    assert_eq!(github.lines().filter(|l| l.starts_with("::")).count(), 1, "{github}");
+    assert_eq!(
+        github.lines().filter(|l| l.starts_with("::")).count(),
+        1,
+        "{github}"
+    );
     let tap = folder.run(&["check", "--format", "tap"]).out;
-    assert_eq!(tap.lines().filter(|l| l.starts_with("not ok")).count(), 1, "{tap}");
+    assert_eq!(
+        tap.lines().filter(|l| l.starts_with("not ok")).count(),
+        1,
+        "{tap}"
+    );
     let junit = folder.run(&["check", "--format", "junit"]).out;
-    assert!(junit.contains(r#"<testsuite name="x\n::error::y\nnot ok 7.toml""#), "{junit}");
-    let sarif: Value = serde_json::from_str(&folder.run(&["check", "--format", "sarif"]).out).unwrap();
-    let uri = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert!(
+        junit.contains(r#"<testsuite name="x\n::error::y\nnot ok 7.toml""#),
+        "{junit}"
+    );
+    let sarif: Value =
+        serde_json::from_str(&folder.run(&["check", "--format", "sarif"]).out).unwrap();
+    let uri = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+        ["uri"];
     assert_eq!(uri, "x%0A%3A%3Aerror%3A%3Ay%0Anot%20ok%207.toml");
 }
 
@@ -131,9 +225,21 @@ fn what_a_format_has_no_words_for_is_refused_before_anything_is_decided() {
         &["models", "--format", "github"],
     ] {
         let said = folder.run(arguments);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments:?}");
-        assert!(said.err.contains("formats of this command: human, json, jsonl"), "{}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{arguments:?}"
+        );
+        assert!(
+            said.err
+                .contains("formats of this command: human, json, jsonl"),
+            "{}",
+            said.err
+        );
     }
     assert!(!folder.path("out").exists());
-    assert_eq!(folder.run(&["ask", "MP.toml", "--format", "tap"]).code, Some(0));
+    assert_eq!(
+        folder.run(&["ask", "MP.toml", "--format", "tap"]).code,
+        Some(0)
+    );
 }

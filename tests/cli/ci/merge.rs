@@ -16,7 +16,15 @@ fn parted() -> Folder {
     folder.write("whole.jsonl", &whole.out);
     for part in 1..=PARTS {
         let partition = format!("hash:{part}/{PARTS}");
-        let said = folder.run(&["check", "t", "--all-properties", "--format", "jsonl", "--partition", &partition]);
+        let said = folder.run(&[
+            "check",
+            "t",
+            "--all-properties",
+            "--format",
+            "jsonl",
+            "--partition",
+            &partition,
+        ]);
         folder.write(&format!("{part}.jsonl"), &said.out);
     }
     folder
@@ -26,8 +34,14 @@ fn parted() -> Folder {
 fn parts_are_the_whole_run_to_the_byte() {
     let folder = parted();
     let whole = folder.read("whole.jsonl");
-    assert!(!whole.contains("\"part\":"), "a run that is whole has no parts");
-    for files in [["1.jsonl", "2.jsonl", "3.jsonl"], ["3.jsonl", "1.jsonl", "2.jsonl"]] {
+    assert!(
+        !whole.contains("\"part\":"),
+        "a run that is whole has no parts"
+    );
+    for files in [
+        ["1.jsonl", "2.jsonl", "3.jsonl"],
+        ["3.jsonl", "1.jsonl", "2.jsonl"],
+    ] {
         let said = folder.run(&[&["merge"], files.as_slice()].concat());
         assert_eq!(said.out, whole);
         // One expectation is not met.
@@ -40,41 +54,93 @@ fn parts_are_the_whole_run_to_the_byte() {
 fn what_is_missing_or_there_twice_is_said() {
     let folder = parted();
     // Parts that have an answer: which ones they are is the hash's business.
-    let full: Vec<usize> = (1..=PARTS).filter(|part| !folder.read(&format!("{part}.jsonl")).is_empty()).collect();
+    let full: Vec<usize> = (1..=PARTS)
+        .filter(|part| !folder.read(&format!("{part}.jsonl")).is_empty())
+        .collect();
     assert!(full.len() > 1, "{full:?}");
     let refused = |files: &[String], words: &[&str]| {
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let said = folder.run(&[&["merge"], files.as_slice()].concat());
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{files:?}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{files:?}: {}",
+            said.err
+        );
         for word in words {
-            assert!(said.err.contains(word), "{files:?}: `{word}` is missing in:\n{}", said.err);
+            assert!(
+                said.err.contains(word),
+                "{files:?}: `{word}` is missing in:\n{}",
+                said.err
+            );
         }
     };
     let all: Vec<String> = (1..=PARTS).map(|part| format!("{part}.jsonl")).collect();
     for &part in &full {
         let name = format!("{part}.jsonl");
-        let others: Vec<String> = all.iter().filter(|other| **other != name).cloned().collect();
-        refused(&others, &["not the whole run", &format!("nothing is there of part {part}")]);
-        refused(&[all.clone(), vec![name.clone()]].concat(), &["there twice", &name]);
+        let others: Vec<String> = all
+            .iter()
+            .filter(|other| **other != name)
+            .cloned()
+            .collect();
+        refused(
+            &others,
+            &[
+                "not the whole run",
+                &format!("nothing is there of part {part}"),
+            ],
+        );
+        refused(
+            &[all.clone(), vec![name.clone()]].concat(),
+            &["there twice", &name],
+        );
         let text = folder.read(&name);
         let first = text.lines().next().expect("an answer");
         if text.lines().count() > 1 {
             folder.write("cut.jsonl", &format!("{first}\n"));
-            refused(&[others.clone(), vec!["cut.jsonl".into()]].concat(), &[&format!("part {part} of 3 has")]);
+            refused(
+                &[others.clone(), vec!["cut.jsonl".into()]].concat(),
+                &[&format!("part {part} of 3 has")],
+            );
         }
         // Half a line, another run, an answer that is no part's, a part that it is not in.
         folder.write("half.jsonl", &first[..first.len() / 2]);
-        refused(&["half.jsonl".into()], &["half.jsonl:1", "no answer of a part of a run"]);
+        refused(
+            &["half.jsonl".into()],
+            &["half.jsonl:1", "no answer of a part of a run"],
+        );
         let digest = first.split("\"whole\":\"").nth(1).expect("a digest");
         folder.write("other.jsonl", &text.replace(&digest[..8], "00000000"));
-        refused(&[others.clone(), vec!["other.jsonl".into()]].concat(), &["is not a part of the run"]);
-        folder.write("moved.jsonl", &text.replace(&format!("\"number\":{part},"), "\"number\":9,"));
+        refused(
+            &[others.clone(), vec!["other.jsonl".into()]].concat(),
+            &["is not a part of the run"],
+        );
+        folder.write(
+            "moved.jsonl",
+            &text.replace(&format!("\"number\":{part},"), "\"number\":9,"),
+        );
         refused(&["moved.jsonl".into()], &["these numbers cannot be"]);
         let next = part % PARTS + 1;
-        folder.write("moved.jsonl", &text.replace(&format!("\"number\":{part},"), &format!("\"number\":{next},")));
-        refused(&["moved.jsonl".into()], &[&format!("not in part {next} of 3")]);
+        folder.write(
+            "moved.jsonl",
+            &text.replace(
+                &format!("\"number\":{part},"),
+                &format!("\"number\":{next},"),
+            ),
+        );
+        refused(
+            &["moved.jsonl".into()],
+            &[&format!("not in part {next} of 3")],
+        );
     }
-    refused(&["whole.jsonl".into()], &["whole.jsonl:1", "missing field `part`", "--partition hash:M/N"]);
+    refused(
+        &["whole.jsonl".into()],
+        &[
+            "whole.jsonl:1",
+            "missing field `part`",
+            "--partition hash:M/N",
+        ],
+    );
     refused(&["none.jsonl".into()], &["`none.jsonl` does not exist"]);
     folder.write("empty.jsonl", "");
     refused(&["empty.jsonl".into()], &["there are no answers"]);
@@ -84,18 +150,41 @@ fn what_is_missing_or_there_twice_is_said() {
 #[test]
 fn a_pair_has_one_test_and_one_model() {
     let folder = Folder::new(&[("MP.toml", &mp("MP", "forbidden"))]);
-    let arguments = ["check", "MP.toml", "--all-properties", "--format", "jsonl", "--partition", "hash:1/1"];
+    let arguments = [
+        "check",
+        "MP.toml",
+        "--all-properties",
+        "--format",
+        "jsonl",
+        "--partition",
+        "hash:1/1",
+    ];
     let text = folder.run(&arguments).out;
     folder.write("1.jsonl", &text);
     assert_eq!(folder.run(&["merge", "1.jsonl"]).code, Some(0));
     let (first, rest) = text.split_once('\n').unwrap();
-    for (from, to) in
-        [("\"test\":\"MP\"", "\"test\":\"M\""), ("\"model\":\"ptx\"", "\"model\":\"sc\""), ("MP.toml", "M.toml")]
-    {
-        folder.write("1.jsonl", &format!("{first}\n{}", rest.replacen(from, to, 1)));
+    for (from, to) in [
+        ("\"test\":\"MP\"", "\"test\":\"M\""),
+        ("\"model\":\"ptx\"", "\"model\":\"sc\""),
+        ("MP.toml", "M.toml"),
+    ] {
+        folder.write(
+            "1.jsonl",
+            &format!("{first}\n{}", rest.replacen(from, to, 1)),
+        );
         let said = folder.run(&["merge", "1.jsonl"]);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{to}: {}", said.err);
-        assert!(said.err.contains("the number of another pair: of `MP` under `ptx`"), "{to}: {}", said.err);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(2), ""),
+            "{to}: {}",
+            said.err
+        );
+        assert!(
+            said.err
+                .contains("the number of another pair: of `MP` under `ptx`"),
+            "{to}: {}",
+            said.err
+        );
     }
 }
 
@@ -106,17 +195,35 @@ fn parts_of_runs_that_differ_are_kept_apart() {
     let again = |arguments: &[&str]| {
         for part in 1..=PARTS {
             let partition = format!("hash:{part}/{PARTS}");
-            let check = ["check", "t", "--all-properties", "--format", "jsonl", "--partition", &partition];
+            let check = [
+                "check",
+                "t",
+                "--all-properties",
+                "--format",
+                "jsonl",
+                "--partition",
+                &partition,
+            ];
             let said = folder.run(&[check.as_slice(), arguments].concat());
             folder.write(&format!("new-{part}.jsonl"), &said.out);
         }
         let mixed: Vec<String> = (1..=PARTS)
-            .map(|part| if part == PARTS { format!("{part}.jsonl") } else { format!("new-{part}.jsonl") })
+            .map(|part| {
+                if part == PARTS {
+                    format!("{part}.jsonl")
+                } else {
+                    format!("new-{part}.jsonl")
+                }
+            })
             .collect();
         let mixed: Vec<&str> = mixed.iter().map(String::as_str).collect();
         let said = folder.run(&[&["merge"], mixed.as_slice()].concat());
         assert_eq!(said.code, Some(2), "{}", said.err);
-        assert!(said.err.contains("is not a part of the run"), "{}", said.err);
+        assert!(
+            said.err.contains("is not a part of the run"),
+            "{}",
+            said.err
+        );
     };
     again(&["--bound", "3"]);
     folder.write("t/b/SB.toml", &(sb("SB") + "\n# changed\n"));

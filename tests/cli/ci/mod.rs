@@ -24,7 +24,9 @@ impl Folder {
     fn new(files: &[(&str, &str)]) -> Folder {
         let folder = Folder(tempfile::tempdir().unwrap());
         fs::create_dir(folder.0.path().join("work")).unwrap();
-        files.iter().for_each(|(name, text)| folder.write(name, text));
+        files
+            .iter()
+            .for_each(|(name, text)| folder.write(name, text));
         folder
     }
 
@@ -71,7 +73,9 @@ impl Folder {
 
     fn with_cache(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
-        command.env_remove("FENCEPOST_NO_CACHE").env("FENCEPOST_CACHE_DIR", self.cache());
+        command
+            .env_remove("FENCEPOST_NO_CACHE")
+            .env("FENCEPOST_CACHE_DIR", self.cache());
         command
     }
 }
@@ -138,10 +142,15 @@ ptx = { reachability = \"forbidden\" }
 
 /// The lines of `jsonl` as objects.
 fn objects(text: &str) -> Vec<serde_json::Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .collect()
 }
 
 /// The names of the tests in a `jsonl` report.
 fn names(said: &Said) -> Vec<String> {
-    objects(&said.out).iter().map(|o| o["test"].as_str().unwrap().to_owned()).collect()
+    objects(&said.out)
+        .iter()
+        .map(|o| o["test"].as_str().unwrap().to_owned())
+        .collect()
 }

@@ -14,23 +14,49 @@ fn a_full_disk_spoils_one_report_and_nothing_else() {
     for format in ["junit", "sarif", "github", "tap", "json", "jsonl", "human"] {
         let full = format!("{format}=/dev/full");
         let said = folder.run(&["check", "--report", &full, "--report", "tap=out.tap"]);
-        assert_eq!((said.out.as_str(), said.code), (good.out.as_str(), Some(2)), "{format}");
-        assert!(said.err.contains("cannot write `/dev/full`"), "{}", said.err);
+        assert_eq!(
+            (said.out.as_str(), said.code),
+            (good.out.as_str(), Some(2)),
+            "{format}"
+        );
+        assert!(
+            said.err.contains("cannot write `/dev/full`"),
+            "{}",
+            said.err
+        );
         assert!(folder.read("out.tap").contains("ok 1"));
     }
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = folder.command(&["check", "--format", "junit"]).stdout(full).output().unwrap();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = folder
+        .command(&["check", "--format", "junit"])
+        .stdout(full)
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write `standard output`"));
 }
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
-    let texts: Vec<(String, String)> = (0..40).map(|i| (format!("T{i}.toml"), sb(&format!("T{i}")))).collect();
-    let folder = Folder::new(&texts.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect::<Vec<_>>());
+    let texts: Vec<(String, String)> = (0..40)
+        .map(|i| (format!("T{i}.toml"), sb(&format!("T{i}"))))
+        .collect();
+    let folder = Folder::new(
+        &texts
+            .iter()
+            .map(|(n, t)| (n.as_str(), t.as_str()))
+            .collect::<Vec<_>>(),
+    );
     for format in ["human", "jsonl", "tap", "junit", "sarif", "github"] {
         let mut command = folder.command(&["check", "--format", format]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut first = [0; 4];
         let _ = child.stdout.as_mut().unwrap().read(&mut first);
         drop(child.stdout.take());
@@ -44,7 +70,11 @@ fn a_report_that_cannot_be_made_is_told_before_anything_is_decided() {
     let folder = Folder::new(&[("MP.toml", &mp("MP", "forbidden"))]);
     let said = folder.run(&["check", "--report", "junit=MP.toml/out.xml"]);
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""));
-    assert!(said.err.contains("cannot write `MP.toml/out.xml`"), "{}", said.err);
+    assert!(
+        said.err.contains("cannot write `MP.toml/out.xml`"),
+        "{}",
+        said.err
+    );
 }
 
 #[cfg(unix)]
@@ -61,12 +91,19 @@ fn a_folder_that_is_read_only_is_a_warning_for_the_cache_and_an_error_for_report
     };
     lock(0o555);
     let may_write = fs::write(folder.path("out/probe"), "").is_ok();
-    let (cached, report) = (folder.cached(&["check"]), folder.run(&["check", "--report", "tap=out/a.tap"]));
+    let (cached, report) = (
+        folder.cached(&["check"]),
+        folder.run(&["check", "--report", "tap=out/a.tap"]),
+    );
     lock(0o755);
     assert_eq!(cached.code, Some(0), "{}", cached.err);
     // Whoever is root may write anyway.
     if !may_write {
-        assert!(cached.err.contains("warning[unwritable-cache]"), "{}", cached.err);
+        assert!(
+            cached.err.contains("warning[unwritable-cache]"),
+            "{}",
+            cached.err
+        );
         assert_eq!((report.code, report.out.as_str()), (Some(2), ""));
     }
 }
@@ -81,11 +118,17 @@ fn colours_follow_the_conventions() {
     };
     assert!(!coloured(&[], &[]), "a pipe is no terminal");
     assert!(coloured(&[("CLICOLOR_FORCE", "1")], &[]));
-    assert!(!coloured(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], &[]));
+    assert!(!coloured(
+        &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")],
+        &[]
+    ));
     assert!(coloured(&[("NO_COLOR", "1")], &["--color", "always"]));
     assert!(!coloured(&[("CLICOLOR_FORCE", "1")], &["--color", "never"]));
     for format in ["junit", "sarif", "github", "tap", "jsonl"] {
-        assert!(!coloured(&[("CLICOLOR_FORCE", "1")], &["--format", format]), "{format}");
+        assert!(
+            !coloured(&[("CLICOLOR_FORCE", "1")], &["--format", format]),
+            "{format}"
+        );
     }
 }
 
@@ -94,5 +137,9 @@ fn logs_stay_clean() {
     let folder = Folder::new(&[("MP.toml", &mp("MP", "forbidden")), ("SB.toml", &sb("SB"))]);
     let said = folder.run(&["check"]);
     assert_eq!((said.err.as_str(), said.code), ("", Some(0)));
-    assert!(!said.out.contains(" ms") && !said.out.contains('\r'), "{}", said.out);
+    assert!(
+        !said.out.contains(" ms") && !said.out.contains('\r'),
+        "{}",
+        said.out
+    );
 }

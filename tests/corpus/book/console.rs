@@ -23,9 +23,11 @@ pub fn run(page: &Page) -> Result<(), Failed> {
         return Ok(());
     }
     let scratch = tempfile::tempdir().map_err(|e| format!("no scratch folder: {e}"))?;
-    fs::create_dir_all(scratch.path().join("tests/cli")).map_err(|e| format!("no folder for tests: {e}"))?;
+    fs::create_dir_all(scratch.path().join("tests/cli"))
+        .map_err(|e| format!("no folder for tests: {e}"))?;
     for folder in ["litmus", "models", "tests/cli/compilers"] {
-        provide(Path::new(folder), &scratch.path().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
+        provide(Path::new(folder), &scratch.path().join(folder))
+            .map_err(|e| format!("{folder}: {e}"))?;
     }
     let mut code = None;
     let mut wrong = Vec::new();
@@ -47,7 +49,11 @@ pub fn run(page: &Page) -> Result<(), Failed> {
     if std::env::var_os("BLESS").is_some() {
         return bless(page, &blessed);
     }
-    Err(format!("{}\n`BLESS=1 cargo test --test book` rewrites the outputs", wrong.join("\n")).into())
+    Err(format!(
+        "{}\n`BLESS=1 cargo test --test book` rewrites the outputs",
+        wrong.join("\n")
+    )
+    .into())
 }
 
 /// A folder of the repository, in the scratch folder.
@@ -85,9 +91,14 @@ fn console(
         if fits(&expected, &printed) {
             text.push_str(&expected);
         } else {
-            let printed: String = printed.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+            let printed: String = printed
+                .lines()
+                .map(|line| format!("{}\n", line.trim_end()))
+                .collect();
             let place = format!("{}:{}", page.path.display(), block.line);
-            wrong.push(format!("{place}: $ {command}\n--- the page\n{expected}--- printed\n{printed}"));
+            wrong.push(format!(
+                "{place}: $ {command}\n--- the page\n{expected}--- printed\n{printed}"
+            ));
             text.push_str(&printed);
             // A blank line before the next command stays.
             text.push_str(&expected[expected.trim_end().len()..].replacen('\n', "", 1));
@@ -118,7 +129,10 @@ fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String
         return Ok(code.map_or_else(String::new, |code| format!("{code}\n")));
     }
     let narrow = command.strip_prefix("COLUMNS=80 ");
-    let (command, columns) = (narrow.unwrap_or(command), if narrow.is_some() { "80" } else { "120" });
+    let (command, columns) = (
+        narrow.unwrap_or(command),
+        if narrow.is_some() { "80" } else { "120" },
+    );
     let command = match command.strip_prefix(FROM_SOURCE) {
         Some(rest) => format!("fencepost {rest}"),
         None => command.to_owned(),
@@ -126,12 +140,17 @@ fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String
     let words = words(&command)?;
     match words.split_first() {
         Some((first, rest)) if first == "cat" => {
-            let texts =
-                rest.iter().map(|name| fs::read_to_string(folder.join(name)).map_err(|e| format!("{name}: {e}")));
+            let texts = rest.iter().map(|name| {
+                fs::read_to_string(folder.join(name)).map_err(|e| format!("{name}: {e}"))
+            });
             Ok(texts.collect::<Result<String, _>>()?)
         }
         Some((first, rest)) if first == "fencepost" => {
-            let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+            let Output {
+                status,
+                stdout,
+                stderr,
+            } = Command::new(env!("CARGO_BIN_EXE_fencepost"))
                 .args(rest)
                 .current_dir(folder)
                 .env("COLUMNS", columns)
@@ -167,7 +186,11 @@ fn words(command: &str) -> Result<Vec<String>, Failed> {
             }
         }
     }
-    if quote.is_some() { Err(format!("`{command}`: a quote is not closed").into()) } else { Ok(words) }
+    if quote.is_some() {
+        Err(format!("`{command}`: a quote is not closed").into())
+    } else {
+        Ok(words)
+    }
 }
 
 /// Whether the printed lines are the expected ones, where `…` stands for any number of lines. Blanks at ends do not count.
@@ -175,14 +198,19 @@ fn fits(expected: &str, printed: &str) -> bool {
     fn rest(expected: &[&str], printed: &[&str]) -> bool {
         match expected.split_first() {
             None => printed.is_empty(),
-            Some((line, after)) if line.trim() == "…" => (0..=printed.len()).any(|n| rest(after, &printed[n..])),
+            Some((line, after)) if line.trim() == "…" => {
+                (0..=printed.len()).any(|n| rest(after, &printed[n..]))
+            }
             Some((line, after)) => match printed.split_first() {
                 Some((other, left)) => line.trim_end() == other.trim_end() && rest(after, left),
                 None => false,
             },
         }
     }
-    rest(&expected.trim_end().lines().collect::<Vec<_>>(), &printed.trim_end().lines().collect::<Vec<_>>())
+    rest(
+        &expected.trim_end().lines().collect::<Vec<_>>(),
+        &printed.trim_end().lines().collect::<Vec<_>>(),
+    )
 }
 
 /// Writes the page with other outputs.

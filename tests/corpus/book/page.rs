@@ -31,7 +31,9 @@ impl Block {
 
     /// The name after `file=`.
     pub fn file(&self) -> Option<&str> {
-        self.info.split([',', ' ']).find_map(|word| word.strip_prefix("file="))
+        self.info
+            .split([',', ' '])
+            .find_map(|word| word.strip_prefix("file="))
     }
 }
 
@@ -39,7 +41,10 @@ impl Page {
     /// Reads a page.
     pub fn read(path: &Path) -> Page {
         let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Page { path: path.to_owned(), text }
+        Page {
+            path: path.to_owned(),
+            text,
+        }
     }
 
     /// Its blocks, in order.
@@ -49,7 +54,11 @@ impl Page {
         for (i, line) in self.text.lines().enumerate() {
             match (&mut open, line.strip_prefix("```")) {
                 (None, Some(info)) => {
-                    open = Some(Block { info: info.trim().to_owned(), line: i + 1, text: String::new() });
+                    open = Some(Block {
+                        info: info.trim().to_owned(),
+                        line: i + 1,
+                        text: String::new(),
+                    });
                 }
                 (Some(_), Some("")) => blocks.extend(open.take()),
                 (Some(block), _) => {
@@ -59,7 +68,11 @@ impl Page {
                 (None, None) => {}
             }
         }
-        assert!(open.is_none(), "{}: a block is not closed", self.path.display());
+        assert!(
+            open.is_none(),
+            "{}: a block is not closed",
+            self.path.display()
+        );
         blocks
     }
 
@@ -67,11 +80,17 @@ impl Page {
     pub fn resolve(&self, text: &str) -> Result<String, String> {
         let mut out = String::new();
         for line in text.lines() {
-            let named = line.trim().strip_prefix("{{#include ").and_then(|rest| rest.strip_suffix("}}"));
+            let named = line
+                .trim()
+                .strip_prefix("{{#include ")
+                .and_then(|rest| rest.strip_suffix("}}"));
             match named {
                 Some(name) => {
                     let path = self.path.parent().unwrap_or(Path::new("")).join(name);
-                    out.push_str(&fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?);
+                    out.push_str(
+                        &fs::read_to_string(&path)
+                            .map_err(|e| format!("{}: {e}", path.display()))?,
+                    );
                 }
                 None => {
                     out.push_str(line);
@@ -103,7 +122,11 @@ impl Page {
             // What stands between backquotes is no link.
             let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
             for piece in plain.split("](").skip(1) {
-                found.extend(piece.split_once(')').map(|(target, _)| target.trim().to_owned()));
+                found.extend(
+                    piece
+                        .split_once(')')
+                        .map(|(target, _)| target.trim().to_owned()),
+                );
             }
         }
         found
@@ -111,11 +134,16 @@ impl Page {
 
     /// The names of its headings in links, as mdBook and GitHub make them.
     pub fn headings(&self) -> Vec<String> {
-        let titles = self.prose().into_iter().filter(|line| line.starts_with('#'));
+        let titles = self
+            .prose()
+            .into_iter()
+            .filter(|line| line.starts_with('#'));
         titles
             .map(|line| {
                 let title = line.trim_start_matches('#').trim().to_lowercase();
-                let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+                let kept = title
+                    .chars()
+                    .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
                 kept.collect::<String>().replace(' ', "-")
             })
             .collect()

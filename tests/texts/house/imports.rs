@@ -50,9 +50,18 @@ impl Crate {
     pub(super) fn read(root: &Path, folder: &str) -> Crate {
         let mut files = BTreeMap::new();
         for path in rust_files(&root.join(folder)) {
-            let inner = path.strip_prefix(root.join(folder)).expect("found there").with_extension("");
-            let mut module: Segments = inner.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-            if module.last().is_some_and(|last| ["mod", "lib"].contains(&last.as_str())) {
+            let inner = path
+                .strip_prefix(root.join(folder))
+                .expect("found there")
+                .with_extension("");
+            let mut module: Segments = inner
+                .iter()
+                .map(|part| part.to_string_lossy().into_owned())
+                .collect();
+            if module
+                .last()
+                .is_some_and(|last| ["mod", "lib"].contains(&last.as_str()))
+            {
                 module.pop();
             }
             let is_test = module.iter().any(|part| part == "tests");
@@ -84,11 +93,15 @@ impl Crate {
 
     /// The words that paths of a file begin with where they lead out of the crate.
     pub(super) fn outside(&self) -> BTreeMap<&Path, BTreeSet<&str>> {
-        let leaves =
-            |module, path: &Segments| matches!(self.end(module, path, &mut BTreeSet::new()), End::Elsewhere);
+        let leaves = |module, path: &Segments| {
+            matches!(self.end(module, path, &mut BTreeSet::new()), End::Elsewhere)
+        };
         self.compiled()
             .map(|(module, file)| {
-                let words = file.paths().filter(|path| leaves(module, path)).map(|path| path[0].as_str());
+                let words = file
+                    .paths()
+                    .filter(|path| leaves(module, path))
+                    .map(|path| path[0].as_str());
                 (file.path.as_path(), words.collect())
             })
             .collect()
@@ -103,21 +116,40 @@ impl Crate {
     fn room(&self, file: &Path) -> PathBuf {
         let own = file.with_extension("");
         let has = |room: &Path| self.compiled().any(|(_, file)| file.path.starts_with(room));
-        if has(&own) { own } else { file.parent().unwrap_or(Path::new("")).to_path_buf() }
+        if has(&own) {
+            own
+        } else {
+            file.parent().unwrap_or(Path::new("")).to_path_buf()
+        }
     }
 
     /// Sets of files that all import each other, directly or not, each with files of several rooms.
     pub(super) fn cycles(&self) -> Vec<BTreeSet<&Path>> {
         let imports = self.imports();
-        let reached: BTreeMap<_, _> = imports.keys().map(|&from| (from, reached(from, &imports))).collect();
+        let reached: BTreeMap<_, _> = imports
+            .keys()
+            .map(|&from| (from, reached(from, &imports)))
+            .collect();
         let together = |a: &Path, b: &Path| reached[a].contains(b) && reached[b].contains(a);
-        let sets: BTreeSet<BTreeSet<&Path>> =
-            imports.keys().map(|a| imports.keys().copied().filter(|b| together(a, b)).collect()).collect();
-        let rooms = |set: &BTreeSet<&Path>| set.iter().map(|file| self.room(file)).collect::<BTreeSet<_>>().len();
+        let sets: BTreeSet<BTreeSet<&Path>> = imports
+            .keys()
+            .map(|a| imports.keys().copied().filter(|b| together(a, b)).collect())
+            .collect();
+        let rooms = |set: &BTreeSet<&Path>| {
+            set.iter()
+                .map(|file| self.room(file))
+                .collect::<BTreeSet<_>>()
+                .len()
+        };
         sets.into_iter().filter(|set| rooms(set) > 1).collect()
     }
 
-    fn end(&self, module: &Segments, path: &[String], seen: &mut BTreeSet<(Segments, Segments)>) -> End {
+    fn end(
+        &self,
+        module: &Segments,
+        path: &[String],
+        seen: &mut BTreeSet<(Segments, Segments)>,
+    ) -> End {
         if !seen.insert((module.clone(), path.to_vec())) {
             return End::Elsewhere;
         }
@@ -125,9 +157,16 @@ impl Crate {
             "crate" => (Segments::new(), &path[1..]),
             "self" => (module.clone(), &path[1..]),
             "super" => (module.clone(), path),
-            first if self.is_module(module, first) || self.files[module].bound.contains_key(first) => {
+            first
+                if self.is_module(module, first)
+                    || self.files[module].bound.contains_key(first) =>
+            {
                 // `use a::b; b::c`: the name leads to itself only where a crate of that name is meant.
-                if self.files[module].bound.get(first).is_some_and(|path| path.len() == 1 && path[0] == first) {
+                if self.files[module]
+                    .bound
+                    .get(first)
+                    .is_some_and(|path| path.len() == 1 && path[0] == first)
+                {
                     return End::Elsewhere;
                 }
                 (module.clone(), path)
@@ -162,10 +201,20 @@ impl Crate {
 }
 
 /// All that a file imports, and what that imports in turn.
-fn reached<'a>(from: &'a Path, imports: &BTreeMap<&'a Path, BTreeSet<&'a Path>>) -> BTreeSet<&'a Path> {
+fn reached<'a>(
+    from: &'a Path,
+    imports: &BTreeMap<&'a Path, BTreeSet<&'a Path>>,
+) -> BTreeSet<&'a Path> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(file) = open.pop() {
-        open.extend(imports.get(file).into_iter().flatten().copied().filter(|&next| seen.insert(next)));
+        open.extend(
+            imports
+                .get(file)
+                .into_iter()
+                .flatten()
+                .copied()
+                .filter(|&next| seen.insert(next)),
+        );
     }
     seen
 }
@@ -193,7 +242,14 @@ impl File {
             }
             at += 1;
         }
-        File { path, lines: text.lines().count(), doc: doc(text), bound, named, is_test }
+        File {
+            path,
+            lines: text.lines().count(),
+            doc: doc(text),
+            bound,
+            named,
+            is_test,
+        }
     }
 
     fn paths(&self) -> impl Iterator<Item = &Segments> {
@@ -202,7 +258,12 @@ impl File {
 }
 
 /// Reads a tree of `use` from `at`; gives the place of the token behind it.
-fn used(tokens: &[String], mut at: usize, prefix: &Segments, bound: &mut BTreeMap<String, Segments>) -> usize {
+fn used(
+    tokens: &[String],
+    mut at: usize,
+    prefix: &Segments,
+    bound: &mut BTreeMap<String, Segments>,
+) -> usize {
     let mut path = prefix.clone();
     loop {
         match tokens[at].as_str() {
@@ -240,12 +301,19 @@ fn used(tokens: &[String], mut at: usize, prefix: &Segments, bound: &mut BTreeMa
 
 /// The first sentence of a module doc.
 fn doc(text: &str) -> String {
-    let lines = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+    let lines = text
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .map(str::trim);
     let paragraph: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     let paragraph = paragraph.join(" ").replace("[`", "`").replace("`]", "`");
     // Where a sentence goes on to name an item, the name says nothing on the map.
-    let ends = [". ", ": `", ": see"].iter().filter_map(|end| paragraph.find(end));
-    paragraph[..ends.min().unwrap_or(paragraph.len())].trim_end_matches('.').to_owned()
+    let ends = [". ", ": `", ": see"]
+        .iter()
+        .filter_map(|end| paragraph.find(end));
+    paragraph[..ends.min().unwrap_or(paragraph.len())]
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 fn is_word(token: &str) -> bool {
@@ -262,16 +330,23 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
         } else if let Some(hashes) = raw(rest) {
             let close = format!("\"{}", "#".repeat(hashes));
             let begin = hashes + 2;
-            begin + rest[begin..].find(&close).map_or(rest.len() - begin, |at| at + close.len())
+            begin
+                + rest[begin..]
+                    .find(&close)
+                    .map_or(rest.len() - begin, |at| at + close.len())
         } else if c == '"' {
             quoted(rest, '"')
-        } else if c == '\'' && (rest[1..].starts_with('\\') || rest[1..].chars().nth(1) == Some('\'')) {
+        } else if c == '\''
+            && (rest[1..].starts_with('\\') || rest[1..].chars().nth(1) == Some('\''))
+        {
             quoted(rest, '\'')
         } else if rest.starts_with("::") {
             out.push("::".to_owned());
             2
         } else if c.is_alphanumeric() || c == '_' {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let end = rest
+                .find(|c: char| !c.is_alphanumeric() && c != '_')
+                .unwrap_or(rest.len());
             out.push(rest[..end].to_owned());
             end
         } else {
@@ -311,7 +386,12 @@ fn without_tests(tokens: Vec<String>) -> Vec<String> {
     let mut out = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let is = |word: &str| tokens[at..].iter().take_while(|t| *t != "]").any(|t| t == word);
+        let is = |word: &str| {
+            tokens[at..]
+                .iter()
+                .take_while(|t| *t != "]")
+                .any(|t| t == word)
+        };
         if tokens[at] != "#" || !is("cfg") || !is("test") || is("not") {
             out.push(tokens[at].clone());
             at += 1;

@@ -21,21 +21,33 @@ other in circles.
 fn arrows(all: &BTreeMap<String, Crate>) -> BTreeMap<&str, BTreeSet<&str>> {
     let named = |house: &Crate, own: &str| {
         let words: BTreeSet<&str> = house.outside().into_values().flatten().collect();
-        all.keys().map(String::as_str).filter(|name| *name != own && words.contains(name)).collect()
+        all.keys()
+            .map(String::as_str)
+            .filter(|name| *name != own && words.contains(name))
+            .collect()
     };
-    all.iter().map(|(name, house)| (name.as_str(), named(house, name))).collect()
+    all.iter()
+        .map(|(name, house)| (name.as_str(), named(house, name)))
+        .collect()
 }
 
 /// How many crates lie below a crate, one upon the other.
 fn height(name: &str, arrows: &BTreeMap<&str, BTreeSet<&str>>) -> usize {
-    arrows[name].iter().map(|below| 1 + height(below, arrows)).max().unwrap_or(0)
+    arrows[name]
+        .iter()
+        .map(|below| 1 + height(below, arrows))
+        .max()
+        .unwrap_or(0)
 }
 
 /// The number of lines that the page has for a crate, if that is still about right: not every edit changes the page.
 fn about(old: &str, name: &str, lines: usize) -> usize {
-    let row = old.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+    let row = old
+        .lines()
+        .find(|line| line.starts_with(&format!("| `{name}` |")));
     let told = row.and_then(|row| row.trim_end_matches(" |").rsplit_once(' ')?.1.parse().ok());
-    told.filter(|told: &usize| told.abs_diff(lines) * 10 <= lines).unwrap_or(lines.next_multiple_of(100))
+    told.filter(|told: &usize| told.abs_diff(lines) * 10 <= lines)
+        .unwrap_or(lines.next_multiple_of(100))
 }
 
 fn page(old: &str) -> String {
@@ -43,17 +55,34 @@ fn page(old: &str) -> String {
     let arrows = arrows(&all);
     let mut order: Vec<&str> = arrows.keys().copied().collect();
     order.sort_by_key(|name| (height(name, &arrows), *name));
-    let mut text = format!("{HEAD}\n| crate | what | imports | lines, about |\n|---|---|---|---|\n");
+    let mut text =
+        format!("{HEAD}\n| crate | what | imports | lines, about |\n|---|---|---|---|\n");
     for name in &order {
         let house = &all[*name];
-        let imports: Vec<String> = arrows[name].iter().map(|below| format!("`{below}`")).collect();
+        let imports: Vec<String> = arrows[name]
+            .iter()
+            .map(|below| format!("`{below}`"))
+            .collect();
         let lines = about(old, name, house.files.values().map(|file| file.lines).sum());
         let what = &house.files[&Vec::new()].doc;
-        writeln!(text, "| `{name}` | {what} | {} | {lines} |", imports.join(", ")).expect("a string");
+        writeln!(
+            text,
+            "| `{name}` | {what} | {} | {lines} |",
+            imports.join(", ")
+        )
+        .expect("a string");
     }
     for name in &order {
-        let place = if *name == "fencepost" { "src".to_owned() } else { format!("crates/{name}/src") };
-        let rooms: Vec<_> = all[*name].files.iter().filter(|(module, _)| module.len() == 1).collect();
+        let place = if *name == "fencepost" {
+            "src".to_owned()
+        } else {
+            format!("crates/{name}/src")
+        };
+        let rooms: Vec<_> = all[*name]
+            .files
+            .iter()
+            .filter(|(module, _)| module.len() == 1)
+            .collect();
         if rooms.is_empty() {
             continue;
         }

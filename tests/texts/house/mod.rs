@@ -15,7 +15,10 @@ use std::path::Path;
 use imports::{Crate, rust_files, tokens};
 
 /// The files that may name the solver's crate.
-const SOLVER: &[&str] = &["crates/engine/src/symbolic/z3.rs", "crates/engine/src/z3_version.rs"];
+const SOLVER: &[&str] = &[
+    "crates/engine/src/symbolic/z3.rs",
+    "crates/engine/src/z3_version.rs",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -25,7 +28,11 @@ fn root() -> &'static Path {
 fn crates() -> BTreeMap<String, Crate> {
     let mut all = BTreeMap::from([("fencepost".to_owned(), Crate::read(root(), "src"))]);
     for entry in std::fs::read_dir(root().join("crates")).expect("the crates") {
-        let name = entry.expect("readable").file_name().to_string_lossy().into_owned();
+        let name = entry
+            .expect("readable")
+            .file_name()
+            .to_string_lossy()
+            .into_owned();
         let source = format!("crates/{name}/src");
         all.insert(name, Crate::read(root(), &source));
     }
@@ -36,7 +43,10 @@ fn crates() -> BTreeMap<String, Crate> {
 fn folders_do_not_import_each_other_in_circles() {
     for (name, house) in crates() {
         let cycles = house.cycles();
-        assert!(cycles.is_empty(), "{name}: files import each other: {cycles:#?}");
+        assert!(
+            cycles.is_empty(),
+            "{name}: files import each other: {cycles:#?}"
+        );
     }
 }
 
@@ -58,7 +68,10 @@ const UNSAFE: [&str; 4] = [
 
 #[test]
 fn every_file_begins_with_what_it_is() {
-    for file in ["src", "crates", "tests", "benches"].iter().flat_map(|folder| rust_files(&root().join(folder))) {
+    for file in ["src", "crates", "tests", "benches"]
+        .iter()
+        .flat_map(|folder| rust_files(&root().join(folder)))
+    {
         let text = std::fs::read_to_string(&file).expect("readable");
         let first = text.lines().next().unwrap_or("");
         assert!(
@@ -67,7 +80,11 @@ fn every_file_begins_with_what_it_is() {
             file.display()
         );
         let is_unsafe = tokens(&text).iter().any(|token| token == "unsafe");
-        assert!(!is_unsafe || UNSAFE.iter().any(|known| file.ends_with(known)), "{} is unsafe", file.display());
+        assert!(
+            !is_unsafe || UNSAFE.iter().any(|known| file.ends_with(known)),
+            "{} is unsafe",
+            file.display()
+        );
     }
 }
 
@@ -80,8 +97,16 @@ fn what_the_book_adds_is_not_there() {
     for (name, file, there) in [
         ("\"pmevent\"", "crates/front/src/isa/ptx/outside.rs", true),
         ("\"suq\"", "crates/front/src/isa/ptx/outside.rs", true),
-        ("Dialect::Vulkan", "crates/front/src/litmus/fronts.rs", false),
-        ("\"mixed-host\"", "crates/engine/src/skeleton/signature.rs", false),
+        (
+            "Dialect::Vulkan",
+            "crates/front/src/litmus/fronts.rs",
+            false,
+        ),
+        (
+            "\"mixed-host\"",
+            "crates/engine/src/skeleton/signature.rs",
+            false,
+        ),
     ] {
         assert!(page.contains(name.trim_matches('"')), "{name}");
         assert_eq!(read(file).contains(name), there, "{name} in {file}");

@@ -30,7 +30,10 @@ pub struct Bound<T> {
 impl Bound<Rel> {
     /// Of what is known: one relation in memory, from which all that rests on nothing else is computed once.
     pub fn known(rel: Rel) -> Self {
-        Bound { must: rel.clone(), may: rel }
+        Bound {
+            must: rel.clone(),
+            may: rel,
+        }
     }
 
     fn is_known(&self) -> bool {
@@ -38,12 +41,20 @@ impl Bound<Rel> {
     }
 
     /// From the lower bound of this one and the given bound of another, and from the upper one and its other bound.
-    fn with(&self, other: &Self, (below, above): (Side, Side), of: impl Fn(Rel, &Rel) -> Rel) -> Self {
+    fn with(
+        &self,
+        other: &Self,
+        (below, above): (Side, Side),
+        of: impl Fn(Rel, &Rel) -> Rel,
+    ) -> Self {
         let must = of(self.must.clone(), other.side(below));
         if self.is_known() && other.is_known() {
             return Bound::known(must);
         }
-        Bound { must, may: of(self.may.clone(), other.side(above)) }
+        Bound {
+            must,
+            may: of(self.may.clone(), other.side(above)),
+        }
     }
 
     fn side(&self, side: Side) -> &Rel {
@@ -87,14 +98,22 @@ impl Bounds {
     /// Whether a test succeeds.
     pub fn holds(&self, test: Test, value: &Value<Bound<EventSet>, Bound<Rel>>) -> Truth {
         let (fails, succeeds) = match (test, value) {
-            (Test::Empty, Value::Set(s)) => {
-                (!s.must.clone().and(&self.must).is_empty(), s.may.clone().and(&self.may).is_empty())
-            }
-            (Test::Empty, Value::Rel(r)) => {
-                (!r.must.clone().restricted(&self.must).is_empty(), r.may.clone().restricted(&self.may).is_empty())
-            }
-            (Test::Irreflexive, v) => (v.rel().must.has_loop(&self.must), !v.rel().may.has_loop(&self.may)),
-            (Test::Acyclic, v) => (v.rel().must.has_cycle(&self.must), !v.rel().may.has_cycle(&self.may)),
+            (Test::Empty, Value::Set(s)) => (
+                !s.must.clone().and(&self.must).is_empty(),
+                s.may.clone().and(&self.may).is_empty(),
+            ),
+            (Test::Empty, Value::Rel(r)) => (
+                !r.must.clone().restricted(&self.must).is_empty(),
+                r.may.clone().restricted(&self.may).is_empty(),
+            ),
+            (Test::Irreflexive, v) => (
+                v.rel().must.has_loop(&self.must),
+                !v.rel().may.has_loop(&self.may),
+            ),
+            (Test::Acyclic, v) => (
+                v.rel().must.has_cycle(&self.must),
+                !v.rel().may.has_cycle(&self.may),
+            ),
         };
         match (fails, succeeds) {
             (true, _) => Truth::No,
@@ -112,7 +131,10 @@ impl Bounds {
         if known && self.must == self.may {
             return Bound::known(of(Side::Must, &self.must));
         }
-        Bound { must: of(Side::Must, &self.must), may: of(Side::May, &self.may) }
+        Bound {
+            must: of(Side::Must, &self.must),
+            may: of(Side::May, &self.may),
+        }
     }
 }
 
@@ -121,35 +143,56 @@ impl RelAlgebra for Bounds {
     type Rel = Bound<Rel>;
 
     fn empty_set(&self) -> Self::Set {
-        Bound { must: EventSet::empty(self.n()), may: EventSet::empty(self.n()) }
+        Bound {
+            must: EventSet::empty(self.n()),
+            may: EventSet::empty(self.n()),
+        }
     }
     fn empty_rel(&self) -> Self::Rel {
         Bound::known(Rel::empty(self.n()))
     }
     fn universe(&self) -> Self::Set {
         // Given that an event executes it is in `_`, so the lower bound is not the set of surely executed events.
-        Bound { must: self.may.clone(), may: self.may.clone() }
+        Bound {
+            must: self.may.clone(),
+            may: self.may.clone(),
+        }
     }
     fn identity_on(&self, a: &Self::Set) -> Self::Rel {
         if a.must == a.may {
             return Bound::known(Rel::identity_on(&a.may));
         }
-        Bound { must: Rel::identity_on(&a.must), may: Rel::identity_on(&a.may) }
+        Bound {
+            must: Rel::identity_on(&a.must),
+            may: Rel::identity_on(&a.may),
+        }
     }
     fn product(&self, a: &Self::Set, b: &Self::Set) -> Self::Rel {
         if a.must == a.may && b.must == b.may {
             return Bound::known(Rel::product(&a.may, &b.may));
         }
-        Bound { must: Rel::product(&a.must, &b.must), may: Rel::product(&a.may, &b.may) }
+        Bound {
+            must: Rel::product(&a.must, &b.must),
+            may: Rel::product(&a.may, &b.may),
+        }
     }
     fn union_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set {
-        Bound { must: a.must.clone().or(&b.must), may: a.may.clone().or(&b.may) }
+        Bound {
+            must: a.must.clone().or(&b.must),
+            may: a.may.clone().or(&b.may),
+        }
     }
     fn inter_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set {
-        Bound { must: a.must.clone().and(&b.must), may: a.may.clone().and(&b.may) }
+        Bound {
+            must: a.must.clone().and(&b.must),
+            may: a.may.clone().and(&b.may),
+        }
     }
     fn diff_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set {
-        Bound { must: a.must.clone().minus(&b.may), may: a.may.clone().minus(&b.must) }
+        Bound {
+            must: a.must.clone().minus(&b.may),
+            may: a.may.clone().minus(&b.must),
+        }
     }
     fn union_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
         a.with(b, (Side::Must, Side::May), Rel::or)
@@ -161,22 +204,35 @@ impl RelAlgebra for Bounds {
         a.with(b, (Side::May, Side::Must), Rel::minus)
     }
     fn seq(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        self.through(a.is_known() && b.is_known(), |side, middle| a.side(side).seq(b.side(side), middle))
+        self.through(a.is_known() && b.is_known(), |side, middle| {
+            a.side(side).seq(b.side(side), middle)
+        })
     }
     fn inverse(&self, a: &Self::Rel) -> Self::Rel {
         if a.is_known() {
             Bound::known(a.may.inverse())
         } else {
-            Bound { must: a.must.inverse(), may: a.may.inverse() }
+            Bound {
+                must: a.must.inverse(),
+                may: a.may.inverse(),
+            }
         }
     }
     fn plus(&self, a: &Self::Rel) -> Self::Rel {
-        self.through(a.is_known(), |side, middle| a.side(side).clone().plus(middle))
+        self.through(a.is_known(), |side, middle| {
+            a.side(side).clone().plus(middle)
+        })
     }
     fn domain(&self, a: &Self::Rel) -> Self::Set {
-        Bound { must: a.must.domain(&self.must), may: a.may.domain(&self.may) }
+        Bound {
+            must: a.must.domain(&self.must),
+            may: a.may.domain(&self.may),
+        }
     }
     fn range(&self, a: &Self::Rel) -> Self::Set {
-        Bound { must: a.must.range(&self.must), may: a.may.range(&self.may) }
+        Bound {
+            must: a.must.range(&self.must),
+            may: a.may.range(&self.may),
+        }
     }
 }

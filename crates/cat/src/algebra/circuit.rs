@@ -66,7 +66,12 @@ pub struct Circuit<'a, L> {
 
 impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     /// Over bounds computed for every node that will be asked for.
-    pub fn new(model: &'a Model, algebra: Rc<Bounds>, bounds: Rc<Values<Bounds>>, leaves: L) -> Self {
+    pub fn new(
+        model: &'a Model,
+        algebra: Rc<Bounds>,
+        bounds: Rc<Values<Bounds>>,
+        leaves: L,
+    ) -> Self {
         Circuit {
             model,
             algebra,
@@ -84,11 +89,17 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     }
 
     fn value(&self, id: NodeId) -> Rc<Value<Bound<EventSet>, Bound<Rel>>> {
-        self.bounds[id.index()].clone().expect("bounds were computed")
+        self.bounds[id.index()]
+            .clone()
+            .expect("bounds were computed")
     }
 
     fn executes(&mut self, gates: &mut Gates, i: usize) -> Lit {
-        if self.algebra.must.has(i) { Lit::TRUE } else { self.leaves.executes(gates, i) }
+        if self.algebra.must.has(i) {
+            Lit::TRUE
+        } else {
+            self.leaves.executes(gates, i)
+        }
     }
 
     /// Whether an event is in a set node, given that it executes.
@@ -109,7 +120,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         }
         self.solve_group_of(gates, id);
         let lit = match self.model.node(id).op {
-            NodeOp::Base(_) | NodeOp::Empty | NodeOp::Universe => unreachable!("sets of the skeleton are known"),
+            NodeOp::Base(_) | NodeOp::Empty | NodeOp::Universe => {
+                unreachable!("sets of the skeleton are known")
+            }
             NodeOp::Var(..) => self.recursive(gates, id, i, i),
             NodeOp::Union(a, b) => {
                 let (x, y) = (self.member(gates, a, i), self.member(gates, b, i));
@@ -155,7 +168,11 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
 
     fn column(&mut self, id: NodeId, j: usize) -> Vec<usize> {
         let value = self.value(id);
-        self.transposed.entry(id).or_insert_with(|| value.rel().may.inverse()).successors(j).collect()
+        self.transposed
+            .entry(id)
+            .or_insert_with(|| value.rel().may.inverse())
+            .successors(j)
+            .collect()
     }
 
     /// Whether a pair is in a relation node, given that both events execute.
@@ -228,12 +245,19 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     /// A cell of a recursive definition that is no closure: unfolds the whole group from the empty relations.
     fn recursive(&mut self, gates: &mut Gates, var: NodeId, i: usize, j: usize) -> Lit {
         if let Some(cells) = self.fixed.get(&var) {
-            return cells.get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE);
+            return cells
+                .get(&(i as u32, j as u32))
+                .copied()
+                .unwrap_or(Lit::FALSE);
         }
         let model = self.model;
-        let group: &FixGroup =
-            model.groups.iter().find(|g| g.vars.contains(&var)).expect("variables belong to a group");
-        let open: Vec<Vec<(usize, usize)>> = group.vars.iter().map(|&v| self.open_pairs(v)).collect();
+        let group: &FixGroup = model
+            .groups
+            .iter()
+            .find(|g| g.vars.contains(&var))
+            .expect("variables belong to a group");
+        let open: Vec<Vec<(usize, usize)>> =
+            group.vars.iter().map(|&v| self.open_pairs(v)).collect();
         for &v in &group.vars {
             self.fixed.insert(v, FxHashMap::default());
         }
@@ -270,7 +294,10 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                     self.members[n as usize].clear();
                     self.closures.remove(&NodeId(n));
                 }
-                return self.fixed[&var].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE);
+                return self.fixed[&var]
+                    .get(&(i as u32, j as u32))
+                    .copied()
+                    .unwrap_or(Lit::FALSE);
             }
         }
         self.failed = true;
@@ -280,7 +307,13 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     fn open_pairs(&self, id: NodeId) -> Vec<(usize, usize)> {
         match &*self.value(id) {
             Value::Rel(r) => r.may.clone().minus(&r.must).iter().collect(),
-            Value::Set(s) => s.may.clone().minus(&s.must).iter().map(|i| (i, i)).collect(),
+            Value::Set(s) => s
+                .may
+                .clone()
+                .minus(&s.must)
+                .iter()
+                .map(|i| (i, i))
+                .collect(),
         }
     }
 
@@ -309,7 +342,13 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             }
             (Test::Irreflexive, v) => {
                 let mut all = Vec::new();
-                for i in self.algebra.clone().may.iter().filter(|&i| v.rel().may.has(i, i)) {
+                for i in self
+                    .algebra
+                    .clone()
+                    .may
+                    .iter()
+                    .filter(|&i| v.rel().may.has(i, i))
+                {
                     let bad = self.edge(gates, id, i, i);
                     all.push(!bad);
                 }
@@ -318,7 +357,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             (Test::Acyclic, _) => {
                 let steps = self.steps(id);
                 let none = Rel::empty(self.algebra.may.universe_len());
-                let may = steps.iter().fold(none, |all, &(part, _)| all.or(&self.value(part).rel().may));
+                let may = steps
+                    .iter()
+                    .fold(none, |all, &(part, _)| all.or(&self.value(part).rel().may));
                 let may = may.restricted(&self.algebra.may);
                 self.acyclic(gates, may, |c, gates, i, j| c.step(gates, &steps, i, j))
             }
@@ -328,7 +369,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     /// Whether a relation has no pairs but these; whether a set has no members.
     pub fn is_within(&mut self, gates: &mut Gates, id: NodeId, pairs: &Rel) -> Lit {
         let value = self.value(id);
-        let Value::Rel(rel) = &*value else { return self.test(gates, Test::Empty, id) };
+        let Value::Rel(rel) = &*value else {
+            return self.test(gates, Test::Empty, id);
+        };
         let mut all = Vec::new();
         for (i, j) in rel.may.iter().filter(|&(i, j)| !pairs.has(i, j)) {
             if gates.tick(0) {

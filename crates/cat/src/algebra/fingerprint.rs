@@ -49,7 +49,11 @@ fn diff(a: u64, b: u64) -> u64 {
 }
 
 fn both(name: &str, a: u64, b: u64) -> u64 {
-    if a == 0 || b == 0 { 0 } else { number((name, a, b)) }
+    if a == 0 || b == 0 {
+        0
+    } else {
+        number((name, a, b))
+    }
 }
 
 fn one(name: &str, a: u64) -> u64 {

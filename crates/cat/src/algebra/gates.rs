@@ -75,7 +75,10 @@ pub const LARGEST: usize = 2_000_000;
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { size: LARGEST, deadline: None }
+        Budget {
+            size: LARGEST,
+            deadline: None,
+        }
     }
 }
 
@@ -111,7 +114,14 @@ impl Default for Gates {
 impl Gates {
     /// An empty circuit.
     pub fn within(budget: Budget) -> Self {
-        Gates { operands: Vec::new(), ends: vec![0], ids: HashTable::new(), budget, exhausted: None, ticks: 0 }
+        Gates {
+            operands: Vec::new(),
+            ends: vec![0],
+            ids: HashTable::new(),
+            budget,
+            exhausted: None,
+            ticks: 0,
+        }
     }
 
     /// Sets a new deadline; a circuit that was given up stays so.
@@ -177,7 +187,8 @@ impl Gates {
 
     /// Conjunction of any number of literals.
     pub fn all(&mut self, lits: impl IntoIterator<Item = Lit>) -> Lit {
-        let mut operands: SmallVec<[Lit; 8]> = lits.into_iter().filter(|&l| l != Lit::TRUE).collect();
+        let mut operands: SmallVec<[Lit; 8]> =
+            lits.into_iter().filter(|&l| l != Lit::TRUE).collect();
         operands.sort_unstable();
         operands.dedup();
         let contradiction = operands.windows(2).any(|w| w[0] == !w[1]);
@@ -197,7 +208,8 @@ impl Gates {
                 self.operands.extend_from_slice(&operands);
                 let l = self.end();
                 let of = |gate: u32| self::operands(&self.operands, &self.ends, gate as usize);
-                self.ids.insert_unique(hash, l.0 >> 1, |&gate| FxBuildHasher.hash_one(of(gate)));
+                self.ids
+                    .insert_unique(hash, l.0 >> 1, |&gate| FxBuildHasher.hash_one(of(gate)));
                 l
             }
         }

@@ -37,12 +37,22 @@ pub fn implied(
     if model.nodes[top].kind == Kind::Set {
         return;
     }
-    let rel = |id: NodeId| values[id.index()].as_deref().expect("bounds were computed").rel();
+    let rel = |id: NodeId| {
+        values[id.index()]
+            .as_deref()
+            .expect("bounds were computed")
+            .rel()
+    };
     let identity = || Rel::identity_on(&algebra.may);
     let first = match test {
         Test::Empty => rel(node).may.clone(),
         Test::Irreflexive => identity(),
-        Test::Acyclic => rel(node).must.clone().plus(&algebra.must).inverse().or(&identity()),
+        Test::Acyclic => rel(node)
+            .must
+            .clone()
+            .plus(&algebra.must)
+            .inverse()
+            .or(&identity()),
     };
     let mut said: Vec<Said> = vec![Said::default(); top + 1];
     said[top].never = Some(first);
@@ -55,27 +65,37 @@ pub fn implied(
         let bound = rel(node);
         let news = |pairs: Option<Rel>| pairs.filter(|pairs| !pairs.is_empty());
         // Of what is known nothing is news; where it contradicts the axiom, there is no execution.
-        let never = news(never.map(|never| never.restricted(&algebra.may).and(&bound.may).minus(&bound.must)));
+        let never = news(never.map(|never| {
+            never
+                .restricted(&algebra.may)
+                .and(&bound.may)
+                .minus(&bound.must)
+        }));
         let always = news(always.map(|always| always.restricted(&algebra.may).minus(&bound.must)));
         let here = Said { never, always };
         hear(node, &here);
         let Said { never, always } = here;
         let mut say = |id: NodeId, never: Option<Rel>, always: Option<Rel>| {
             if free[id.index()] {
-                let Said { never: old_never, always: old_always } = &mut said[id.index()];
+                let Said {
+                    never: old_never,
+                    always: old_always,
+                } = &mut said[id.index()];
                 add(old_never, never);
                 add(old_always, always);
             }
         };
         match model.node(node).op {
             NodeOp::Union(a, b) => {
-                let only = |other: NodeId| always.clone().map(|always| always.minus(&rel(other).may));
+                let only =
+                    |other: NodeId| always.clone().map(|always| always.minus(&rel(other).may));
                 let (of_a, of_b) = (only(b), only(a));
                 say(a, never.clone(), of_a);
                 say(b, never, of_b);
             }
             NodeOp::Inter(a, b) => {
-                let without = |other: NodeId| never.clone().map(|never| never.and(&rel(other).must));
+                let without =
+                    |other: NodeId| never.clone().map(|never| never.and(&rel(other).must));
                 let (of_a, of_b) = (without(b), without(a));
                 say(a, of_a, always.clone());
                 say(b, of_b, always);
@@ -92,8 +112,10 @@ pub fn implied(
             }
             NodeOp::Seq(a, b) => {
                 if let Some(never) = never {
-                    let of_a = free[a.index()].then(|| without_end(&never, &rel(b).must, &algebra.must));
-                    let of_b = free[b.index()].then(|| without_start(&never, &rel(a).must, &algebra.must));
+                    let of_a =
+                        free[a.index()].then(|| without_end(&never, &rel(b).must, &algebra.must));
+                    let of_b =
+                        free[b.index()].then(|| without_start(&never, &rel(a).must, &algebra.must));
                     say(a, of_a, None);
                     say(b, of_b, None);
                 }
@@ -128,7 +150,9 @@ fn composed(a: &Rel, b: &Rel, sure: &EventSet) -> Rel {
             b.successors(e).for_each(|k| out.insert(e, k));
         }
         if b.has(e, e) {
-            (0..a.universe_len()).filter(|&i| a.has(i, e)).for_each(|i| out.insert(i, e));
+            (0..a.universe_len())
+                .filter(|&i| a.has(i, e))
+                .for_each(|i| out.insert(i, e));
         }
     }
     out
@@ -146,7 +170,9 @@ pub fn rests_on_free(model: &Model) -> Vec<bool> {
     for (id, node) in model.nodes.iter().enumerate() {
         let of_operands = node.op.operands().any(|a| rests[a.index()]);
         let recursive = model.groups.iter().any(|g| g.range.contains(&(id as u32)));
-        rests[id] = node.kind == Kind::Rel && !recursive && (matches!(node.op, NodeOp::Free(_)) || of_operands);
+        rests[id] = node.kind == Kind::Rel
+            && !recursive
+            && (matches!(node.op, NodeOp::Free(_)) || of_operands);
     }
     rests
 }

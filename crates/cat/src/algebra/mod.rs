@@ -118,7 +118,8 @@ pub trait Leaves<A: RelAlgebra> {
 pub type Computed<A> = Option<Rc<Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>>>;
 
 /// Sees the value of a node, and says whether more are wanted.
-pub type Seer<'s, A> = &'s mut dyn FnMut(NodeId, &Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>) -> bool;
+pub type Seer<'s, A> =
+    &'s mut dyn FnMut(NodeId, &Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>) -> bool;
 
 /// Values by node.
 pub type Values<A> = Vec<Computed<A>>;
@@ -161,7 +162,14 @@ pub fn interpret<A: RelAlgebra>(
     deadline: Option<Instant>,
 ) -> Option<Values<A>> {
     let ends = || stop::late(deadline);
-    interpret_while(model, algebra, leaves, needed, (known, before), (&ends, &mut |_, _| true))
+    interpret_while(
+        model,
+        algebra,
+        leaves,
+        needed,
+        (known, before),
+        (&ends, &mut |_, _| true),
+    )
 }
 
 /// As [`interpret`], whatever happens: for work so short that nothing has to end it.
@@ -171,8 +179,15 @@ pub fn interpret_all<A: RelAlgebra>(
     leaves: &impl Leaves<A>,
     needed: &[bool],
 ) -> Values<A> {
-    interpret_while(model, algebra, leaves, needed, (&[], &[]), (&|| false, &mut |_, _| true))
-        .expect("nothing ends it")
+    interpret_while(
+        model,
+        algebra,
+        leaves,
+        needed,
+        (&[], &[]),
+        (&|| false, &mut |_, _| true),
+    )
+    .expect("nothing ends it")
 }
 
 /// As [`interpret`], for as long as whoever sees the values wants more: nodes behind the first that it has enough of have none.
@@ -201,11 +216,15 @@ pub fn interpret_while<A: RelAlgebra>(
         let still = |i: usize| {
             let op = &model.nodes[i].op;
             let leaf = matches!(op, NodeOp::Base(_) | NodeOp::Free(_));
-            !leaf && matches!(before.get(i), Some(Some(_))) && op.operands().all(|o| kept(o.index()))
+            !leaf
+                && matches!(before.get(i), Some(Some(_)))
+                && op.operands().all(|o| kept(o.index()))
         };
         match (group, known.get(these.start)) {
             (None, Some(Some(value))) => values[these.start] = Some(value.clone()),
-            _ if these.clone().all(still) => values[these.clone()].clone_from_slice(&before[these.clone()]),
+            _ if these.clone().all(still) => {
+                values[these.clone()].clone_from_slice(&before[these.clone()])
+            }
             _ => {
                 // Asking for the time costs more than a small relation does.
                 made += 1;
@@ -215,11 +234,13 @@ pub fn interpret_while<A: RelAlgebra>(
                 match group {
                     Some(group) => fixpoint(model, algebra, leaves, group, &mut values, |_| {}),
                     None => {
-                        values[these.start] = Some(Rc::new(node(model, algebra, leaves, these.start, &values)));
+                        values[these.start] =
+                            Some(Rc::new(node(model, algebra, leaves, these.start, &values)));
                     }
                 }
-                for (now, then) in
-                    values[these.clone()].iter_mut().zip(before.get(these.clone()).into_iter().flatten())
+                for (now, then) in values[these.clone()]
+                    .iter_mut()
+                    .zip(before.get(these.clone()).into_iter().flatten())
                 {
                     if now == then {
                         now.clone_from(then);
@@ -254,7 +275,8 @@ fn fixpoint<A: RelAlgebra>(
     loop {
         for i in group.range.clone() {
             if !matches!(model.nodes[i as usize].op, NodeOp::Var(..)) {
-                values[i as usize] = Some(Rc::new(node(model, algebra, leaves, i as usize, values)));
+                values[i as usize] =
+                    Some(Rc::new(node(model, algebra, leaves, i as usize, values)));
             }
         }
         each(values);
@@ -272,7 +294,12 @@ fn fixpoint<A: RelAlgebra>(
 
 /// The rounds of a group's fixpoint, given the values of everything else: in round `r`, its variables have the values
 /// that its bodies have in round `r - 1`. In the last one nothing is new.
-pub fn rounds<A: RelAlgebra>(model: &Model, algebra: &A, group: &FixGroup, values: &Values<A>) -> Vec<Values<A>> {
+pub fn rounds<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    group: &FixGroup,
+    values: &Values<A>,
+) -> Vec<Values<A>> {
     /// Leaves depend on no variable, so no group has any.
     struct NoLeaves;
     impl<A: RelAlgebra> Leaves<A> for NoLeaves {
@@ -284,7 +311,14 @@ pub fn rounds<A: RelAlgebra>(model: &Model, algebra: &A, group: &FixGroup, value
         }
     }
     let mut rounds = Vec::new();
-    fixpoint(model, algebra, &NoLeaves, group, &mut values.clone(), |round| rounds.push(round.clone()));
+    fixpoint(
+        model,
+        algebra,
+        &NoLeaves,
+        group,
+        &mut values.clone(),
+        |round| rounds.push(round.clone()),
+    );
     rounds
 }
 
@@ -304,7 +338,11 @@ fn node<A: RelAlgebra>(
     values: &Values<A>,
 ) -> Value<A::Set, A::Rel> {
     let node = &model.nodes[index];
-    let get = |id: NodeId| values[id.index()].as_deref().expect("operands come before their node");
+    let get = |id: NodeId| {
+        values[id.index()]
+            .as_deref()
+            .expect("operands come before their node")
+    };
     match &node.op {
         NodeOp::Base(id) => leaves.base(*id, node.kind),
         NodeOp::Free(id) => Value::Rel(leaves.free(*id)),

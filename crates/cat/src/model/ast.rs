@@ -257,8 +257,12 @@ impl Expr {
             | ExprKind::EmptySet
             | ExprKind::Unsupported(..) => true,
             ExprKind::Unary(_, e) => e.walk(visit),
-            ExprKind::Chain(_, list) | ExprKind::Call(_, list) => list.iter().all(|e| e.walk(visit)),
-            ExprKind::Let(bindings, e) => bindings.iter().all(|b| b.body.walk(visit)) && e.walk(visit),
+            ExprKind::Chain(_, list) | ExprKind::Call(_, list) => {
+                list.iter().all(|e| e.walk(visit))
+            }
+            ExprKind::Let(bindings, e) => {
+                bindings.iter().all(|b| b.body.walk(visit)) && e.walk(visit)
+            }
             ExprKind::If(_, a, b) | ExprKind::Try(a, b) => a.walk(visit) && b.walk(visit),
         }
     }
@@ -269,7 +273,9 @@ impl Expr {
         self.walk(&mut |e| {
             match &e.kind {
                 ExprKind::Unsupported(what, _) => found = Some((what.clone(), e.span)),
-                ExprKind::Call(f, args) if args.is_empty() => found = Some((format!("{}()", f.name), e.span)),
+                ExprKind::Call(f, args) if args.is_empty() => {
+                    found = Some((format!("{}()", f.name), e.span))
+                }
                 _ => {}
             }
             found.is_none()

@@ -78,7 +78,11 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
     for Met { place, part, text } in met {
         // What functions hold is met at every call.
         if !all.iter().any(|c| (c.place, c.part) == (place, part)) {
-            all.push(Clause { name: text, part, place });
+            all.push(Clause {
+                name: text,
+                part,
+                place,
+            });
         }
     }
     // What is included comes first: definitions before what rests on them.
@@ -94,7 +98,11 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
             Part::Bound => format!("{}: at least {text}", of()),
             Part::Option(value) => {
                 let option = model.signature.options.iter().find(|o| o.name == of());
-                format!("option {} = {}", of(), option.map_or("?", |o| o.values[value]))
+                format!(
+                    "option {} = {}",
+                    of(),
+                    option.map_or("?", |o| o.values[value])
+                )
             }
             Part::Operand(Chain::Inter) => format!("{}: & {text}", of()),
             Part::Operand(Chain::Diff) => format!("{}: \\ {text}", of()),
@@ -102,7 +110,11 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
         };
         let count = names.entry(name.clone()).or_default();
         *count += 1;
-        clause.name = if *count > 1 { format!("{name} #{count}") } else { name };
+        clause.name = if *count > 1 {
+            format!("{name} #{count}")
+        } else {
+            name
+        };
     }
     all
 }
@@ -110,10 +122,15 @@ fn clauses(model: &Model, met: Vec<Met>, trees: &Trees) -> Vec<Clause> {
 /// The definition, axiom, flag, free relation or option that holds a place.
 fn part_of(statements: &[Stmt], span: Span) -> String {
     let holds = |s: &&Stmt| s.span.start <= span.start && span.end <= s.span.end;
-    let Some(statement) = statements.iter().find(holds) else { return String::new() };
+    let Some(statement) = statements.iter().find(holds) else {
+        return String::new();
+    };
     match &statement.kind {
         StmtKind::Let { bindings, .. } => {
-            let of = bindings.iter().rev().find(|b| b.name.span.start <= span.start);
+            let of = bindings
+                .iter()
+                .rev()
+                .find(|b| b.name.span.start <= span.start);
             of.map_or(String::new(), |b| b.name.name.clone())
         }
         StmtKind::Free(decl) => decl.name.name.clone(),

@@ -90,7 +90,11 @@ impl NodeOp {
     /// The operands, in order.
     pub fn operands(&self) -> impl Iterator<Item = NodeId> + use<> {
         let (a, b) = match *self {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => (None, None),
+            NodeOp::Base(_)
+            | NodeOp::Free(_)
+            | NodeOp::Var(..)
+            | NodeOp::Empty
+            | NodeOp::Universe => (None, None),
             NodeOp::IdentityOn(a)
             | NodeOp::Inverse(a)
             | NodeOp::Plus(a)
@@ -108,7 +112,11 @@ impl NodeOp {
     /// The same operator with other operands.
     pub fn map_operands(&self, new: impl Fn(NodeId) -> NodeId) -> NodeOp {
         match *self {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => *self,
+            NodeOp::Base(_)
+            | NodeOp::Free(_)
+            | NodeOp::Var(..)
+            | NodeOp::Empty
+            | NodeOp::Universe => *self,
             NodeOp::IdentityOn(a) => NodeOp::IdentityOn(new(a)),
             NodeOp::Inverse(a) => NodeOp::Inverse(new(a)),
             NodeOp::Plus(a) => NodeOp::Plus(new(a)),
@@ -208,7 +216,11 @@ impl Effect {
     /// # Panics
     /// Of an axiom.
     pub fn word(self) -> &'static str {
-        EFFECTS.iter().find(|e| e.1 == self).expect("flags have a meaning").0
+        EFFECTS
+            .iter()
+            .find(|e| e.1 == self)
+            .expect("flags have a meaning")
+            .0
     }
 
     /// What a flag of that name means where the text does not say it, as in published files.

@@ -18,11 +18,17 @@ impl Model {
         let file = joined.files.len() as u32;
         joined.files.extend(rules.files.iter().cloned());
         let mut needed = vec![false; rules.nodes.len()];
-        rules.axioms.iter().for_each(|a| needed[a.node.index()] = true);
+        rules
+            .axioms
+            .iter()
+            .for_each(|a| needed[a.node.index()] = true);
         for i in (0..rules.nodes.len()).rev() {
             // Operands come before their users.
             if needed[i] {
-                rules.nodes[i].op.operands().for_each(|o| needed[o.index()] = true);
+                rules.nodes[i]
+                    .op
+                    .operands()
+                    .for_each(|o| needed[o.index()] = true);
             }
         }
         let mut index: Vec<Option<NodeId>> = vec![None; rules.nodes.len()];
@@ -36,7 +42,11 @@ impl Model {
                 op => op.map_operands(new),
             };
             index[i] = Some(NodeId(joined.nodes.len() as u32));
-            joined.nodes.push(Node { op, span: (node.span.0 + file, node.span.1), ..node.clone() });
+            joined.nodes.push(Node {
+                op,
+                span: (node.span.0 + file, node.span.1),
+                ..node.clone()
+            });
         }
         joined.axioms.extend(rules.axioms.iter().map(|a| Axiom {
             node: index[a.node.index()].expect("axioms are needed"),

@@ -78,7 +78,11 @@ pub(super) fn lex(source: &Arc<SourceFile>) -> Lexed<'_> {
         source,
         text: &source.text,
         at: 0,
-        out: Lexed { tokens: Vec::new(), comments: Vec::new(), diagnostics: Vec::new() },
+        out: Lexed {
+            tokens: Vec::new(),
+            comments: Vec::new(),
+            diagnostics: Vec::new(),
+        },
     };
     while lexer.step() {}
     let end = source.text.len();
@@ -97,7 +101,9 @@ impl<'a> Lexer<'a> {
     /// Reads one token, comment or run of blanks; false at the end.
     fn step(&mut self) -> bool {
         let rest = &self.text[self.at..];
-        let Some(first) = rest.chars().next() else { return false };
+        let Some(first) = rest.chars().next() else {
+            return false;
+        };
         if first.is_whitespace() || first == '\u{feff}' {
             self.at += first.len_utf8();
         } else if rest.starts_with("(*") {
@@ -121,7 +127,9 @@ impl<'a> Lexer<'a> {
     }
 
     fn push(&mut self, tok: Tok<'a>, len: usize) {
-        self.out.tokens.push(Token::new(tok, self.at..self.at + len));
+        self.out
+            .tokens
+            .push(Token::new(tok, self.at..self.at + len));
         self.at += len;
     }
 
@@ -132,7 +140,8 @@ impl<'a> Lexer<'a> {
         let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
         let mut end = self.at + 1;
         while end < bytes.len() {
-            let inner = (bytes[end] == b'-' || bytes[end] == b'.') && bytes.get(end + 1).is_some_and(|&b| word(b));
+            let inner = (bytes[end] == b'-' || bytes[end] == b'.')
+                && bytes.get(end + 1).is_some_and(|&b| word(b));
             if word(bytes[end]) || inner || bytes[end] == b'\'' {
                 end += 1;
             } else {
@@ -144,7 +153,10 @@ impl<'a> Lexer<'a> {
 
     fn string(&mut self) {
         match self.text[self.at + 1..].find('"') {
-            Some(len) => self.push(Tok::Text(&self.text[self.at + 1..self.at + 1 + len]), len + 2),
+            Some(len) => self.push(
+                Tok::Text(&self.text[self.at + 1..self.at + 1 + len]),
+                len + 2,
+            ),
             None => self.unterminated("unterminated-string", "this string has no closing `\"`", 1),
         }
     }
@@ -164,7 +176,13 @@ impl<'a> Lexer<'a> {
                     at += 2;
                 }
                 Some(_) => at += 1,
-                None => return self.unterminated("unterminated-comment", "this comment has no closing `*)`", 2),
+                None => {
+                    return self.unterminated(
+                        "unterminated-comment",
+                        "this comment has no closing `*)`",
+                        2,
+                    );
+                }
             }
         }
         self.comment(start + 2, at - 2, start, at);
@@ -176,25 +194,36 @@ impl<'a> Lexer<'a> {
                 let inner = self.at + 2;
                 self.comment(inner, inner + len, self.at, inner + len + 2);
             }
-            None => self.unterminated("unterminated-comment", "this comment has no closing `*/`", 2),
+            None => self.unterminated(
+                "unterminated-comment",
+                "this comment has no closing `*/`",
+                2,
+            ),
         }
     }
 
     fn line_comment(&mut self, marker: usize) {
-        let end = self.text[self.at..].find('\n').map_or(self.text.len(), |n| self.at + n);
+        let end = self.text[self.at..]
+            .find('\n')
+            .map_or(self.text.len(), |n| self.at + n);
         self.comment(self.at + marker, end, self.at, end);
     }
 
     fn comment(&mut self, from: usize, to: usize, start: usize, end: usize) {
         let text = self.text[from..to].to_string();
-        self.out.comments.push(Comment { text, span: Span::new(start, end) });
+        self.out.comments.push(Comment {
+            text,
+            span: Span::new(start, end),
+        });
         self.at = end;
     }
 
     /// Reports an opening that is never closed; nothing after it can be read.
     fn unterminated(&mut self, id: &'static str, message: &str, len: usize) {
         let span = Span::new(self.at, self.at + len);
-        self.out.diagnostics.push(Diagnostic::error(id, self.source, span, message).label("opened here"));
+        self.out
+            .diagnostics
+            .push(Diagnostic::error(id, self.source, span, message).label("opened here"));
         self.at = self.text.len();
     }
 
@@ -226,7 +255,11 @@ pub(super) fn clean(comments: &[Comment]) -> String {
             if frame {
                 continue;
             }
-            let line = line.trim().trim_start_matches('*').trim_end_matches('*').trim();
+            let line = line
+                .trim()
+                .trim_start_matches('*')
+                .trim_end_matches('*')
+                .trim();
             if !(line.is_empty() && lines.last().is_some_and(|l| l.is_empty())) {
                 lines.push(line);
             }

@@ -58,12 +58,18 @@ impl Library {
 
     /// The shipped model of that name.
     pub fn model(name: &str) -> Option<Arc<SourceFile>> {
-        Self::names().contains(&name).then(|| Self::file(&format!("{name}.cat"))).flatten()
+        Self::names()
+            .contains(&name)
+            .then(|| Self::file(&format!("{name}.cat")))
+            .flatten()
     }
 
     /// The prelude of that name.
     pub fn prelude(name: &str) -> Option<Arc<SourceFile>> {
-        Self::preludes().contains(&name).then(|| Self::file(&format!("prelude/{name}.cat"))).flatten()
+        Self::preludes()
+            .contains(&name)
+            .then(|| Self::file(&format!("prelude/{name}.cat")))
+            .flatten()
     }
 
     /// A shipped file that another file may include: of `models/` or `models/lib/`.
@@ -75,7 +81,11 @@ impl Library {
 /// Finds the files that `include` statements name.
 pub trait IncludeResolver: Sync {
     /// The file `path` as written in `including`; `Ok(None)` if there is none, an error if it cannot be read.
-    fn resolve(&self, including: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>>;
+    fn resolve(
+        &self,
+        including: &SourceFile,
+        path: &str,
+    ) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>>;
 }
 
 /// Shipped files only.
@@ -83,7 +93,11 @@ pub trait IncludeResolver: Sync {
 pub struct Shipped;
 
 impl IncludeResolver for Shipped {
-    fn resolve(&self, _: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
+    fn resolve(
+        &self,
+        _: &SourceFile,
+        path: &str,
+    ) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
         Ok(Library::included(path))
     }
 }
@@ -101,27 +115,45 @@ pub struct OnDisk {
 impl OnDisk {
     /// What the model at that path may include.
     pub fn of(model: &Path) -> OnDisk {
-        OnDisk { folder: parent(model).canonicalize().ok() }
+        OnDisk {
+            folder: parent(model).canonicalize().ok(),
+        }
     }
 }
 
 /// The folder that a file is in.
 fn parent(file: &Path) -> &Path {
-    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    file.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 impl IncludeResolver for OnDisk {
-    fn resolve(&self, including: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
+    fn resolve(
+        &self,
+        including: &SourceFile,
+        path: &str,
+    ) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
         // Joined to nothing, the name of a file in the working directory stays as it is.
-        let beside = Path::new(&including.name).parent().unwrap_or(Path::new("")).join(path);
+        let beside = Path::new(&including.name)
+            .parent()
+            .unwrap_or(Path::new(""))
+            .join(path);
         if !beside.exists() || beside.is_dir() {
             return Ok(Library::included(path));
         }
-        let inside = |file: PathBuf| self.folder.as_ref().is_some_and(|folder| file.starts_with(folder));
+        let inside = |file: PathBuf| {
+            self.folder
+                .as_ref()
+                .is_some_and(|folder| file.starts_with(folder))
+        };
         if !beside.canonicalize().is_ok_and(inside) {
             let message = format!("`{path}` is outside the folder of the model");
-            let help = "copy the file into that folder; a model includes files below it and shipped ones";
-            return Err(Box::new(Diagnostic::plain("include-outside", message).help(help)));
+            let help =
+                "copy the file into that folder; a model includes files below it and shipped ones";
+            return Err(Box::new(
+                Diagnostic::plain("include-outside", message).help(help),
+            ));
         }
         read(&beside).map(Some)
     }
@@ -130,15 +162,20 @@ impl IncludeResolver for OnDisk {
 /// Reads a model file; its name is its path.
 pub(super) fn read(path: &Path) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
     let shown = path.display();
-    let bytes = diag::file::read(path, diag::file::LARGEST)
-        .map_err(|e| Box::new(Diagnostic::plain("cannot-read", format!("cannot read `{shown}`: {e}"))))?;
+    let bytes = diag::file::read(path, diag::file::LARGEST).map_err(|e| {
+        Box::new(Diagnostic::plain(
+            "cannot-read",
+            format!("cannot read `{shown}`: {e}"),
+        ))
+    })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let read = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
         let line = read.matches('\n').count() + 1;
         let column = read.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         let byte = error.as_bytes()[at];
-        let message = format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at line {line}, column {column}");
+        let message =
+            format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at line {line}, column {column}");
         Box::new(Diagnostic::plain("not-utf8", message).help("model files are UTF-8 text"))
     })?;
     Ok(SourceFile::new(shown.to_string(), text))

@@ -62,7 +62,11 @@ pub fn load(
     prelude: Option<&str>,
 ) -> Result<Model, Vec<Diagnostic>> {
     if main.text.len() as u64 > diag::file::LARGEST {
-        let message = format!("`{}` is larger than {} MiB", main.name, diag::file::LARGEST >> 20);
+        let message = format!(
+            "`{}` is larger than {} MiB",
+            main.name,
+            diag::file::LARGEST >> 20
+        );
         return Err(vec![Diagnostic::plain("too-large", message)]);
     }
     lower::Lowerer::new(signature, includes, main).run(name, prelude)
@@ -78,9 +82,16 @@ pub fn load_shipped(name: &str, signature: &Signature) -> Option<Result<Model, V
 ///
 /// # Errors
 /// The file cannot be read; everything that is wrong with its text.
-pub fn load_file(path: &Path, signature: &Signature, prelude: Option<&str>) -> Result<Model, Vec<Diagnostic>> {
+pub fn load_file(
+    path: &Path,
+    signature: &Signature,
+    prelude: Option<&str>,
+) -> Result<Model, Vec<Diagnostic>> {
     let source = library::read(path).map_err(|d| vec![*d])?;
-    let name = path.file_stem().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    let name = path.file_stem().map_or_else(
+        || path.display().to_string(),
+        |n| n.to_string_lossy().into_owned(),
+    );
     load(source, &name, &OnDisk::of(path), signature, prelude)
 }
 

@@ -36,7 +36,11 @@ fn comment(out: &mut String, text: &str, indent: &str) {
         return;
     }
     let lines: Vec<&str> = text.lines().collect();
-    let _ = writeln!(out, "{indent}(* {} *)", lines.join(&format!("\n{indent}   ")));
+    let _ = writeln!(
+        out,
+        "{indent}(* {} *)",
+        lines.join(&format!("\n{indent}   "))
+    );
 }
 
 fn statements(out: &mut String, list: &[Stmt], indent: &str) {
@@ -51,15 +55,29 @@ fn statements(out: &mut String, list: &[Stmt], indent: &str) {
 }
 
 fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
-    let names = |list: &[super::ast::Ident]| list.iter().map(|n| n.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = |list: &[super::ast::Ident]| {
+        list.iter()
+            .map(|n| n.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let deeper = format!("{indent}  ");
     match &statement.kind {
-        StmtKind::Let { recursive, bindings } => {
+        StmtKind::Let {
+            recursive,
+            bindings,
+        } => {
             out.push_str(if *recursive { "let rec " } else { "let " });
             write_bindings(out, bindings);
         }
         StmtKind::Free(decl) => {
-            let _ = write!(out, "free {} : {} within {}", decl.name.name, decl.shape.name, expr(&decl.within));
+            let _ = write!(
+                out,
+                "free {} : {} within {}",
+                decl.name.name,
+                decl.shape.name,
+                expr(&decl.within)
+            );
             if let Some(e) = &decl.containing {
                 let _ = write!(out, " containing {}", expr(e));
             }
@@ -69,7 +87,9 @@ fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
         }
         StmtKind::Values(name) => out.push_str(&format!("values {}", name.name)),
         StmtKind::Final(name) => out.push_str(&format!("final {}", name.name)),
-        StmtKind::Option(name, value) => out.push_str(&format!("option {} = {}", name.name, value.name)),
+        StmtKind::Option(name, value) => {
+            out.push_str(&format!("option {} = {}", name.name, value.name))
+        }
         StmtKind::Test(test) => {
             out.push_str(match test.role {
                 TestRole::Axiom => "",

@@ -84,8 +84,15 @@ pub(super) struct Scope {
 impl Scope {
     /// Adds a definition, which shadows earlier ones of its name.
     pub(super) fn define(&mut self, name: &str, value: Value, place: Option<Place>) {
-        let definition = Definition { number: self.count, value, place };
-        self.definitions.entry(name.to_string()).or_default().push(definition);
+        let definition = Definition {
+            number: self.count,
+            value,
+            place,
+        };
+        self.definitions
+            .entry(name.to_string())
+            .or_default()
+            .push(definition);
         self.count += 1;
     }
 
@@ -120,7 +127,10 @@ impl LibraryScope {
     /// The latest definition of that name numbered below `limit`.
     pub(super) fn find(&self, name: &str, limit: u32) -> Option<u32> {
         let limit = (limit as usize).min(self.bindings.len());
-        self.bindings[..limit].iter().rposition(|b| b.name.name == name).map(|at| at as u32)
+        self.bindings[..limit]
+            .iter()
+            .rposition(|b| b.name.name == name)
+            .map(|at| at as u32)
     }
 }
 

@@ -55,6 +55,9 @@ pub struct Signature {
 impl Signature {
     /// The base set or relation of that name.
     pub fn find(&self, name: &str) -> Option<BaseId> {
-        self.names.iter().position(|n| n.name == name).map(|at| BaseId(at as u16))
+        self.names
+            .iter()
+            .position(|n| n.name == name)
+            .map(|at| BaseId(at as u16))
     }
 }

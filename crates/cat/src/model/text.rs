@@ -61,15 +61,27 @@ fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut Str
         write_node(model, a, false, binds, out);
         out.push_str(sign);
         // The right operand of an operator that does not associate needs its brackets.
-        write_node(model, b, false, if associates { binds } else { binds + 1 }, out);
+        write_node(
+            model,
+            b,
+            false,
+            if associates { binds } else { binds + 1 },
+            out,
+        );
         out.push_str(if open { ")" } else { "" });
     };
     match &node.op {
         NodeOp::Base(base) => out.push_str(model.base(*base).name),
-        NodeOp::Free(free) => out.push_str(model.free.get(free.0 as usize).map_or("?", |f| &f.name)),
+        NodeOp::Free(free) => {
+            out.push_str(model.free.get(free.0 as usize).map_or("?", |f| &f.name))
+        }
         NodeOp::Var(group, member) => {
             let group = model.groups.get(*group as usize);
-            out.push_str(group.and_then(|g| g.names.get(*member as usize)).map_or("?", |name| name));
+            out.push_str(
+                group
+                    .and_then(|g| g.names.get(*member as usize))
+                    .map_or("?", |name| name),
+            );
         }
         NodeOp::Empty if node.kind == Kind::Set => out.push_str("{}"),
         NodeOp::Empty => out.push('0'),
@@ -102,11 +114,21 @@ mod tests {
     /// Nodes 0 to 3 are the base relations a, b, c and the set S; the others follow.
     fn of(ops: &[NodeOp]) -> Model {
         let kind = |name| if name == "S" { Kind::Set } else { Kind::Rel };
-        let names = ["a", "b", "c", "S"].map(|name| BaseName { name, kind: kind(name), doc: "" });
+        let names = ["a", "b", "c", "S"].map(|name| BaseName {
+            name,
+            kind: kind(name),
+            doc: "",
+        });
         let base = [0, 1, 2, 3].map(|i| NodeOp::Base(BaseId(i)));
         let node = |op: &NodeOp| {
             let kind = if *op == base[3] { Kind::Set } else { Kind::Rel };
-            Node { op: *op, kind, is_static: true, name: None, span: Default::default() }
+            Node {
+                op: *op,
+                kind,
+                is_static: true,
+                name: None,
+                span: Default::default(),
+            }
         };
         Model {
             name: "m".into(),
@@ -131,7 +153,10 @@ mod tests {
             shows: Vec::new(),
             drawn: Vec::new(),
             options: Vec::new(),
-            signature: Signature { names: names.into(), options: Vec::new() },
+            signature: Signature {
+                names: names.into(),
+                options: Vec::new(),
+            },
             files: Vec::new(),
         }
     }
@@ -149,7 +174,10 @@ mod tests {
         assert_eq!(text(&[Seq(n(0), n(1)), Union(n(4), n(2))]), "a ; b | c");
         assert_eq!(text(&[Diff(n(0), n(1)), Diff(n(2), n(4))]), "c \\ (a \\ b)");
         assert_eq!(text(&[Diff(n(0), n(1)), Inter(n(4), n(2))]), "(a \\ b) & c");
-        assert_eq!(text(&[Inverse(n(0)), Plus(n(4)), IdentityOn(n(3)), Seq(n(6), n(5))]), "[S] ; a^-1+");
+        assert_eq!(
+            text(&[Inverse(n(0)), Plus(n(4)), IdentityOn(n(3)), Seq(n(6), n(5))]),
+            "[S] ; a^-1+"
+        );
         assert_eq!(text(&[Free(FreeId(0))]), "rf");
     }
 

@@ -31,7 +31,10 @@ use diag::SourceFile;
 
 /// The clause of every name that has one, with `{a}` and `{b}` for the events.
 pub fn words(model: &Model) -> BTreeMap<String, String> {
-    notes(&model.files, "In words:").into_iter().map(|(name, clause)| (name, placed(&clause))).collect()
+    notes(&model.files, "In words:")
+        .into_iter()
+        .map(|(name, clause)| (name, placed(&clause)))
+        .collect()
 }
 
 /// What comments that begin with `head` say, by the name before the colon of each line.
@@ -42,7 +45,9 @@ pub fn notes(files: &[Arc<SourceFile>], head: &str) -> BTreeMap<String, String> 
         let text = lex::clean(std::slice::from_ref(&comment));
         let lines = text.strip_prefix(head).into_iter().flat_map(str::lines);
         for (name, note) in lines.filter_map(|line| line.split_once(": ")) {
-            notes.entry(name.trim().to_owned()).or_insert_with(|| note.trim().to_owned());
+            notes
+                .entry(name.trim().to_owned())
+                .or_insert_with(|| note.trim().to_owned());
         }
     }
     notes

@@ -19,7 +19,11 @@ impl Rel {
     /// The empty relation on `n` events.
     pub fn empty(n: usize) -> Self {
         let width = n.div_ceil(64);
-        Rel { n, width, words: std::iter::repeat_n(0, n * width).collect() }
+        Rel {
+            n,
+            width,
+            words: std::iter::repeat_n(0, n * width).collect(),
+        }
     }
 
     /// `{(i, i) | i ∈ set}`.
@@ -42,7 +46,12 @@ impl Rel {
 
     /// The pairs for which `f` holds.
     pub fn from_fn(n: usize, mut f: impl FnMut(usize, usize) -> bool) -> Self {
-        Rel::from_pairs(n, (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|&(i, j)| f(i, j)))
+        Rel::from_pairs(
+            n,
+            (0..n)
+                .flat_map(|i| (0..n).map(move |j| (i, j)))
+                .filter(|&(i, j)| f(i, j)),
+        )
     }
 
     /// The given pairs.
@@ -101,8 +110,18 @@ impl Rel {
     #[inline]
     fn combined(mut self, other: &Rel, word: impl Fn(u64, u64) -> u64) -> Self {
         match Rc::get_mut(&mut self.words) {
-            Some(words) => words.iter_mut().zip(&*other.words).for_each(|(a, b)| *a = word(*a, *b)),
-            None => self.words = self.words.iter().zip(&*other.words).map(|(a, b)| word(*a, *b)).collect(),
+            Some(words) => words
+                .iter_mut()
+                .zip(&*other.words)
+                .for_each(|(a, b)| *a = word(*a, *b)),
+            None => {
+                self.words = self
+                    .words
+                    .iter()
+                    .zip(&*other.words)
+                    .map(|(a, b)| word(*a, *b))
+                    .collect()
+            }
         }
         self
     }
@@ -144,7 +163,10 @@ impl Rel {
 
     /// Whether every pair of `self` is in `other`.
     pub fn is_subset(&self, other: &Rel) -> bool {
-        self.words.iter().zip(&*other.words).all(|(a, b)| a & !b == 0)
+        self.words
+            .iter()
+            .zip(&*other.words)
+            .all(|(a, b)| a & !b == 0)
     }
 
     /// The pairs whose ends are both in `set`.
@@ -182,7 +204,10 @@ impl Rel {
         } else {
             self.seq_singly(other, &middle)
         };
-        Rel { words: out.into(), ..*self }
+        Rel {
+            words: out.into(),
+            ..*self
+        }
     }
 
     /// Adds up the successors of each middle event.
@@ -221,10 +246,16 @@ impl Rel {
                     *sum = a | b;
                 }
             }
-            for (row, sum) in self.words.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+            for (row, sum) in self
+                .words
+                .chunks_exact(width)
+                .zip(out.chunks_exact_mut(width))
+            {
                 let set = eight(row) & all;
                 if set != 0 {
-                    sum.iter_mut().zip(&sums[set * width..]).for_each(|(a, b)| *a |= b);
+                    sum.iter_mut()
+                        .zip(&sums[set * width..])
+                        .for_each(|(a, b)| *a |= b);
                 }
             }
         }
@@ -246,7 +277,10 @@ impl Rel {
             if row_k.iter().all(|&w| w == 0) {
                 continue;
             }
-            for row in words.chunks_exact_mut(width).filter(|row| row[k / 64] >> (k % 64) & 1 != 0) {
+            for row in words
+                .chunks_exact_mut(width)
+                .filter(|row| row[k / 64] >> (k % 64) & 1 != 0)
+            {
                 row.iter_mut().zip(&row_k).for_each(|(a, b)| *a |= b);
             }
         }
@@ -257,7 +291,12 @@ impl Rel {
     pub fn domain(&self, among: &EventSet) -> EventSet {
         let mut set = EventSet::empty(self.n);
         for i in 0..self.n {
-            if self.row(i).iter().zip(among.words()).any(|(a, b)| a & b != 0) {
+            if self
+                .row(i)
+                .iter()
+                .zip(among.words())
+                .any(|(a, b)| a & b != 0)
+            {
                 set.insert(i);
             }
         }
@@ -268,7 +307,10 @@ impl Rel {
     pub fn range(&self, among: &EventSet) -> EventSet {
         let mut set = EventSet::empty(self.n);
         for i in among.iter() {
-            set.words_mut().iter_mut().zip(self.row(i)).for_each(|(a, b)| *a |= b);
+            set.words_mut()
+                .iter_mut()
+                .zip(self.row(i))
+                .for_each(|(a, b)| *a |= b);
         }
         set
     }
@@ -318,5 +360,7 @@ fn bytes_in_use(word: u64) -> usize {
 /// The first event that two rows have in common.
 pub(crate) fn first_common(a: &[u64], b: &[u64]) -> Option<usize> {
     let mut words = a.iter().zip(b).map(|(a, b)| a & b).enumerate();
-    words.find(|word| word.1 != 0).map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
+    words
+        .find(|word| word.1 != 0)
+        .map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
 }

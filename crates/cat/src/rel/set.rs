@@ -12,12 +12,18 @@ pub struct EventSet {
 impl EventSet {
     /// The empty set among `n` events.
     pub fn empty(n: usize) -> Self {
-        EventSet { n, words: vec![0; n.div_ceil(64)] }
+        EventSet {
+            n,
+            words: vec![0; n.div_ceil(64)],
+        }
     }
 
     /// All `n` events.
     pub fn full(n: usize) -> Self {
-        let mut set = EventSet { n, words: vec![!0; n.div_ceil(64)] };
+        let mut set = EventSet {
+            n,
+            words: vec![!0; n.div_ceil(64)],
+        };
         if let Some(last) = set.words.last_mut().filter(|_| !n.is_multiple_of(64)) {
             *last = (1 << (n % 64)) - 1;
         }
@@ -86,19 +92,28 @@ impl EventSet {
 
     /// Union.
     pub fn or(mut self, other: &EventSet) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a |= b);
         self
     }
 
     /// Intersection.
     pub fn and(mut self, other: &EventSet) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a &= b);
         self
     }
 
     /// Difference.
     pub fn minus(mut self, other: &EventSet) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a &= !b);
         self
     }
 }

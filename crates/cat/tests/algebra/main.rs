@@ -20,7 +20,9 @@ use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Gates, Lit};
 use cat::algebra::implied::{Said, implied, rests_on_free};
 use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, interpret_while, needed};
-use cat::model::ir::{Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
+use cat::model::ir::{
+    Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test,
+};
 use cat::model::signature::{BaseId, Signature};
 use cat::model::{Library, load_shipped};
 use cat::rel::{EventSet, Rel};
@@ -66,7 +68,11 @@ impl Partial {
     fn random(model: &Model, rng: &mut Pcg64Mcg, open: u32) -> Partial {
         // Now and then the few events that can execute are spread over two words.
         let spread = rng.next_u32().is_multiple_of(16);
-        let n = if spread { 70 } else { 1 + (rng.next_u32() % 6) as usize };
+        let n = if spread {
+            70
+        } else {
+            1 + (rng.next_u32() % 6) as usize
+        };
         let dense = 5 + rng.next_u32() % 50;
         let mut known = |share: u32| match rng.next_u32() % 100 {
             x if x < open => Known::Open,
@@ -75,10 +81,20 @@ impl Partial {
         };
         let mut partial = Partial {
             n,
-            executed: (0..n).map(|e| if spread && e % 16 != 5 { Known::No } else { known(80) }).collect(),
+            executed: (0..n)
+                .map(|e| {
+                    if spread && e % 16 != 5 {
+                        Known::No
+                    } else {
+                        known(80)
+                    }
+                })
+                .collect(),
             sets: BTreeMap::new(),
             rels: BTreeMap::new(),
-            free: (0..model.free.len()).map(|_| (0..n * n).map(|_| known(dense)).collect()).collect(),
+            free: (0..model.free.len())
+                .map(|_| (0..n * n).map(|_| known(dense)).collect())
+                .collect(),
         };
         for node in &model.nodes {
             let NodeOp::Base(id) = &node.op else { continue };
@@ -100,7 +116,9 @@ impl Partial {
         let mut decide = |known: &[Known]| -> Vec<bool> {
             known
                 .iter()
-                .map(|k| *k == Known::Yes || (*k == Known::Open && rng.next_u32().is_multiple_of(2)))
+                .map(|k| {
+                    *k == Known::Yes || (*k == Known::Open && rng.next_u32().is_multiple_of(2))
+                })
                 .collect()
         };
         Decided {
@@ -121,15 +139,21 @@ impl Partial {
 
     fn bound(&self, cells: &[Known]) -> Bound<Rel> {
         let may = self.bounds().may;
-        let rel =
-            |f: &dyn Fn(Known) -> bool| Rel::from_fn(self.n, |i, j| f(cells[i * self.n + j])).restricted(&may);
-        Bound { must: rel(&|k| k == Known::Yes), may: rel(&|k| k != Known::No) }
+        let rel = |f: &dyn Fn(Known) -> bool| {
+            Rel::from_fn(self.n, |i, j| f(cells[i * self.n + j])).restricted(&may)
+        };
+        Bound {
+            must: rel(&|k| k == Known::Yes),
+            may: rel(&|k| k != Known::No),
+        }
     }
 }
 
 impl Decided {
     fn members(&self) -> Members {
-        (0..self.executed.len()).filter(|&e| self.executed[e]).collect()
+        (0..self.executed.len())
+            .filter(|&e| self.executed[e])
+            .collect()
     }
 
     fn pairs(&self, cells: &[bool]) -> Pairs {
@@ -145,7 +169,12 @@ impl Decided {
 impl Leaves<Naive> for Decided {
     fn base(&self, id: BaseId, kind: Kind) -> Value<Members, Pairs> {
         match kind {
-            Kind::Set => Value::Set(self.members().into_iter().filter(|&e| self.sets[&id][e]).collect()),
+            Kind::Set => Value::Set(
+                self.members()
+                    .into_iter()
+                    .filter(|&e| self.sets[&id][e])
+                    .collect(),
+            ),
             Kind::Rel => Value::Rel(self.pairs(&self.rels[&id])),
         }
     }
@@ -157,12 +186,17 @@ impl Leaves<Naive> for Decided {
 impl Leaves<Bits> for Decided {
     fn base(&self, id: BaseId, kind: Kind) -> Value<EventSet, Rel> {
         match <Decided as Leaves<Naive>>::base(self, id, kind) {
-            Value::Set(s) => Value::Set(EventSet::from_fn(self.executed.len(), |e| s.contains(&e.index()))),
+            Value::Set(s) => Value::Set(EventSet::from_fn(self.executed.len(), |e| {
+                s.contains(&e.index())
+            })),
             Value::Rel(r) => Value::Rel(Rel::from_pairs(self.executed.len(), r)),
         }
     }
     fn free(&self, id: FreeId) -> Rel {
-        Rel::from_pairs(self.executed.len(), <Decided as Leaves<Naive>>::free(self, id))
+        Rel::from_pairs(
+            self.executed.len(),
+            <Decided as Leaves<Naive>>::free(self, id),
+        )
     }
 }
 
@@ -173,7 +207,10 @@ impl Leaves<Bounds> for Partial {
                 let s = EventSet::from_fn(self.n, |e| {
                     self.sets[&id][e.index()] && self.executed[e.index()] != Known::No
                 });
-                Value::Set(Bound { must: s.clone(), may: s })
+                Value::Set(Bound {
+                    must: s.clone(),
+                    may: s,
+                })
             }
             Kind::Rel => Value::Rel(self.bound(&self.rels[&id])),
         }
@@ -199,7 +236,10 @@ impl CircuitLeaves for Inputs {
         *self.rels.entry((id, i, j)).or_insert_with(|| gates.input())
     }
     fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit {
-        *self.free.entry((id.0, i, j)).or_insert_with(|| gates.input())
+        *self
+            .free
+            .entry((id.0, i, j))
+            .or_insert_with(|| gates.input())
     }
 }
 
@@ -212,20 +252,27 @@ fn run<A: RelAlgebra>(model: &Model, algebra: &A, leaves: &impl Leaves<A>) -> Va
 }
 
 fn textbook(model: &Model, candidate: &Decided) -> (Naive, Values<Naive>) {
-    let naive = Naive { executed: candidate.members() };
+    let naive = Naive {
+        executed: candidate.members(),
+    };
     let values = run(model, &naive, candidate);
     (naive, values)
 }
 
 fn get<S: Clone, R: Clone>(values: &[Option<Rc<Value<S, R>>>], id: usize) -> Value<S, R> {
-    values[id].as_deref().expect("all nodes are computed").clone()
+    values[id]
+        .as_deref()
+        .expect("all nodes are computed")
+        .clone()
 }
 
 const TESTS: [Test; 3] = [Test::Acyclic, Test::Irreflexive, Test::Empty];
 
 /// The tests that a node of that kind can take.
 fn tests(kind: Kind) -> impl Iterator<Item = Test> {
-    TESTS.into_iter().filter(move |t| kind == Kind::Rel || *t == Test::Empty)
+    TESTS
+        .into_iter()
+        .filter(move |t| kind == Kind::Rel || *t == Test::Empty)
 }
 
 fn bits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
@@ -233,7 +280,9 @@ fn bits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     let n = partial.n;
     let candidate = partial.decide(rng);
     let (naive, expected) = textbook(model, &candidate);
-    let bits = Bits { executed: EventSet::from_fn(n, |e| candidate.executed[e.index()]) };
+    let bits = Bits {
+        executed: EventSet::from_fn(n, |e| candidate.executed[e.index()]),
+    };
     let found = run(model, &bits, &candidate);
     for (i, node) in model.nodes.iter().enumerate() {
         let (want, have) = (get(&expected, i), get(&found, i));
@@ -242,9 +291,19 @@ fn bits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
             (Value::Rel(a), Value::Rel(b)) => a.iter().copied().eq(b.iter()),
             _ => false,
         };
-        assert!(same, "node {i} {:?}: {want:?} but bits say {have:?}", node.op);
+        assert!(
+            same,
+            "node {i} {:?}: {want:?} but bits say {have:?}",
+            node.op
+        );
         for test in tests(node.kind) {
-            assert_eq!(naive.holds(test, &want), bits.holds(test, &have), "{:?} of node {}", test, i);
+            assert_eq!(
+                naive.holds(test, &want),
+                bits.holds(test, &have),
+                "{:?} of node {}",
+                test,
+                i
+            );
         }
     }
     let last = rng.next_u32() as usize % model.nodes.len();
@@ -262,25 +321,45 @@ fn stops_where_it_is_told<A: RelAlgebra>(
     Value<A::Set, A::Rel>: PartialEq,
 {
     let mut more = |node: NodeId, _: &Value<A::Set, A::Rel>| node.index() != last;
-    let part = interpret_while(model, algebra, leaves, &all(model), (&[], &[]), (&|| false, &mut more));
+    let part = interpret_while(
+        model,
+        algebra,
+        leaves,
+        &all(model),
+        (&[], &[]),
+        (&|| false, &mut more),
+    );
     let part = part.expect("nothing ends it");
-    let group = model.groups.iter().find(|group| group.range.contains(&(last as u32)));
+    let group = model
+        .groups
+        .iter()
+        .find(|group| group.range.contains(&(last as u32)));
     let end = group.map_or(last + 1, |group| group.range.end as usize);
-    assert!(part[..end] == whole[..end] && part[end..].iter().all(Option::is_none), "not until node {}", last);
-    let again = interpret(model, algebra, leaves, &all(model), (&[], &part), None).expect("no deadline");
+    assert!(
+        part[..end] == whole[..end] && part[end..].iter().all(Option::is_none),
+        "not until node {}",
+        last
+    );
+    let again =
+        interpret(model, algebra, leaves, &all(model), (&[], &part), None).expect("no deadline");
     assert!(again == *whole, "another run after node {}", last);
 }
 
 /// Whether the bounds hold for what executes.
-fn between(bound: &Value<Bound<EventSet>, Bound<Rel>>, exact: &Value<Members, Pairs>, executed: &Members) -> bool {
+fn between(
+    bound: &Value<Bound<EventSet>, Bound<Rel>>,
+    exact: &Value<Members, Pairs>,
+    executed: &Members,
+) -> bool {
     match (bound, exact) {
-        (Value::Set(b), Value::Set(x)) => {
-            executed.iter().all(|e| (!b.must.has(*e) || x.contains(e)) && (b.may.has(*e) || !x.contains(e)))
-        }
+        (Value::Set(b), Value::Set(x)) => executed
+            .iter()
+            .all(|e| (!b.must.has(*e) || x.contains(e)) && (b.may.has(*e) || !x.contains(e))),
         (Value::Rel(b), Value::Rel(x)) => executed.iter().all(|&i| {
-            executed
-                .iter()
-                .all(|&j| (!b.must.has(i, j) || x.contains(&(i, j))) && (b.may.has(i, j) || !x.contains(&(i, j))))
+            executed.iter().all(|&j| {
+                (!b.must.has(i, j) || x.contains(&(i, j)))
+                    && (b.may.has(i, j) || !x.contains(&(i, j)))
+            })
         }),
         _ => false,
     }
@@ -303,7 +382,11 @@ fn bounds_are_sound(model: &Model, rng: &mut Pcg64Mcg) {
             );
             for test in tests(node.kind) {
                 let truth = algebra.holds(test, &bound);
-                let contradicted = if naive.holds(test, &exact) { Truth::No } else { Truth::Yes };
+                let contradicted = if naive.holds(test, &exact) {
+                    Truth::No
+                } else {
+                    Truth::Yes
+                };
                 assert_ne!(truth, contradicted, "{:?} of node {}", test, i);
             }
         }
@@ -324,7 +407,14 @@ fn what_is_implied_holds(model: &Model, rng: &mut Pcg64Mcg, said_of: &Cell<usize
         for test in tests(node.kind) {
             let mut all_said = Vec::new();
             let mut hear = |node: NodeId, said: &Said| all_said.push((node.index(), said.clone()));
-            implied(model, &rests_on_free(model), &algebra, &bounds, (test, NodeId(i as u32)), &mut hear);
+            implied(
+                model,
+                &rests_on_free(model),
+                &algebra,
+                &bounds,
+                (test, NodeId(i as u32)),
+                &mut hear,
+            );
             for ((naive, exact), candidate) in &completions {
                 if !naive.holds(test, &get(exact, i)) {
                     continue;
@@ -332,13 +422,20 @@ fn what_is_implied_holds(model: &Model, rng: &mut Pcg64Mcg, said_of: &Cell<usize
                 for (f, said) in &all_said {
                     let value = get(exact, *f);
                     let pairs = value.rel();
-                    let executed = |&(a, b): &(usize, usize)| candidate.executed[a] && candidate.executed[b];
+                    let executed =
+                        |&(a, b): &(usize, usize)| candidate.executed[a] && candidate.executed[b];
                     for pair in said.never.iter().flat_map(Rel::iter).filter(executed) {
-                        assert!(!pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is never in {f:?}");
+                        assert!(
+                            !pairs.contains(&pair),
+                            "{test:?} of node {i}: {pair:?} is never in {f:?}"
+                        );
                         said_of.update(|n| n + 1);
                     }
                     for pair in said.always.iter().flat_map(Rel::iter).filter(executed) {
-                        assert!(pairs.contains(&pair), "{test:?} of node {i}: {pair:?} is always in {f:?}");
+                        assert!(
+                            pairs.contains(&pair),
+                            "{test:?} of node {i}: {pair:?} is always in {f:?}"
+                        );
                         said_of.update(|n| n + 1);
                     }
                 }
@@ -354,15 +451,29 @@ fn bounds_are_exact_when_all_is_known(model: &Model, rng: &mut Pcg64Mcg) {
     let (naive, exact) = textbook(model, &partial.decide(rng));
     for (i, node) in model.nodes.iter().enumerate() {
         let (bound, exact) = (get(&bounds, i), get(&exact, i));
-        assert!(between(&bound, &exact, &naive.executed), "node {i} {:?}", node.op);
+        assert!(
+            between(&bound, &exact, &naive.executed),
+            "node {i} {:?}",
+            node.op
+        );
         let tight = match &bound {
             Value::Set(b) => b.must == b.may,
             Value::Rel(b) => b.must == b.may,
         };
         assert!(tight, "node {i} {:?}: {bound:?}", node.op);
         for test in tests(node.kind) {
-            let expected = if naive.holds(test, &exact) { Truth::Yes } else { Truth::No };
-            assert_eq!(algebra.holds(test, &bound), expected, "{:?} of node {}", test, i);
+            let expected = if naive.holds(test, &exact) {
+                Truth::Yes
+            } else {
+                Truth::No
+            };
+            assert_eq!(
+                algebra.holds(test, &bound),
+                expected,
+                "{:?} of node {}",
+                test,
+                i
+            );
         }
     }
 }
@@ -378,11 +489,16 @@ fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
     // Nodes inside a fixpoint group other than its bodies have no value of their own.
     let inside = |i: usize| model.groups.iter().any(|g| g.range.contains(&(i as u32)));
     let outside: Vec<usize> = (0..model.nodes.len()).filter(|&i| !inside(i)).collect();
-    let bodies = model.groups.iter().flat_map(|g| g.bodies.iter().map(|b| b.index()));
+    let bodies = model
+        .groups
+        .iter()
+        .flat_map(|g| g.bodies.iter().map(|b| b.index()));
     let asked: Vec<usize> = outside.into_iter().chain(bodies).collect();
     let mut cells: Vec<(usize, usize, usize, Lit)> = Vec::new();
     let mut answers: Vec<(usize, Test, Lit)> = Vec::new();
-    let may: Vec<usize> = (0..n).filter(|&e| partial.executed[e] != Known::No).collect();
+    let may: Vec<usize> = (0..n)
+        .filter(|&e| partial.executed[e] != Known::No)
+        .collect();
     for &i in &asked {
         for &a in &may {
             match model.nodes[i].kind {
@@ -423,10 +539,24 @@ fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
                 Value::Set(s) => s.contains(&a),
                 Value::Rel(r) => r.contains(&(a, b)),
             };
-            assert_eq!(holds(lit), expected, "node {} {:?} at {},{}", i, model.nodes[i].op, a, b);
+            assert_eq!(
+                holds(lit),
+                expected,
+                "node {} {:?} at {},{}",
+                i,
+                model.nodes[i].op,
+                a,
+                b
+            );
         }
         for &(i, test, lit) in &answers {
-            assert_eq!(holds(lit), naive.holds(test, &get(&exact, i)), "{:?} of node {}", test, i);
+            assert_eq!(
+                holds(lit),
+                naive.holds(test, &get(&exact, i)),
+                "{:?} of node {}",
+                test,
+                i
+            );
         }
     }
 }
@@ -434,7 +564,13 @@ fn circuits_are_textbook(model: &Model, rng: &mut Pcg64Mcg) {
 /// A random node table in which every operator can occur. Each fixpoint group is built of monotone operators.
 fn table(rng: &mut Pcg64Mcg) -> Model {
     let mut below = |n: usize| (rng.next_u32() as usize) % n;
-    let node = |op: NodeOp, kind: Kind| Node { op, kind, is_static: false, name: None, span: Default::default() };
+    let node = |op: NodeOp, kind: Kind| Node {
+        op,
+        kind,
+        is_static: false,
+        name: None,
+        span: Default::default(),
+    };
     let mut nodes: Vec<Node> = Vec::new();
     for i in 0..3 {
         nodes.push(node(NodeOp::Base(BaseId(2 * i)), Kind::Set));
@@ -466,11 +602,21 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
             while inner < size || bodies.len() < members {
                 // Each node uses one that depends on a variable, and perhaps one from outside.
                 let own = latest[below(latest.len())];
-                let visible: Vec<usize> =
-                    (0..first).filter(|i| !hidden.contains(i)).chain(latest.iter().copied()).collect();
-                let want = if inner >= size { Some(nodes[vars[bodies.len()]].kind) } else { None };
+                let visible: Vec<usize> = (0..first)
+                    .filter(|i| !hidden.contains(i))
+                    .chain(latest.iter().copied())
+                    .collect();
+                let want = if inner >= size {
+                    Some(nodes[vars[bodies.len()]].kind)
+                } else {
+                    None
+                };
                 let other = |kind: Kind, at: usize, nodes: &[Node]| {
-                    let fits: Vec<usize> = visible.iter().copied().filter(|&i| nodes[i].kind == kind).collect();
+                    let fits: Vec<usize> = visible
+                        .iter()
+                        .copied()
+                        .filter(|&i| nodes[i].kind == kind)
+                        .collect();
                     NodeId(fits[at % fits.len()] as u32)
                 };
                 let (x, at) = (NodeId(own as u32), below(64));
@@ -511,8 +657,9 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
             continue;
         }
         let pick = |kind: Kind, at: usize, nodes: &[Node]| {
-            let fits: Vec<usize> =
-                (0..nodes.len()).filter(|i| nodes[*i].kind == kind && !hidden.contains(i)).collect();
+            let fits: Vec<usize> = (0..nodes.len())
+                .filter(|i| nodes[*i].kind == kind && !hidden.contains(i))
+                .collect();
             NodeId(fits[fits.len() - 1 - at * at / 64 % fits.len()] as u32)
         };
         let kind = if below(4) == 0 { Kind::Set } else { Kind::Rel };
@@ -521,10 +668,14 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
             (Kind::Set, 0 | 1) => NodeOp::Domain(pick(Kind::Rel, x, &nodes)),
             (Kind::Set, 2 | 3) => NodeOp::Range(pick(Kind::Rel, x, &nodes)),
             (Kind::Rel, 0) => NodeOp::IdentityOn(pick(Kind::Set, x, &nodes)),
-            (Kind::Rel, 1) => NodeOp::Product(pick(Kind::Set, x, &nodes), pick(Kind::Set, y, &nodes)),
+            (Kind::Rel, 1) => {
+                NodeOp::Product(pick(Kind::Set, x, &nodes), pick(Kind::Set, y, &nodes))
+            }
             (Kind::Rel, 2) => NodeOp::Inverse(pick(Kind::Rel, x, &nodes)),
             (Kind::Rel, 3) => NodeOp::Plus(pick(Kind::Rel, x, &nodes)),
-            (Kind::Rel, 4 | 5) => NodeOp::Seq(pick(Kind::Rel, x, &nodes), pick(Kind::Rel, y, &nodes)),
+            (Kind::Rel, 4 | 5) => {
+                NodeOp::Seq(pick(Kind::Rel, x, &nodes), pick(Kind::Rel, y, &nodes))
+            }
             (kind, 6) => NodeOp::Union(pick(kind, x, &nodes), pick(kind, y, &nodes)),
             (kind, 7) => NodeOp::Inter(pick(kind, x, &nodes), pick(kind, y, &nodes)),
             (kind, _) => NodeOp::Diff(pick(kind, x, &nodes), pick(kind, y, &nodes)),
@@ -564,7 +715,11 @@ fn table(rng: &mut Pcg64Mcg) -> Model {
 fn check(property: impl Fn(&Model, &mut Pcg64Mcg)) {
     let mut models: Vec<Model> = Library::names()
         .into_iter()
-        .map(|name| load_shipped(name, &signature()).expect("listed").expect("shipped models are valid"))
+        .map(|name| {
+            load_shipped(name, &signature())
+                .expect("listed")
+                .expect("shipped models are valid")
+        })
         .collect();
     models.extend((0..TABLES).map(|i| table(&mut Pcg64Mcg::seed_from_u64(i))));
     for (m, model) in models.iter().enumerate() {
@@ -572,8 +727,15 @@ fn check(property: impl Fn(&Model, &mut Pcg64Mcg)) {
             let mut rng = Pcg64Mcg::seed_from_u64(1_000 + m as u64 * CASES + case);
             let held = catch_unwind(AssertUnwindSafe(|| property(model, &mut rng)));
             if let Err(panic) = held {
-                eprintln!("case {case} of model {} (number {m}): {:?}", model.name, model.groups);
-                model.nodes.iter().enumerate().for_each(|(i, n)| eprintln!("{i}: {:?}", n.op));
+                eprintln!(
+                    "case {case} of model {} (number {m}): {:?}",
+                    model.name, model.groups
+                );
+                model
+                    .nodes
+                    .iter()
+                    .enumerate()
+                    .for_each(|(i, n)| eprintln!("{i}: {:?}", n.op));
                 resume_unwind(panic);
             }
         }

@@ -47,7 +47,9 @@ impl RelAlgebra for Naive {
         a.iter().map(|&e| (e, e)).collect()
     }
     fn product(&self, a: &Members, b: &Members) -> Pairs {
-        a.iter().flat_map(|&x| b.iter().map(move |&y| (x, y))).collect()
+        a.iter()
+            .flat_map(|&x| b.iter().map(move |&y| (x, y)))
+            .collect()
     }
     fn union_set(&self, a: &Members, b: &Members) -> Members {
         a | b
@@ -68,7 +70,8 @@ impl RelAlgebra for Naive {
         a - b
     }
     fn seq(&self, a: &Pairs, b: &Pairs) -> Pairs {
-        let joins = |&(x, y): &(usize, usize)| b.iter().filter(move |p| p.0 == y).map(move |p| (x, p.1));
+        let joins =
+            |&(x, y): &(usize, usize)| b.iter().filter(move |p| p.0 == y).map(move |p| (x, p.1));
         a.iter().flat_map(joins).collect()
     }
     fn inverse(&self, a: &Pairs) -> Pairs {

@@ -25,41 +25,90 @@ pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once
     let mut args = vec![
         format!("meeting=meetings:u32[{}]=0", 4 * APART),
         format!("results=told:s64[{}]=0", shape.results.len()),
-        format!("order=dealt:u32[{groups}]={}", list((0..groups as i64).collect())),
+        format!(
+            "order=dealt:u32[{groups}]={}",
+            list((0..groups as i64).collect())
+        ),
     ];
     // Groups are dealt by their number, do not meet, and nothing delays them.
-    let numbers = [("teams", 1), ("instances", 1), ("factor", 1), ("first", 0), ("patience", 0), ("delay", 0)];
-    args.extend(numbers.iter().map(|(name, value)| format!("{name}={value}")));
+    let numbers = [
+        ("teams", 1),
+        ("instances", 1),
+        ("factor", 1),
+        ("first", 0),
+        ("patience", 0),
+        ("delay", 0),
+    ];
+    args.extend(
+        numbers
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
     args.extend(["salt=1".to_owned(), "stress=0".to_owned()]);
     for (i, object) in shape.shared.iter().enumerate() {
         let ty = object.cells.first()?.1.ty;
-        if object
-            .cells
-            .iter()
-            .enumerate()
-            .any(|(at, (offset, cell))| cell.ty != ty || *offset != at as u64 * u64::from(ty.bytes()))
-        {
+        if object.cells.iter().enumerate().any(|(at, (offset, cell))| {
+            cell.ty != ty || *offset != at as u64 * u64::from(ty.bytes())
+        }) {
             return None;
         }
         let first = list(object.cells.iter().map(|(_, cell)| cell.init).collect());
-        args.push(format!("memory{i}=m{i}:{}[{}]={first}", ty.ptx_name(), object.cells.len()));
+        args.push(format!(
+            "memory{i}=m{i}:{}[{}]={first}",
+            ty.ptx_name(),
+            object.cells.len()
+        ));
         args.push(format!("stride{i}=0"));
     }
     // What has one element has no index.
-    let element = |name: String, of: usize, at: usize| if of == 1 { name } else { format!("{name}[{at}]") };
+    let element = |name: String, of: usize, at: usize| {
+        if of == 1 {
+            name
+        } else {
+            format!("{name}[{at}]")
+        }
+    };
     let word = |word: Word| element("told".into(), shape.results.len(), shape.word(word));
     let place = |(i, observable): (usize, &Observable)| match *observable {
         Observable::Mem { loc, index, .. } if !shape.is_local(test.program.object(loc)) => {
-            let at = shape.shared.iter().position(|object| object.loc == test.program.object(loc))?;
-            Some(element(format!("m{at}"), shape.shared[at].cells.len(), index as usize))
+            let at = shape
+                .shared
+                .iter()
+                .position(|object| object.loc == test.program.object(loc))?;
+            Some(element(
+                format!("m{at}"),
+                shape.shared[at].cells.len(),
+                index as usize,
+            ))
         }
         _ => Some(word(Word::Final(i))),
     };
-    let places = test.observables().iter().enumerate().map(place).collect::<Option<Vec<String>>>()?;
-    let ends: Vec<String> = test.program.thread_ids().map(|t| word(Word::End(t))).collect();
+    let places = test
+        .observables()
+        .iter()
+        .enumerate()
+        .map(place)
+        .collect::<Option<Vec<String>>>()?;
+    let ends: Vec<String> = test
+        .program
+        .thread_ids()
+        .map(|t| word(Word::End(t)))
+        .collect();
     let parts = ends.iter().map(|end| format!("{end} == {FINISHED}"));
-    let ask = parts.chain(places.iter().map(|place| format!("{place} == 0"))).collect::<Vec<_>>().join(" /\\ ");
-    let launch =
-        Launch { grid: vec![groups as u32], block: vec![size as u32], args, ask: Some(ask), ..Launch::default() };
-    Some(Once { launch, places, ends })
+    let ask = parts
+        .chain(places.iter().map(|place| format!("{place} == 0")))
+        .collect::<Vec<_>>()
+        .join(" /\\ ");
+    let launch = Launch {
+        grid: vec![groups as u32],
+        block: vec![size as u32],
+        args,
+        ask: Some(ask),
+        ..Launch::default()
+    };
+    Some(Once {
+        launch,
+        places,
+        ends,
+    })
 }

@@ -6,7 +6,10 @@
 //! # Sources
 //! - CUDA Driver API, *Device Management*, *Primary Context Management*, *Module Management*, *Memory Management*, *Execution Control*.
 
-#![expect(unsafe_code, reason = "calls of a driver are; each says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "calls of a driver are; each says why it is sound"
+)]
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -45,7 +48,9 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
     }
     let mut version = 0;
     // SAFETY: the number is written to where it is kept.
-    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(|e| failed("version", e))?;
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }
+        .result()
+        .map_err(|e| failed("version", e))?;
     let count = result::device::get_count().map_err(|e| failed("devices", e))?;
     let gpu = |number: i32| -> Result<Box<dyn Device>, DriverError> {
         let device = result::device::get(number)?;
@@ -63,14 +68,26 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
             version: format!("sm_{major}{minor}"),
             units: units.max(1) as u32,
         };
-        Ok(Box::new(Gpu { about, device, lost: AtomicBool::new(false) }))
+        Ok(Box::new(Gpu {
+            about,
+            device,
+            lost: AtomicBool::new(false),
+        }))
     };
-    (0..count).map(|number| gpu(number).map_err(|e| failed("devices", e))).collect()
+    (0..count)
+        .map(|number| gpu(number).map_err(|e| failed("devices", e)))
+        .collect()
 }
 
 fn failed(what: &str, error: DriverError) -> Trouble {
-    let name = error.error_name().map_or_else(|_| format!("{:?}", error.0), |name| name.to_string_lossy().into());
-    let text = error.error_string().map_or_else(|_| String::new(), |text| format!(", {}", text.to_string_lossy()));
+    let name = error.error_name().map_or_else(
+        |_| format!("{:?}", error.0),
+        |name| name.to_string_lossy().into(),
+    );
+    let text = error.error_string().map_or_else(
+        |_| String::new(),
+        |text| format!(", {}", text.to_string_lossy()),
+    );
     Trouble::Failed(format!("CUDA: {what}: {name}{text}"))
 }
 
@@ -81,26 +98,41 @@ impl Device for Gpu {
 
     fn build(&self, source: &str) -> Result<Box<dyn Kernel + '_>, Trouble> {
         if self.lost.load(Ordering::Relaxed) {
-            return Err(Trouble::Failed("the device does not answer any more".into()));
+            return Err(Trouble::Failed(
+                "the device does not answer any more".into(),
+            ));
         }
         // SAFETY: the device is one of the driver's; its context is kept for as long as the process lives.
-        let context = unsafe { primary_ctx::retain(self.device) }.map_err(|e| failed("context", e))?;
+        let context =
+            unsafe { primary_ctx::retain(self.device) }.map_err(|e| failed("context", e))?;
         // SAFETY: that context was just made.
         unsafe { ctx::set_current(context) }.map_err(|e| failed("context", e))?;
         let module = load(source)?;
         // SAFETY: the module was just loaded.
-        let function = unsafe { module::get_function(module, c"test".into()) }.map_err(|e| failed("kernel", e))?;
-        Ok(Box::new(GpuKernel { lost: &self.lost, context, module, function }))
+        let function = unsafe { module::get_function(module, c"test".into()) }
+            .map_err(|e| failed("kernel", e))?;
+        Ok(Box::new(GpuKernel {
+            lost: &self.lost,
+            context,
+            module,
+            function,
+        }))
     }
 }
 
 /// Compiles a module.
 fn load(source: &str) -> Result<sys::CUmodule, Trouble> {
-    let text = CString::new(source).map_err(|_| Trouble::Refused("its name has a zero byte".into()))?;
+    let text =
+        CString::new(source).map_err(|_| Trouble::Refused("its name has a zero byte".into()))?;
     let mut log = [0u8; 4096];
-    let mut options =
-        [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
+    let mut options = [
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let mut values: [*mut c_void; 2] = [
+        log.as_mut_ptr().cast(),
+        ptr::without_provenance_mut(log.len()),
+    ];
     let mut module = ptr::null_mut();
     // SAFETY: the text ends with a zero, there are as many options as values, and the log is as long as is said.
     let done = unsafe {
@@ -122,9 +154,13 @@ fn load(source: &str) -> Result<sys::CUmodule, Trouble> {
         )) => {
             let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
             let log = String::from_utf8_lossy(&log[..end]);
-            let said = log.lines().find(|line| line.contains("error") || line.contains("fatal"));
+            let said = log
+                .lines()
+                .find(|line| line.contains("error") || line.contains("fatal"));
             let why = said.map_or_else(|| format!("{error:?}"), |line| line.trim().to_owned());
-            Err(Trouble::Refused(format!("the compiler of the device refuses the kernel: {why}")))
+            Err(Trouble::Refused(format!(
+                "the compiler of the device refuses the kernel: {why}"
+            )))
         }
         Err(error) => Err(failed("module", error)),
     }
@@ -159,7 +195,8 @@ impl<'d> Buffer<'d> {
         let one = [T::default()];
         let content = if content.is_empty() { &one } else { content };
         // SAFETY: a context is current; the size is not 0.
-        let at = unsafe { result::malloc_sync(size_of_val(content)) }.map_err(|e| failed("memory", e))?;
+        let at = unsafe { result::malloc_sync(size_of_val(content)) }
+            .map_err(|e| failed("memory", e))?;
         let buffer = Buffer { lost, at };
         // SAFETY: the memory is as large as the content, which is copied before the call returns.
         unsafe { result::memcpy_htod_sync(at, content) }.map_err(|e| failed("copy", e))?;
@@ -170,7 +207,8 @@ impl<'d> Buffer<'d> {
         let mut content = vec![T::default(); count];
         if count > 0 {
             // SAFETY: the memory is at least that large, and the call returns when all is copied.
-            unsafe { result::memcpy_dtoh_sync(&mut content, self.at) }.map_err(|e| failed("copy", e))?;
+            unsafe { result::memcpy_dtoh_sync(&mut content, self.at) }
+                .map_err(|e| failed("copy", e))?;
         }
         Ok(content)
     }
@@ -196,8 +234,12 @@ impl Kernel for GpuKernel<'_> {
         let mut addresses = [meeting.at, results.at, order.at];
         let mut numbers = given.numbers;
         // Where the first copy of each object is, and how far copies are apart.
-        let mut places: Vec<u64> =
-            given.places.iter().enumerate().map(|(i, p)| if i % 2 == 0 { memory.at + p } else { *p }).collect();
+        let mut places: Vec<u64> = given
+            .places
+            .iter()
+            .enumerate()
+            .map(|(i, p)| if i % 2 == 0 { memory.at + p } else { *p })
+            .collect();
         let mut arguments: Vec<*mut c_void> = Vec::new();
         arguments.extend(addresses.iter_mut().map(|a| ptr::from_mut(a).cast()));
         arguments.extend(numbers.iter_mut().map(|n| ptr::from_mut(n).cast()));
@@ -205,11 +247,21 @@ impl Kernel for GpuKernel<'_> {
         let (groups, size) = ((grid.groups as u32, 1, 1), (grid.size as u32, 1, 1));
         // SAFETY: the arguments are those of the kernel, in number, order and type; it writes within the memory that it is given.
         unsafe {
-            result::launch_kernel(self.function, groups, size, 0, ptr::null_mut(), &mut arguments)
-                .map_err(|e| failed("launch", e))?;
+            result::launch_kernel(
+                self.function,
+                groups,
+                size,
+                0,
+                ptr::null_mut(),
+                &mut arguments,
+            )
+            .map_err(|e| failed("launch", e))?;
         }
         wait(ended).inspect_err(|_| self.lost.store(true, Ordering::Relaxed))?;
-        Ok((memory.read(given.memory.len())?, results.read(given.results)?))
+        Ok((
+            memory.read(given.memory.len())?,
+            results.read(given.results)?,
+        ))
     }
 }
 

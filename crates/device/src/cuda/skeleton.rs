@@ -28,38 +28,68 @@ pub(super) struct Parts<'t> {
 /// The whole kernel.
 pub(super) fn text(test: &LitmusTest, shape: &Shape, parts: &Parts<'_>) -> String {
     let name = |loc: program::LocId| &test.program.location(loc).name;
-    let mut text = format!("// {}, made by Fencepost.\n", test.name.replace(['\n', '\r'], " "));
+    let mut text = format!(
+        "// {}, made by Fencepost.\n",
+        test.name.replace(['\n', '\r'], " ")
+    );
     let (major, minor) = parts.version;
     let mut put = |line: String| writeln!(text, "{line}").expect("a string");
-    put(format!(".version {major}.{minor}\n.target sm_{}\n.address_size 64", parts.target));
-    let objects = (0..shape.shared.len()).map(|i| format!(",\n\t.param .u64 memory{i}, .param .u64 stride{i}"));
-    put(format!("{}{}\n)\n{{", HEAD.trim(), objects.collect::<String>()));
+    put(format!(
+        ".version {major}.{minor}\n.target sm_{}\n.address_size 64",
+        parts.target
+    ));
+    let objects = (0..shape.shared.len())
+        .map(|i| format!(",\n\t.param .u64 memory{i}, .param .u64 stride{i}"));
+    put(format!(
+        "{}{}\n)\n{{",
+        HEAD.trim(),
+        objects.collect::<String>()
+    ));
     let [words, halves, longs, truths] = parts.counts.map(|count| count.max(1));
-    put(format!("\t.reg .b32 %w<{words}>;\n\t.reg .b16 %h<{halves}>;\n\t.reg .b64 %t<{longs}>;"));
+    put(format!(
+        "\t.reg .b32 %w<{words}>;\n\t.reg .b16 %h<{halves}>;\n\t.reg .b64 %t<{longs}>;"
+    ));
     put(format!("\t.reg .pred %q<{truths}>;"));
     put(REGISTERS.trim_matches('\n').into());
     for object in &shape.local {
         let bytes = object.bytes.div_ceil(8).max(1) * 8;
-        put(format!("\t.shared .align 16 .b8 L{}[{bytes}]; // {}", object.loc.0, name(object.loc)));
+        put(format!(
+            "\t.shared .align 16 .b8 L{}[{bytes}]; // {}",
+            object.loc.0,
+            name(object.loc)
+        ));
     }
     if parts.slots > 0 {
-        put(format!("\t.shared .align 8 .b8 given[{}];", 8 * parts.slots));
+        put(format!(
+            "\t.shared .align 8 .b8 given[{}];",
+            8 * parts.slots
+        ));
     }
     for (i, object) in shape.shared.iter().enumerate() {
         let at = object.loc.0;
-        put(format!("\t.reg .b64 %M{at}; // {}\n\t.reg .b64 %first{i}, %stride{i};", name(object.loc)));
-        put(format!("\tld.param.u64 %first{i}, [memory{i}];\n\tld.param.u64 %stride{i}, [stride{i}];"));
+        put(format!(
+            "\t.reg .b64 %M{at}; // {}\n\t.reg .b64 %first{i}, %stride{i};",
+            name(object.loc)
+        ));
+        put(format!(
+            "\tld.param.u64 %first{i}, [memory{i}];\n\tld.param.u64 %stride{i}, [stride{i}];"
+        ));
     }
     put(TEAMS.trim_matches('\n').into());
     for (i, object) in shape.shared.iter().enumerate() {
         let at = object.loc.0;
-        put(format!("\tmul.lo.u64 %x8, %instance, %stride{i};\n\tadd.s64 %M{at}, %first{i}, %x8;"));
+        put(format!(
+            "\tmul.lo.u64 %x8, %instance, %stride{i};\n\tadd.s64 %M{at}, %first{i}, %x8;"
+        ));
     }
     for object in &shape.local {
         for (offset, cell) in &object.cells {
             let (at, bits) = (object.loc.0, cell.ty.bits);
             // What is as wide as a register is stored from one.
-            put(format!("\tmov.b64 %x8, {};\n\t@%one st.shared.u{bits} [L{at}+{offset}], %x8;", cell.init));
+            put(format!(
+                "\tmov.b64 %x8, {};\n\t@%one st.shared.u{bits} [L{at}+{offset}], %x8;",
+                cell.init
+            ));
         }
     }
     put(MEETING.trim_matches('\n').into());
@@ -77,7 +107,9 @@ pub(super) fn text(test: &LitmusTest, shape: &Shape, parts: &Parts<'_>) -> Strin
         ("${stressed}", STRESSED),
         ("${width}", shape.results.len() * 8),
     ];
-    numbers.iter().fold(text, |text, (name, number)| text.replace(name, &number.to_string()))
+    numbers.iter().fold(text, |text, (name, number)| {
+        text.replace(name, &number.to_string())
+    })
 }
 
 const HEAD: &str = "

@@ -16,33 +16,55 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::skeleton;
-use crate::kernel::{Final, Language, MAX_STEPS, Register, Space, Start, Who, body, slots, unbuilt};
+use crate::kernel::{
+    Final, Language, MAX_STEPS, Register, Space, Start, Who, body, slots, unbuilt,
+};
 use crate::launch::{FINISHED, Shape};
 use front::isa::ptx;
 use program::litmus::LitmusTest;
 use program::{
-    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Proxy, Scope, ThreadId, Ty, Update,
+    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Proxy, Scope, ThreadId,
+    Ty, Update,
 };
 
 /// A kernel, and how many threads each of its groups has.
 ///
 /// # Errors
 /// What it has no words for.
-pub(crate) fn source(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<(String, usize), String> {
+pub(crate) fn source(
+    test: &LitmusTest,
+    shape: &Shape,
+    warps: Warps,
+) -> Result<(String, usize), String> {
     if test.program.dialect != Dialect::Ptx {
-        return Err("it is not in PTX: `--on cuda` runs what compilers make of it, under `--model ptx`".into());
+        return Err(
+            "it is not in PTX: `--on cuda` runs what compilers make of it, under `--model ptx`"
+                .into(),
+        );
     }
     let place = |t: ThreadId| &test.program.thread(t).place;
     let firsts = || shape.groups.iter().map(|group| place(group[0]));
-    let of_one = |(at, p): (usize, &program::Place)| firsts().take(at).any(|q| q.same(p, Scope::Cluster));
+    let of_one =
+        |(at, p): (usize, &program::Place)| firsts().take(at).any(|q| q.same(p, Scope::Cluster));
     if firsts().enumerate().any(of_one) {
         return Err(unbuilt("CTAs of one cluster"));
     }
     let seats = seats(test, shape, warps)?;
     let last = seats.iter().flatten().max().copied().unwrap_or(0);
-    let size = if last > 0 && warps == Warps::Whole { (last / WARP + 1) * WARP } else { last + 1 };
+    let size = if last > 0 && warps == Warps::Whole {
+        (last / WARP + 1) * WARP
+    } else {
+        last + 1
+    };
     let none = || Cell::new(0);
-    let language = Ptx { shape, seats, words: none(), halves: none(), longs: none(), truths: none() };
+    let language = Ptx {
+        shape,
+        seats,
+        words: none(),
+        halves: none(),
+        longs: none(),
+        truths: none(),
+    };
     let instances = body(test, shape, &language)?;
     let (version, target) = least(&instances);
     let text = skeleton::text(
@@ -53,7 +75,13 @@ pub(crate) fn source(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<(
             target,
             slots: slots(test, shape),
             instances: &instances,
-            counts: [&language.words, &language.halves, &language.longs, &language.truths].map(Cell::get),
+            counts: [
+                &language.words,
+                &language.halves,
+                &language.longs,
+                &language.truths,
+            ]
+            .map(Cell::get),
         },
     );
     Ok((text, size))
@@ -77,7 +105,10 @@ fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize
         let place = |t: ThreadId| &test.program.thread(t).place;
         let mut all: Vec<Vec<ThreadId>> = Vec::new();
         for &t in group {
-            match all.iter_mut().find(|warp| place(warp[0]).same(place(t), Scope::Warp)) {
+            match all
+                .iter_mut()
+                .find(|warp| place(warp[0]).same(place(t), Scope::Warp))
+            {
                 Some(warp) => warp.push(t),
                 None => all.push(vec![t]),
             }
@@ -90,14 +121,23 @@ fn seats(test: &LitmusTest, shape: &Shape, warps: Warps) -> Result<Vec<Vec<usize
             op => matches!(op, Op::Give { .. }),
         };
         let code = |t: &ThreadId| test.program.thread(*t).code.iter();
-        if warps == Warps::Bare && all.len() > 1 && group.iter().flat_map(code).any(|instr| of_warp(&instr.op)) {
+        if warps == Warps::Bare
+            && all.len() > 1
+            && group.iter().flat_map(code).any(|instr| of_warp(&instr.op))
+        {
             return Err(unbuilt("several warps, and what their threads do together"));
         }
         let mut seat_of = BTreeMap::new();
         let mut next = 0;
         for warp in all {
-            warp.iter().enumerate().for_each(|(lane, t)| _ = seat_of.insert(*t, next + lane));
-            next += if warps == Warps::Whole { WARP } else { warp.len() };
+            warp.iter()
+                .enumerate()
+                .for_each(|(lane, t)| _ = seat_of.insert(*t, next + lane));
+            next += if warps == Warps::Whole {
+                WARP
+            } else {
+                warp.len()
+            };
         }
         Ok(group.iter().map(|t| seat_of[t]).collect())
     };
@@ -116,11 +156,17 @@ const NEEDS: &[(&[&str], (u8, u8), u8)] = &[
 
 /// The lowest version and target that have all the instructions.
 fn least(text: &str) -> ((u8, u8), u8) {
-    let opcodes = text.lines().filter_map(|line| line.split_whitespace().find(|word| !word.starts_with('@')));
+    let opcodes = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().find(|word| !word.starts_with('@')));
     opcodes.fold(((6, 0), 70), |(version, target), opcode| {
         let words: Vec<&str> = opcode.trim_end_matches(';').split(['.', ':']).collect();
-        let needed = NEEDS.iter().filter(|row| row.0.iter().all(|word| words.contains(word)));
-        needed.fold((version, target), |(v, t), row| (v.max(row.1), t.max(row.2)))
+        let needed = NEEDS
+            .iter()
+            .filter(|row| row.0.iter().all(|word| words.contains(word)));
+        needed.fold((version, target), |(v, t), row| {
+            (v.max(row.1), t.max(row.2))
+        })
     })
 }
 
@@ -196,7 +242,12 @@ impl Ptx<'_> {
                 let left = self.value(out, a, t)?;
                 // A shift by a number is one here too: what it leaves of a value depends on no more than there.
                 if let (BinOp::Shl | BinOp::Shr, Expr::Const(by)) = (*op, &**b) {
-                    let by = (Ty { signed: false, ..ty }.wrap(*by) as u64).min(64);
+                    let by = (Ty {
+                        signed: false,
+                        ..ty
+                    }
+                    .wrap(*by) as u64)
+                        .min(64);
                     if by >= u64::from(ty.bits) && !(*op == BinOp::Shr && ty.signed) {
                         return self.value(out, &Expr::Const(0), t);
                     }
@@ -221,7 +272,14 @@ impl Ptx<'_> {
         let (a, b) = (self.value(out, a, t)?, self.value(out, b, t)?);
         let (a, b) = (self.wrapped(out, ty, &a), self.wrapped(out, ty, &b));
         let q = self.truth();
-        line(out, &format!("setp.{}.{} {q}, {a}, {b}", op.ptx_name(), wide(ty).ptx_name()));
+        line(
+            out,
+            &format!(
+                "setp.{}.{} {q}, {a}, {b}",
+                op.ptx_name(),
+                wide(ty).ptx_name()
+            ),
+        );
         Ok(q)
     }
 
@@ -233,13 +291,27 @@ impl Ptx<'_> {
         let to = self.long();
         match ty.bits {
             1 => line(out, &format!("and.b64 {to}, {value}, 1")),
-            _ => line(out, &format!("cvt.{}.{} {to}, {value}", wide(ty).ptx_name(), ty.ptx_name())),
+            _ => line(
+                out,
+                &format!(
+                    "cvt.{}.{} {to}, {value}",
+                    wide(ty).ptx_name(),
+                    ty.ptx_name()
+                ),
+            ),
         }
         to
     }
 
     /// `a op b` in a type.
-    fn binary(&self, out: &mut String, op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
+    fn binary(
+        &self,
+        out: &mut String,
+        op: BinOp,
+        ty: Ty,
+        a: &str,
+        b: &str,
+    ) -> Result<String, String> {
         let (a, b) = (self.wrapped(out, ty, a), self.wrapped(out, ty, b));
         let (whole, to) = (wide(ty).ptx_name(), self.long());
         let mut put = |text: String| line(out, &text);
@@ -296,7 +368,11 @@ impl Ptx<'_> {
     /// A value shifted, by no more than 64.
     fn shifted(&self, out: &mut String, op: BinOp, ty: Ty, value: &str, by: &str) -> String {
         let (value, to) = (self.wrapped(out, ty, value), self.long());
-        let op = if op == BinOp::Shl { "shl.b64".into() } else { format!("shr.{}", wide(ty).ptx_name()) };
+        let op = if op == BinOp::Shl {
+            "shl.b64".into()
+        } else {
+            format!("shr.{}", wide(ty).ptx_name())
+        };
         line(out, &format!("{op} {to}, {value}, {by}"));
         self.wrapped(out, ty, &to)
     }
@@ -313,13 +389,29 @@ impl Ptx<'_> {
         Ok(to)
     }
 
-    fn read_modify_write(&self, out: &mut String, t: ThreadId, op: &Op, place: &str) -> Result<(), String> {
-        let Op::Rmw { dst, update, read, .. } = op else { return Err(format!("this {}", op.noun())) };
+    fn read_modify_write(
+        &self,
+        out: &mut String,
+        t: ThreadId,
+        op: &Op,
+        place: &str,
+    ) -> Result<(), String> {
+        let Op::Rmw {
+            dst, update, read, ..
+        } = op
+        else {
+            return Err(format!("this {}", op.noun()));
+        };
         let ty = read.ty;
         let (update, op) = match update {
             // There is no difference, but there is a sum.
             Update::Apply(BinOp::Sub, value) => {
-                let minus = Expr::Bin(BinOp::Sub, Ty::WORD, Box::new(Expr::Const(0)), Box::new(value.clone()));
+                let minus = Expr::Bin(
+                    BinOp::Sub,
+                    Ty::WORD,
+                    Box::new(Expr::Const(0)),
+                    Box::new(value.clone()),
+                );
                 let mut op = op.clone();
                 let update = Update::Apply(BinOp::Add, minus);
                 if let Op::Rmw { update: own, .. } = &mut op {
@@ -333,7 +425,10 @@ impl Ptx<'_> {
             return Err("a reduction that acquires, which PTX does not have".into());
         }
         let opcode = ptx::opcode(&op).ok_or("this read-modify-write")?;
-        let plain = Ty { signed: false, ..ty };
+        let plain = Ty {
+            signed: false,
+            ..ty
+        };
         let suffix = match &update {
             Update::Exchange(_) | Update::CompareExchange { .. } => format!("b{}", ty.bits),
             Update::Apply(BinOp::And | BinOp::Or | BinOp::Xor, _) => format!("b{}", ty.bits),
@@ -386,7 +481,10 @@ impl Language for Ptx<'_> {
         Ok(match start {
             Start::Number(value) => format!("\t.reg .b64 {to};\n\tmov.b64 {to}, {value};\n"),
             Start::Address(loc, offset) => {
-                format!("\t.reg .b64 {to};\n\tadd.s64 {to}, %M{}, {offset};\n", loc.0)
+                format!(
+                    "\t.reg .b64 {to};\n\tadd.s64 {to}, %M{}, {offset};\n",
+                    loc.0
+                )
             }
         })
     }
@@ -397,7 +495,10 @@ impl Language for Ptx<'_> {
 
     fn only(&self, who: Who, lines: &str) -> String {
         let mut text = String::new();
-        let end = format!("END_{}", Ptx::fresh('q', &self.truths).trim_start_matches('%'));
+        let end = format!(
+            "END_{}",
+            Ptx::fresh('q', &self.truths).trim_start_matches('%')
+        );
         let mut unless = |what: String| {
             let q = self.truth();
             line(&mut text, &what.replace("{q}", &q));
@@ -405,7 +506,10 @@ impl Language for Ptx<'_> {
         };
         unless(format!("setp.ne.u32 {{q}}, %group, {}", who.group));
         if let Some(at) = who.at {
-            unless(format!("setp.ne.u32 {{q}}, %me, {}", self.seats[who.group][at]));
+            unless(format!(
+                "setp.ne.u32 {{q}}, %me, {}",
+                self.seats[who.group][at]
+            ));
         }
         if who.running {
             unless("setp.ne.u32 {q}, %ended, 0".into());
@@ -417,14 +521,23 @@ impl Language for Ptx<'_> {
         format!("{label}:\n")
     }
 
-    fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>) -> Result<String, String> {
+    fn jump(
+        &self,
+        t: ThreadId,
+        cond: &Expr,
+        to: &str,
+        end: Option<&str>,
+    ) -> Result<String, String> {
         let mut text = String::new();
         let cond = self.value(&mut text, cond, t)?;
         let (q, given_up) = (self.truth(), self.truth());
         line(&mut text, &format!("setp.ne.s64 {q}, {cond}, 0"));
         if let Some(end) = end {
             line(&mut text, &format!("@{q} add.u32 %steps, %steps, 1"));
-            line(&mut text, &format!("setp.gt.u32 {given_up}, %steps, {MAX_STEPS}"));
+            line(
+                &mut text,
+                &format!("setp.gt.u32 {given_up}, %steps, {MAX_STEPS}"),
+            );
             line(&mut text, &format!("@{given_up} mov.u32 %ended, 2"));
             line(&mut text, &format!("@{given_up} bra {end}"));
         }
@@ -442,7 +555,10 @@ impl Language for Ptx<'_> {
     fn give(&self, t: ThreadId, value: &Expr, slot: usize) -> Result<String, String> {
         let mut text = String::new();
         let value = self.value(&mut text, value, t)?;
-        line(&mut text, &format!("st.shared.u64 [given+{}], {value}", 8 * slot));
+        line(
+            &mut text,
+            &format!("st.shared.u64 [given+{}], {value}", 8 * slot),
+        );
         Ok(text)
     }
 
@@ -452,8 +568,11 @@ impl Language for Ptx<'_> {
 
     fn fence(&self, op: &Op) -> Result<String, String> {
         // Of what is asynchronous nothing is built.
-        let asynchronous = op.is_ptx_mark() || ["MBI", "ASYNC", "HALF"].iter().any(|tag| op.has(tag));
-        let opcode = ptx::opcode(op).filter(|_| !asynchronous).ok_or_else(|| format!("this {}", op.noun()))?;
+        let asynchronous =
+            op.is_ptx_mark() || ["MBI", "ASYNC", "HALF"].iter().any(|tag| op.has(tag));
+        let opcode = ptx::opcode(op)
+            .filter(|_| !asynchronous)
+            .ok_or_else(|| format!("this {}", op.noun()))?;
         Ok(format!("\t{opcode};\n"))
     }
 
@@ -461,7 +580,10 @@ impl Language for Ptx<'_> {
         if op.has("MB") || op.has("ASY") {
             return Err("an operation on an mbarrier object, or an asynchronous one".into());
         }
-        if op.accesses().any(|access| Proxy::tagged(&access.tags) != Some(Proxy::Generic)) {
+        if op
+            .accesses()
+            .any(|access| Proxy::tagged(&access.tags) != Some(Proxy::Generic))
+        {
             return Err("an access through another proxy".into());
         }
         let space = match space {
@@ -474,11 +596,25 @@ impl Language for Ptx<'_> {
         match op {
             Op::Load { dst, access, .. } => {
                 let dst = register(Register(t, *dst));
-                line(&mut text, &format!("{}.{space}.{} {dst}, [{address}]", opcode()?, access.ty.ptx_name()));
+                line(
+                    &mut text,
+                    &format!(
+                        "{}.{space}.{} {dst}, [{address}]",
+                        opcode()?,
+                        access.ty.ptx_name()
+                    ),
+                );
             }
             Op::Store { value, access, .. } => {
                 let value = self.value(&mut text, value, t)?;
-                line(&mut text, &format!("{}.{space}.{} [{address}], {value}", opcode()?, access.ty.ptx_name()));
+                line(
+                    &mut text,
+                    &format!(
+                        "{}.{space}.{} [{address}], {value}",
+                        opcode()?,
+                        access.ty.ptx_name()
+                    ),
+                );
             }
             _ => self.read_modify_write(&mut text, t, op, &format!("{space} [{address}]"))?,
         }
@@ -489,9 +625,11 @@ impl Language for Ptx<'_> {
         match op {
             Op::Barrier(one) => barrier(one, all),
             // These order more than they must, and show less.
-            Op::Give { among: Scope::Warp, lanes: Expr::Const(lanes), .. } if lanes & all == all => {
-                Ok(self.meet())
-            }
+            Op::Give {
+                among: Scope::Warp,
+                lanes: Expr::Const(lanes),
+                ..
+            } if lanes & all == all => Ok(self.meet()),
             _ => Err(unbuilt("values handed to a part of a group")),
         }
     }
@@ -514,11 +652,20 @@ impl Language for Ptx<'_> {
             Final::Local(loc, offset, ty) => {
                 let (address, to) = (self.long(), self.long());
                 line(&mut text, &format!("mov.u64 {address}, L{}", loc.0));
-                line(&mut text, &format!("ld.volatile.shared.{} {to}, [{address}+{offset}]", ty.ptx_name()));
+                line(
+                    &mut text,
+                    &format!(
+                        "ld.volatile.shared.{} {to}, [{address}+{offset}]",
+                        ty.ptx_name()
+                    ),
+                );
                 to
             }
         };
-        line(&mut text, &format!("st.global.u64 [%mine+{}], {value}", 8 * word));
+        line(
+            &mut text,
+            &format!("st.global.u64 [%mine+{}], {value}", 8 * word),
+        );
         text
     }
 }
@@ -543,29 +690,42 @@ fn wide(ty: Ty) -> Ty {
 
 /// What takes the low bits of a type, without a sign.
 fn bit_pattern(ty: Ty) -> String {
-    if ty.bits == 64 { "mov.b64".into() } else { format!("cvt.u64.u{}", ty.bits) }
+    if ty.bits == 64 {
+        "mov.b64".into()
+    } else {
+        format!("cvt.u64.u{}", ty.bits)
+    }
 }
 
 /// A barrier of all threads of a group, or of a warp.
 fn barrier(barrier: &Barrier, all: i64) -> Result<String, String> {
     let of_all = match &barrier.naming {
-        BarrierNaming::Counted { count, .. } | BarrierNaming::Instance { quorum: count, .. } => match count {
-            None => true,
-            Some(Expr::Const(count)) => *count == i64::from(all.count_ones()),
-            Some(_) => false,
-        },
+        BarrierNaming::Counted { count, .. } | BarrierNaming::Instance { quorum: count, .. } => {
+            match count {
+                None => true,
+                Some(Expr::Const(count)) => *count == i64::from(all.count_ones()),
+                Some(_) => false,
+            }
+        }
     };
     let id = match &barrier.naming {
-        BarrierNaming::Counted { id: Expr::Const(id), .. } if (0..OWN_BARRIER).contains(id) => Some(*id),
-        BarrierNaming::Instance { instance, id: None, .. } if (0..OWN_BARRIER).contains(instance) => {
-            Some(*instance)
-        }
+        BarrierNaming::Counted {
+            id: Expr::Const(id),
+            ..
+        } if (0..OWN_BARRIER).contains(id) => Some(*id),
+        BarrierNaming::Instance {
+            instance, id: None, ..
+        } if (0..OWN_BARRIER).contains(instance) => Some(*instance),
         _ => None,
     };
     match (barrier.domain, barrier.action, id) {
-        (Scope::Cta, BarrierAction::Sync, Some(id)) if of_all => Ok(format!("\tbarrier.sync {id};\n")),
+        (Scope::Cta, BarrierAction::Sync, Some(id)) if of_all => {
+            Ok(format!("\tbarrier.sync {id};\n"))
+        }
         (Scope::Warp, BarrierAction::Sync, _) => match &barrier.lanes {
-            Some(Expr::Const(lanes)) if lanes & all != all => Err(unbuilt("a barrier of a part of a warp")),
+            Some(Expr::Const(lanes)) if lanes & all != all => {
+                Err(unbuilt("a barrier of a part of a warp"))
+            }
             Some(Expr::Const(_)) | None => Ok("\tbar.warp.sync 0xffffffff;\n".into()),
             Some(_) => Err(unbuilt("a barrier whose lanes are computed")),
         },
@@ -579,12 +739,22 @@ mod tests {
     use crate::{Trouble, prepare_ptx};
 
     /// The kernel of a test of two threads, or why there is none.
-    fn built(memory: &str, codes: [&str; 2], place: &str, condition: &str) -> Result<String, String> {
+    fn built(
+        memory: &str,
+        codes: [&str; 2],
+        place: &str,
+        condition: &str,
+    ) -> Result<String, String> {
         let mut text = format!("name = \"T\"\ncondition = '{condition}'\n[memory]\n{memory}\n");
         for (at, code) in codes.iter().enumerate() {
-            text += &format!("[[thread]]\n{}\ncode = \"{code}\"\n", place.replace("{at}", &at.to_string()));
+            text += &format!(
+                "[[thread]]\n{}\ncode = \"{code}\"\n",
+                place.replace("{at}", &at.to_string())
+            );
         }
-        let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
+        let test = front::litmus::parse("t.toml", text.as_bytes())
+            .expect("a good test")
+            .remove(0);
         match prepare_ptx(&test, Warps::Whole) {
             Ok(prepared) => Ok(prepared.source),
             Err(Trouble::Refused(why) | Trouble::Failed(why)) => Err(why),
@@ -598,31 +768,80 @@ mod tests {
         let forms = [
             ("st.weak x, 5", "st.weak.global.u32 [%M0]", "6.0"),
             ("st.volatile s, 5", "st.volatile.shared.u32 [%t", "6.0"),
-            ("ld.acquire.sys r, y", "ld.acquire.sys.global.s64 %r0_0, [%M1]", "6.0"),
-            ("ld.relaxed.cluster r, x", "ld.relaxed.cluster.global.u32", "7.8"),
-            ("ld.mmio.relaxed.sys r, x", "ld.mmio.relaxed.sys.global.u32", "8.2"),
-            ("atom.acq_rel.gpu.cas r, x, 1, 2", "atom.acq_rel.gpu.global.cas.b32 %w", "6.0"),
-            ("atom.relaxed.cta.cas.b16 r, h, 1, 2", "atom.relaxed.cta.global.cas.b16 %h", "6.3"),
-            ("atom.relaxed.gpu.exch r, y, 1", "atom.relaxed.gpu.global.exch.b64 %t", "6.0"),
-            ("atom.relaxed.gpu.min.s64 r, y, 1", "atom.relaxed.gpu.global.min.s64 %t", "6.0"),
-            ("red.release.sys.add x, 1", "red.release.sys.global.add.u32 [%M0], %w", "6.0"),
-            ("atom.relaxed.cta.or r, s, 1", "atom.relaxed.cta.shared.or.b32 %w", "6.0"),
+            (
+                "ld.acquire.sys r, y",
+                "ld.acquire.sys.global.s64 %r0_0, [%M1]",
+                "6.0",
+            ),
+            (
+                "ld.relaxed.cluster r, x",
+                "ld.relaxed.cluster.global.u32",
+                "7.8",
+            ),
+            (
+                "ld.mmio.relaxed.sys r, x",
+                "ld.mmio.relaxed.sys.global.u32",
+                "8.2",
+            ),
+            (
+                "atom.acq_rel.gpu.cas r, x, 1, 2",
+                "atom.acq_rel.gpu.global.cas.b32 %w",
+                "6.0",
+            ),
+            (
+                "atom.relaxed.cta.cas.b16 r, h, 1, 2",
+                "atom.relaxed.cta.global.cas.b16 %h",
+                "6.3",
+            ),
+            (
+                "atom.relaxed.gpu.exch r, y, 1",
+                "atom.relaxed.gpu.global.exch.b64 %t",
+                "6.0",
+            ),
+            (
+                "atom.relaxed.gpu.min.s64 r, y, 1",
+                "atom.relaxed.gpu.global.min.s64 %t",
+                "6.0",
+            ),
+            (
+                "red.release.sys.add x, 1",
+                "red.release.sys.global.add.u32 [%M0], %w",
+                "6.0",
+            ),
+            (
+                "atom.relaxed.cta.or r, s, 1",
+                "atom.relaxed.cta.shared.or.b32 %w",
+                "6.0",
+            ),
             ("fence.sc.cta", "\tfence.sc.cta;", "6.0"),
             ("fence.acquire.gpu", "\tfence.acquire.gpu;", "8.6"),
             ("fence.proxy.alias", "\tfence.proxy.alias;", "7.5"),
-            ("L: ld.relaxed.gpu r, x; bne r, 1, L", "@%q1 add.u32 %steps, %steps, 1;", "6.0"),
+            (
+                "L: ld.relaxed.gpu r, x; bne r, 1, L",
+                "@%q1 add.u32 %steps, %steps, 1;",
+                "6.0",
+            ),
         ];
         for (code, wanted, version) in forms {
             let source = built(MEMORY, [code, "st.weak y, 1"], "cta = {at}", "y == 0").expect(code);
-            assert!(source.contains(wanted), "{code}: `{wanted}` is missing in:\n{source}");
-            assert!(source.contains(&format!(".version {version}\n")), "{code}: {version}\n{source}");
+            assert!(
+                source.contains(wanted),
+                "{code}: `{wanted}` is missing in:\n{source}"
+            );
+            assert!(
+                source.contains(&format!(".version {version}\n")),
+                "{code}: {version}\n{source}"
+            );
         }
     }
 
     #[test]
     fn threads_of_a_warp_are_in_one_warp() {
         let at = |place: &str| {
-            let codes = ["st.weak x, 1; bar.warp.sync 0xffffffff", "bar.warp.sync 0xffffffff; ld.weak r, x"];
+            let codes = [
+                "st.weak x, 1; bar.warp.sync 0xffffffff",
+                "bar.warp.sync 0xffffffff; ld.weak r, x",
+            ];
             let source = built(MEMORY, codes, place, "P1:r == 0").expect("a kernel");
             assert!(source.contains("\tbar.warp.sync 0xffffffff;"), "{source}");
             source.contains("%me, 1;")
@@ -634,13 +853,44 @@ mod tests {
     #[test]
     fn what_cannot_be_built_faithfully_is_refused() {
         let refused = [
-            (["bar.cta.arrive 1, 2", "bar.cta.sync 1, 2"], "cta = 0", "not one of a whole CTA or warp"),
-            (["bar.cta.sync 1", "st.weak x, 1"], "cta = 0", "different barriers"),
-            (["beq r, 0, L; bar.cta.sync 1; L: ld.weak r, x", "bar.cta.sync 1"], "cta = 0", "behind a branch"),
-            (["st.weak x, 1", "st.weak x, 2"], "cta = {at}\ncluster = 0", "CTAs of one cluster"),
-            (["ld.weak.v2.u32 {r0, r1}, v", "st.weak x, 1"], "cta = {at}", "an access of several cells"),
-            (["trap", "st.weak x, 1"], "cta = {at}", "what ends the program"),
-            (["cp.async.commit_group", "st.weak x, 1"], "cta = {at}", "this fence"),
+            (
+                ["bar.cta.arrive 1, 2", "bar.cta.sync 1, 2"],
+                "cta = 0",
+                "not one of a whole CTA or warp",
+            ),
+            (
+                ["bar.cta.sync 1", "st.weak x, 1"],
+                "cta = 0",
+                "different barriers",
+            ),
+            (
+                [
+                    "beq r, 0, L; bar.cta.sync 1; L: ld.weak r, x",
+                    "bar.cta.sync 1",
+                ],
+                "cta = 0",
+                "behind a branch",
+            ),
+            (
+                ["st.weak x, 1", "st.weak x, 2"],
+                "cta = {at}\ncluster = 0",
+                "CTAs of one cluster",
+            ),
+            (
+                ["ld.weak.v2.u32 {r0, r1}, v", "st.weak x, 1"],
+                "cta = {at}",
+                "an access of several cells",
+            ),
+            (
+                ["trap", "st.weak x, 1"],
+                "cta = {at}",
+                "what ends the program",
+            ),
+            (
+                ["cp.async.commit_group", "st.weak x, 1"],
+                "cta = {at}",
+                "this fence",
+            ),
         ];
         for (codes, place, wanted) in refused {
             let codes = codes.map(|code| code.replace("beq r,", "mov r, 0; beq r,"));

@@ -3,7 +3,10 @@
 //! # Sources
 //! - OpenCL API specification, *Querying Devices*, *Executing Kernels*.
 
-#![expect(unsafe_code, reason = "the crate marks every call that hands memory to a driver")]
+#![expect(
+    unsafe_code,
+    reason = "the crate marks every call that hands memory to a driver"
+)]
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +56,9 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
         };
         for id in ids {
             let device = device::Device::new(id);
-            let told = |text: opencl3::Result<String>| text.map(|t| t.trim().to_owned()).unwrap_or_default();
+            let told = |text: opencl3::Result<String>| {
+                text.map(|t| t.trim().to_owned()).unwrap_or_default()
+            };
             let about = About {
                 runtime: Runtime::OpenCl,
                 number: all.len(),
@@ -63,7 +68,11 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
                 version: told(device.version()),
                 units: device.max_compute_units().unwrap_or(1).max(1),
             };
-            all.push(Box::new(ClDevice { about, device, lost: AtomicBool::new(false) }));
+            all.push(Box::new(ClDevice {
+                about,
+                device,
+                lost: AtomicBool::new(false),
+            }));
         }
     }
     Ok(all)
@@ -87,10 +96,13 @@ impl Device for ClDevice {
 
     fn build(&self, source: &str) -> Result<Box<dyn Kernel + '_>, Trouble> {
         if self.lost.load(Ordering::Relaxed) {
-            return Err(Trouble::Failed("the device does not answer any more".into()));
+            return Err(Trouble::Failed(
+                "the device does not answer any more".into(),
+            ));
         }
         let context = Context::from_device(&self.device).map_err(|e| failed("context", e))?;
-        let mut program = Program::create_from_source(&context, source).map_err(|e| failed("program", e))?;
+        let mut program =
+            Program::create_from_source(&context, source).map_err(|e| failed("program", e))?;
         // OpenCL C of version 2 has the atomic functions; of version 3, as far as the device has them.
         let mut logs = Vec::new();
         for version in ["-cl-std=CL3.0", "-cl-std=CL2.0"] {
@@ -105,13 +117,23 @@ impl Device for ClDevice {
         if let Some(log) = logs.first() {
             let error = log.lines().find(|line| line.contains("error"));
             // Without the place in a file of the driver's.
-            let why = error.and_then(|line| line.rsplit(": ").next()).unwrap_or("it does not say why").trim();
-            return Err(Trouble::Refused(format!("the compiler of the device refuses the kernel: {why}")));
+            let why = error
+                .and_then(|line| line.rsplit(": ").next())
+                .unwrap_or("it does not say why")
+                .trim();
+            return Err(Trouble::Refused(format!(
+                "the compiler of the device refuses the kernel: {why}"
+            )));
         }
-        let queue =
-            CommandQueue::create_default_with_properties(&context, 0, 0).map_err(|e| failed("queue", e))?;
+        let queue = CommandQueue::create_default_with_properties(&context, 0, 0)
+            .map_err(|e| failed("queue", e))?;
         let compiled = Compiled::create(&program, "test").map_err(|e| failed("kernel", e))?;
-        Ok(Box::new(ClKernel { lost: &self.lost, context, queue, compiled }))
+        Ok(Box::new(ClKernel {
+            lost: &self.lost,
+            context,
+            queue,
+            compiled,
+        }))
     }
 }
 
@@ -133,7 +155,11 @@ impl Kernel for ClKernel<'_> {
         let mut call = ExecuteKernel::new(&self.compiled);
         // SAFETY: the arguments are those of the kernel, in number, order and type; the kernel writes within the buffers.
         let event = unsafe {
-            call.set_arg(&memory).set_arg(&places).set_arg(&meeting).set_arg(&results).set_arg(&order);
+            call.set_arg(&memory)
+                .set_arg(&places)
+                .set_arg(&meeting)
+                .set_arg(&results)
+                .set_arg(&order);
             for number in &given.numbers {
                 call.set_arg(number);
             }
@@ -144,7 +170,10 @@ impl Kernel for ClKernel<'_> {
         };
         self.queue.flush().map_err(|e| failed("flush", e))?;
         wait(|| ended(&event)).inspect_err(|_| self.lost.store(true, Ordering::Relaxed))?;
-        Ok((self.read(&memory, given.memory.len())?, self.read(&results, given.results)?))
+        Ok((
+            self.read(&memory, given.memory.len())?,
+            self.read(&results, given.results)?,
+        ))
     }
 }
 
@@ -153,18 +182,25 @@ impl ClKernel<'_> {
         // One element at least: there are no empty buffers, and the first of them is never read.
         let (flags, at) = match content {
             [] => (CL_MEM_READ_WRITE, ptr::null_mut()),
-            some => (CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, some.as_ptr().cast_mut().cast()),
+            some => (
+                CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                some.as_ptr().cast_mut().cast(),
+            ),
         };
         // SAFETY: the content is copied before the call returns, and is as long as is said.
-        unsafe { Buffer::create(&self.context, flags, content.len().max(1), at) }.map_err(|e| failed("buffer", e))
+        unsafe { Buffer::create(&self.context, flags, content.len().max(1), at) }
+            .map_err(|e| failed("buffer", e))
     }
 
     fn read<T: Copy + Default>(&self, buffer: &Buffer<T>, count: usize) -> Result<Vec<T>, Trouble> {
         let mut content = vec![T::default(); count];
         if count > 0 {
             // SAFETY: the call blocks until all is copied, and the buffer is at least that long.
-            unsafe { self.queue.enqueue_read_buffer(buffer, 1, 0, &mut content, &[]) }
-                .map_err(|e| failed("read", e))?;
+            unsafe {
+                self.queue
+                    .enqueue_read_buffer(buffer, 1, 0, &mut content, &[])
+            }
+            .map_err(|e| failed("read", e))?;
         }
         Ok(content)
     }
@@ -172,7 +208,11 @@ impl ClKernel<'_> {
 
 /// Whether a launch has ended.
 fn ended(event: &Event) -> Result<bool, Trouble> {
-    match event.command_execution_status().map_err(|e| failed("status", e))?.0 {
+    match event
+        .command_execution_status()
+        .map_err(|e| failed("status", e))?
+        .0
+    {
         CL_COMPLETE => Ok(true),
         status if status < 0 => Err(failed("the launch", ClError(status))),
         _ => Ok(false),

@@ -10,14 +10,16 @@
 
 use std::fmt::Write;
 
-use crate::kernel::{Final, Language, MAX_STEPS, OFTEN, Register, Space, Start, Who, body, slots, unbuilt};
+use crate::kernel::{
+    Final, Language, MAX_STEPS, OFTEN, Register, Space, Start, Who, body, slots, unbuilt,
+};
 use crate::launch::{APART, FINISHED, Object, STRESSED, Shape};
 use program::litmus::LitmusTest;
 use program::strength;
 use program::words::{FLAGS, OPENCL_SCOPES, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Op, Scope, Tags, ThreadId, Ty,
-    Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Op, Scope,
+    Tags, ThreadId, Ty, Update,
 };
 
 /// A barrier of all work-items of a group.
@@ -33,7 +35,10 @@ pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String>
         return Err("it is not in OpenCL C: `--on opencl` runs no other dialect".into());
     }
     // A backslash would take the next line into the comment.
-    let mut text = format!("// {}, made by Fencepost.\n", test.name.replace(['\n', '\r', '\\'], " "));
+    let mut text = format!(
+        "// {}, made by Fencepost.\n",
+        test.name.replace(['\n', '\r', '\\'], " ")
+    );
     text += PRELUDE;
     for (i, object) in shape.shared.iter().enumerate() {
         let name = &program.location(object.loc).name;
@@ -71,7 +76,9 @@ pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String>
         ("${often}", OFTEN as usize),
         ("${stressed}", STRESSED),
     ];
-    Ok(numbers.iter().fold(text, |text, (name, number)| text.replace(name, &number.to_string())))
+    Ok(numbers.iter().fold(text, |text, (name, number)| {
+        text.replace(name, &number.to_string())
+    }))
 }
 
 const PRELUDE: &str = "\
@@ -146,8 +153,15 @@ fn initial(local: &[Object]) -> String {
     for object in local {
         for (offset, cell) in &object.cells {
             let (ty, init) = (name(cell.ty), literal(cell.init));
-            let place = format!("(local {ty} *)((local uchar *)L{} + {offset})", object.loc.0);
-            writeln!(text, "    if (get_local_id(0) == 0) *{place} = ({ty}){init};").expect("a string");
+            let place = format!(
+                "(local {ty} *)((local uchar *)L{} + {offset})",
+                object.loc.0
+            );
+            writeln!(
+                text,
+                "    if (get_local_id(0) == 0) *{place} = ({ty}){init};"
+            )
+            .expect("a string");
         }
     }
     text
@@ -169,7 +183,10 @@ fn name(ty: Ty) -> &'static str {
 
 /// The unsigned one, in which arithmetic leaves nothing open.
 fn unsigned(ty: Ty) -> &'static str {
-    name(Ty { signed: false, ..ty })
+    name(Ty {
+        signed: false,
+        ..ty
+    })
 }
 
 fn literal(value: i64) -> String {
@@ -198,25 +215,46 @@ impl Language for OpenClC<'_> {
         let item = who.at.filter(|_| self.shape.group_size() > 1);
         let item = item.map_or(String::new(), |at| format!(" && get_local_id(0) == {at}"));
         let running = if who.running { " && ended == 0" } else { "" };
-        format!("    if (group == {}{item}{running}) {{\n{lines}    }}\n", who.group)
+        format!(
+            "    if (group == {}{item}{running}) {{\n{lines}    }}\n",
+            who.group
+        )
     }
 
     fn label(&self, label: &str) -> String {
         format!("      {label}:;\n")
     }
 
-    fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>) -> Result<String, String> {
-        let steps =
-            end.map_or(String::new(), |end| format!("if (++steps > {MAX_STEPS}) {{ ended = 2; goto {end}; }} "));
-        Ok(format!("      if ({} != 0) {{ {steps}goto {to}; }}\n", self.value(cond, t)?))
+    fn jump(
+        &self,
+        t: ThreadId,
+        cond: &Expr,
+        to: &str,
+        end: Option<&str>,
+    ) -> Result<String, String> {
+        let steps = end.map_or(String::new(), |end| {
+            format!("if (++steps > {MAX_STEPS}) {{ ended = 2; goto {end}; }} ")
+        });
+        Ok(format!(
+            "      if ({} != 0) {{ {steps}goto {to}; }}\n",
+            self.value(cond, t)?
+        ))
     }
 
     fn assign(&self, Register(t, r): Register, value: &Expr) -> Result<String, String> {
-        Ok(format!("      r{}_{} = {};\n", t.0, r.0, self.value(value, t)?))
+        Ok(format!(
+            "      r{}_{} = {};\n",
+            t.0,
+            r.0,
+            self.value(value, t)?
+        ))
     }
 
     fn give(&self, t: ThreadId, value: &Expr, slot: usize) -> Result<String, String> {
-        Ok(format!("      given[{slot}] = {};\n", self.value(value, t)?))
+        Ok(format!(
+            "      given[{slot}] = {};\n",
+            self.value(value, t)?
+        ))
     }
 
     fn take(&self, Register(t, r): Register, slot: usize) -> String {
@@ -226,7 +264,11 @@ impl Language for OpenClC<'_> {
     fn fence(&self, op: &Op) -> Result<String, String> {
         let mark = op.mark(EventKind::Fence).ok_or("this event")?;
         let scope = scope(mark.scope).ok_or("a fence without a scope")?;
-        Ok(format!("      atomic_work_item_fence({}, {}, {scope});\n", regions(&mark.tags), word(order(op))))
+        Ok(format!(
+            "      atomic_work_item_fence({}, {}, {scope});\n",
+            regions(&mark.tags),
+            word(order(op))
+        ))
     }
 
     fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
@@ -237,7 +279,11 @@ impl Language for OpenClC<'_> {
         let call = match op {
             Op::Barrier(one) => barrier(one)?,
             // It orders more than it must, and shows less.
-            Op::Give { among: Scope::Cta, lanes: Expr::Const(lanes), .. } if lanes & all == all => MEET.into(),
+            Op::Give {
+                among: Scope::Cta,
+                lanes: Expr::Const(lanes),
+                ..
+            } if lanes & all == all => MEET.into(),
             _ => return Err(unbuilt("values handed to a part of a work-group")),
         };
         Ok(format!("    {call}\n"))
@@ -252,10 +298,17 @@ impl Language for OpenClC<'_> {
             Final::End => format!("ended == 0 ? {FINISHED} : ended"),
             Final::Register(Register(t, r)) => format!("r{}_{}", t.0, r.0),
             Final::Local(loc, offset, ty) => {
-                format!("*(volatile local {} *)((local uchar *)L{} + {offset})", name(ty), loc.0)
+                format!(
+                    "*(volatile local {} *)((local uchar *)L{} + {offset})",
+                    name(ty),
+                    loc.0
+                )
             }
         };
-        format!("      results[instance * {} + {word}] = {value};\n", self.shape.results.len())
+        format!(
+            "      results[instance * {} + {word}] = {value};\n",
+            self.shape.results.len()
+        )
     }
 }
 
@@ -270,8 +323,16 @@ impl OpenClC<'_> {
         let access = op.read().or(op.write()).expect("it has a half");
         let atomic = access.tags.has("A") || op.write().is_some_and(|w| w.tags.has("A"));
         let ty = name(access.ty);
-        let volatile = if access.tags.has("VOLATILE") || atomic { "volatile " } else { "" };
-        let object = if atomic { format!("atomic_{ty}") } else { ty.to_owned() };
+        let volatile = if access.tags.has("VOLATILE") || atomic {
+            "volatile "
+        } else {
+            ""
+        };
+        let object = if atomic {
+            format!("atomic_{ty}")
+        } else {
+            ty.to_owned()
+        };
         if atomic && access.ty.bits < 32 {
             return Err("an atomic access of this size".into());
         }
@@ -282,20 +343,34 @@ impl OpenClC<'_> {
         };
         Ok(match op {
             Op::Load { dst, access, .. } if atomic => {
-                format!("r{}_{} = (long)atomic_load_explicit({place}, {});", t.0, dst.0, words(access)?)
+                format!(
+                    "r{}_{} = (long)atomic_load_explicit({place}, {});",
+                    t.0,
+                    dst.0,
+                    words(access)?
+                )
             }
             Op::Load { dst, .. } => format!("r{}_{} = (long)*{place};", t.0, dst.0),
             Op::Store { value, access, .. } if atomic => {
-                format!("atomic_store_explicit({place}, ({ty}){}, {});", self.value(value, t)?, words(access)?)
+                format!(
+                    "atomic_store_explicit({place}, ({ty}){}, {});",
+                    self.value(value, t)?,
+                    words(access)?
+                )
             }
             Op::Store { value, .. } => format!("*{place} = ({ty}){};", self.value(value, t)?),
-            Op::Rmw { dst, update, read, .. } => {
+            Op::Rmw {
+                dst, update, read, ..
+            } => {
                 let dst = dst.map_or(String::new(), |dst| format!("r{}_{} = (long)", t.0, dst.0));
                 let scope = scope(read.scope).ok_or("an atomic access without a scope")?;
                 let order = order(op);
                 let fetch = |name: &str, operand: &Expr| -> Result<String, String> {
                     let operand = self.value(operand, t)?;
-                    Ok(format!("{dst}atomic_{name}_explicit({place}, ({ty}){operand}, {}, {scope});", word(order)))
+                    Ok(format!(
+                        "{dst}atomic_{name}_explicit({place}, ({ty}){operand}, {}, {scope});",
+                        word(order)
+                    ))
                 };
                 match update {
                     Update::Exchange(operand) => fetch("exchange", operand)?,
@@ -344,15 +419,29 @@ impl OpenClC<'_> {
             Expr::Cast(ty, of) => format!("((long)({})({}))", name(*ty), self.value(of, t)?),
             Expr::Fused(..) => return Err("arithmetic of floating point".into()),
             Expr::Select(cond, a, b) => {
-                format!("({} != 0 ? {} : {})", self.value(cond, t)?, self.value(a, t)?, self.value(b, t)?)
+                format!(
+                    "({} != 0 ? {} : {})",
+                    self.value(cond, t)?,
+                    self.value(a, t)?,
+                    self.value(b, t)?
+                )
             }
             Expr::Cmp(op, ty, a, b) => {
                 let (ty, op) = (name(of_register(*ty)), op.symbol());
-                format!("((long)(({ty})({}) {op} ({ty})({})))", self.value(a, t)?, self.value(b, t)?)
+                format!(
+                    "((long)(({ty})({}) {op} ({ty})({})))",
+                    self.value(a, t)?,
+                    self.value(b, t)?
+                )
             }
             Expr::Bin(op, ty, a, b) => {
                 let ty = of_register(*ty);
-                binary(*op, ty, &format!("({})", self.value(a, t)?), &format!("({})", self.value(b, t)?))?
+                binary(
+                    *op,
+                    ty,
+                    &format!("({})", self.value(a, t)?),
+                    &format!("({})", self.value(b, t)?),
+                )?
             }
         })
     }
@@ -364,23 +453,38 @@ fn barrier(barrier: &Barrier) -> Result<String, String> {
         BarrierNaming::Counted { count, .. } => count.is_none(),
         BarrierNaming::Instance { quorum, .. } => quorum.is_none(),
     };
-    if barrier.action != BarrierAction::Sync || barrier.domain != Scope::Cta || barrier.lanes.is_some() || !plain {
+    if barrier.action != BarrierAction::Sync
+        || barrier.domain != Scope::Cta
+        || barrier.lanes.is_some()
+        || !plain
+    {
         return Err(unbuilt("a barrier that is not one of a whole work-group"));
     }
     let scope = scope(barrier.scope).unwrap_or("memory_scope_work_group");
-    Ok(format!("work_group_barrier({}, {scope});", regions(&barrier.arrive)))
+    Ok(format!(
+        "work_group_barrier({}, {scope});",
+        regions(&barrier.arrive)
+    ))
 }
 
 /// The flags of a fence or barrier.
 fn regions(tags: &Tags) -> String {
-    let named = |(name, tag): &(&'static str, Option<&str>)| tag.filter(|tag| tags.has(tag)).map(|_| *name);
+    let named =
+        |(name, tag): &(&'static str, Option<&str>)| tag.filter(|tag| tags.has(tag)).map(|_| *name);
     let all: Vec<&str> = FLAGS.iter().filter_map(named).collect();
-    if all.is_empty() { "0".into() } else { all.join(" | ") }
+    if all.is_empty() {
+        "0".into()
+    } else {
+        all.join(" | ")
+    }
 }
 
 /// The word for a scope that OpenCL has.
 fn scope(scope: Option<Scope>) -> Option<&'static str> {
-    OPENCL_SCOPES.iter().find(|row| Some(row.1) == scope).map(|row| row.0)
+    OPENCL_SCOPES
+        .iter()
+        .find(|row| Some(row.1) == scope)
+        .map(|row| row.0)
 }
 
 /// The word for an order.
@@ -411,7 +515,11 @@ fn binary(op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
         // The quotient of the least number and -1 is the least number.
         BinOp::Div | BinOp::Rem => {
             let (by_zero, by_one, symbol) = match op {
-                BinOp::Div => (format!("({as_is})-1"), format!("({as_is})(0 - ({plain}){a})"), '/'),
+                BinOp::Div => (
+                    format!("({as_is})-1"),
+                    format!("({as_is})(0 - ({plain}){a})"),
+                    '/',
+                ),
                 _ => (format!("({as_is}){a}"), format!("({as_is})0"), '%'),
             };
             let whole = format!("({as_is})(({as_is}){a} {symbol} ({as_is}){b})");
@@ -422,10 +530,15 @@ fn binary(op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
             format!("((long)(({as_is}){b} == 0 ? {by_zero} : {rest}))")
         }
         BinOp::Shl => {
-            format!("((ulong)({plain}){b} >= {bits} ? 0l : (long)({as_is})(({plain}){a} << ({plain}){b}))")
+            format!(
+                "((ulong)({plain}){b} >= {bits} ? 0l : (long)({as_is})(({plain}){a} << ({plain}){b}))"
+            )
         }
         BinOp::Shr if ty.signed => {
-            format!("((long)(({as_is}){a} >> min((ulong)({plain}){b}, (ulong){})))", bits - 1)
+            format!(
+                "((long)(({as_is}){a} >> min((ulong)({plain}){b}, (ulong){})))",
+                bits - 1
+            )
         }
         BinOp::Shr => {
             format!("((ulong)({plain}){b} >= {bits} ? 0l : (long)(({plain}){a} >> ({plain}){b}))")
@@ -451,13 +564,16 @@ mod tests {
         same_group: bool,
         condition: &str,
     ) -> Result<String, String> {
-        let mut text =
-            format!("name = \"T\"\ndialect = \"opencl\"\n{more}\ncondition = '{condition}'\n[memory]\n{memory}\n");
+        let mut text = format!(
+            "name = \"T\"\ndialect = \"opencl\"\n{more}\ncondition = '{condition}'\n[memory]\n{memory}\n"
+        );
         for (at, code) in codes.iter().enumerate() {
             let group = if same_group { 0 } else { at };
             text += &format!("[[thread]]\nwork_group = {group}\ncode = '''\n{code}\n'''\n");
         }
-        let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
+        let test = front::litmus::parse("t.toml", text.as_bytes())
+            .expect("a good test")
+            .remove(0);
         match prepare(&test, Runtime::OpenCl) {
             Ok(prepared) => Ok(prepared.source),
             Err(Trouble::Refused(why) | Trouble::Failed(why)) => Err(why),
@@ -471,7 +587,10 @@ mod tests {
         let forms = [
             ("*y = 5;", "*((global int *)"),
             ("int r = *y;", "= (long)*((global int *)"),
-            ("volatile global int *p = y; *p = 1;", "*((volatile global int *)"),
+            (
+                "volatile global int *p = y; *p = 1;",
+                "*((volatile global int *)",
+            ),
             (
                 "int r = atomic_load_explicit(x, memory_order_acquire, memory_scope_work_group);",
                 "atomic_load_explicit(((volatile global atomic_int *)",
@@ -488,7 +607,10 @@ mod tests {
                 "ulong r = atomic_fetch_max(u, 3ul);",
                 "(long)atomic_fetch_max_explicit(((volatile global atomic_ulong *)",
             ),
-            ("ulong r = atomic_fetch_max(u, 3ul);", "memory_order_seq_cst, memory_scope_device);"),
+            (
+                "ulong r = atomic_fetch_max(u, 3ul);",
+                "memory_order_seq_cst, memory_scope_device);",
+            ),
             (
                 "int r = atomic_exchange_explicit(x, 2, memory_order_acq_rel, memory_scope_device);",
                 "atomic_exchange_explicit(",
@@ -501,25 +623,43 @@ mod tests {
                 "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_work_group);",
                 "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_acq_rel, memory_scope_work_group);",
             ),
-            ("while (atomic_load(x) == 0) { }", "if (++steps > 4096) { ended = 2; goto T0_"),
+            (
+                "while (atomic_load(x) == 0) { }",
+                "if (++steps > 4096) { ended = 2; goto T0_",
+            ),
         ];
         for (code, wanted) in forms {
             let source = built(MEMORY, "", [code, "*y = 1;"], false, "y == 0").expect(code);
-            assert!(source.contains(wanted), "{code}: `{wanted}` is missing in:\n{source}");
+            assert!(
+                source.contains(wanted),
+                "{code}: `{wanted}` is missing in:\n{source}"
+            );
         }
     }
 
     #[test]
     fn work_items_of_a_group_come_to_the_same_barriers() {
         let barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
-        let codes = [format!("*y = 1; {barrier}"), format!("{barrier} int r = *y;")];
+        let codes = [
+            format!("*y = 1; {barrier}"),
+            format!("{barrier} int r = *y;"),
+        ];
         let codes = [codes[0].as_str(), codes[1].as_str()];
         let source = built(MEMORY, "", codes, true, "P1:r == 1").expect("a kernel");
-        let at =
-            |wanted: &str| source.find(wanted).unwrap_or_else(|| panic!("`{wanted}` is missing in:\n{source}"));
+        let at = |wanted: &str| {
+            source
+                .find(wanted)
+                .unwrap_or_else(|| panic!("`{wanted}` is missing in:\n{source}"))
+        };
         let barrier = at("work_group_barrier(CLK_LOCAL_MEM_FENCE, memory_scope_work_group);");
-        assert!(at("= (int)((long)0x1ul);") < barrier && barrier < at("r1_0 = (long)*"), "{source}");
-        assert!(source.contains("if (group == 0 && get_local_id(0) == 1 && ended == 0)"), "{source}");
+        assert!(
+            at("= (int)((long)0x1ul);") < barrier && barrier < at("r1_0 = (long)*"),
+            "{source}"
+        );
+        assert!(
+            source.contains("if (group == 0 && get_local_id(0) == 1 && ended == 0)"),
+            "{source}"
+        );
     }
 
     #[test]
@@ -528,7 +668,12 @@ mod tests {
         let branch = "if (atomic_load(x) == 0) { barrier(CLK_LOCAL_MEM_FENCE); }";
         let refused = [
             (["*y = 1;", barrier], true, "y == 0", "different barriers"),
-            ([branch, branch], true, "y == 0", "a barrier behind a branch or in a loop"),
+            (
+                [branch, branch],
+                true,
+                "y == 0",
+                "a barrier behind a branch or in a loop",
+            ),
             (
                 ["sub_group_barrier(CLK_LOCAL_MEM_FENCE);", "*y = 1;"],
                 false,
@@ -541,20 +686,29 @@ mod tests {
             assert!(why.contains(wanted), "{why}");
         }
         let of = |text: &str| {
-            let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
-            prepare(&test, Runtime::OpenCl).err().expect("no kernel").to_string()
+            let test = front::litmus::parse("t.toml", text.as_bytes())
+                .expect("a good test")
+                .remove(0);
+            prepare(&test, Runtime::OpenCl)
+                .err()
+                .expect("no kernel")
+                .to_string()
         };
-        let ptx =
-            "name = \"T\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = \"st.relaxed.gpu x, 1\"\n";
+        let ptx = "name = \"T\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = \"st.relaxed.gpu x, 1\"\n";
         assert!(of(ptx).contains("it is not in OpenCL C"));
         let thread = |device: u32| format!("[[thread]]\ndevice = {device}\ncode = \"*x = 1;\"\n");
-        let devices = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n".to_owned();
+        let devices =
+            "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n"
+                .to_owned();
         assert!(of(&(devices + &thread(0) + &thread(1))).contains("several devices"));
         let pointer = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0, p = { type = \"ulong\", init = \"&x\" } }\n";
         assert!(of(&(pointer.to_owned() + &thread(0))).contains("`p` holds an address"));
-        let name = "name = 'T\\'\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n".to_owned()
+        let name = "name = 'T\\'\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n"
+            .to_owned()
             + &thread(0);
-        let test = front::litmus::parse("t.toml", name.as_bytes()).expect("a good test").remove(0);
+        let test = front::litmus::parse("t.toml", name.as_bytes())
+            .expect("a good test")
+            .remove(0);
         assert!(
             prepare(&test, Runtime::OpenCl)
                 .expect("a kernel")

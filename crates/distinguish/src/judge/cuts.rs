@@ -27,11 +27,23 @@ impl Cut {
 }
 
 /// The whole, and what is left of it by branches and by compare-exchanges.
-pub(super) fn cuts(shape: &Shape, branches: impl Fn(usize) -> bool, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
-    let mut all = vec![Cut { shape: Shape { threads: Vec::new() }, kept: Vec::new(), branches: Vec::new() }];
+pub(super) fn cuts(
+    shape: &Shape,
+    branches: impl Fn(usize) -> bool,
+    compares: impl Fn(usize) -> bool,
+) -> Vec<Cut> {
+    let mut all = vec![Cut {
+        shape: Shape {
+            threads: Vec::new(),
+        },
+        kept: Vec::new(),
+        branches: Vec::new(),
+    }];
     let mut first = 0;
     for slots in &shape.threads {
-        let branching: Vec<usize> = (0..slots.len() - 1).filter(|i| branches(first + i)).collect();
+        let branching: Vec<usize> = (0..slots.len() - 1)
+            .filter(|i| branches(first + i))
+            .collect();
         let ends = branching.iter().map(|i| i + 1).chain([slots.len()]);
         all = ends
             .flat_map(|end| {
@@ -42,39 +54,73 @@ pub(super) fn cuts(shape: &Shape, branches: impl Fn(usize) -> bool, compares: im
                     known.extend(here.map(|i| (kept.len() + i, i + 1 < end)));
                     shape.threads.push(slots[..end].to_vec());
                     kept.extend(first..first + end);
-                    Cut { shape, kept, branches: known }
+                    Cut {
+                        shape,
+                        kept,
+                        branches: known,
+                    }
                 };
                 all.iter().map(with).collect::<Vec<Cut>>()
             })
             .collect();
         first += slots.len();
     }
-    all.into_iter().flat_map(|cut| fail(cut, &compares)).collect()
+    all.into_iter()
+        .flat_map(|cut| fail(cut, &compares))
+        .collect()
 }
 
 /// What is executed if some of its compare-exchanges fail: they read.
 fn fail(cut: Cut, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
-    let comparing: Vec<usize> = (0..cut.kept.len()).filter(|&at| compares(cut.kept[at])).collect();
+    let comparing: Vec<usize> = (0..cut.kept.len())
+        .filter(|&at| compares(cut.kept[at]))
+        .collect();
     let mut all = vec![cut];
     for at in comparing {
         let with = |cut: Cut, found: bool| {
-            let Cut { mut shape, kept, mut branches } = cut;
+            let Cut {
+                mut shape,
+                kept,
+                mut branches,
+            } = cut;
             if !branches.contains(&(at, found)) {
                 branches.push((at, found));
             }
             if !found {
                 let slots = shape.threads.iter_mut().flatten();
-                slots.skip(at).take(1).for_each(|slot| slot.kind = Kind::Read);
+                slots
+                    .skip(at)
+                    .take(1)
+                    .for_each(|slot| slot.kind = Kind::Read);
             }
-            Cut { shape, kept, branches }
+            Cut {
+                shape,
+                kept,
+                branches,
+            }
         };
         let ways = |cut: Cut| {
             // If a thread goes on or ends with it, that is known.
-            let known = cut.branches.iter().find(|branch| branch.0 == at).map(|branch| branch.1);
+            let known = cut
+                .branches
+                .iter()
+                .find(|branch| branch.0 == at)
+                .map(|branch| branch.1);
             let fits = move |found: &bool| known.is_none_or(|known| known == *found);
-            let Cut { shape, kept, branches } = cut;
+            let Cut {
+                shape,
+                kept,
+                branches,
+            } = cut;
             [true, false].into_iter().filter(fits).map(move |found| {
-                with(Cut { shape: shape.clone(), kept: kept.clone(), branches: branches.clone() }, found)
+                with(
+                    Cut {
+                        shape: shape.clone(),
+                        kept: kept.clone(),
+                        branches: branches.clone(),
+                    },
+                    found,
+                )
             })
         };
         all = all.into_iter().flat_map(ways).collect();

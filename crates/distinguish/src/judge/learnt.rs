@@ -49,7 +49,10 @@ impl<'a> Judged<'a> {
 
     /// What the letters mean to it.
     pub(crate) fn learnt(&self, alphabet: &Alphabet) -> Result<Arc<Learnt>, String> {
-        match self.learnt.filter(|learnt| learnt.options == self.model.options) {
+        match self
+            .learnt
+            .filter(|learnt| learnt.options == self.model.options)
+        {
             Some(learnt) => Ok(Arc::clone(learnt)),
             None => Ok(Arc::new(Learnt::new(*self, alphabet)?)),
         }
@@ -157,14 +160,18 @@ impl Learnt {
     pub fn new(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Learnt, String> {
         let model = judged.model;
         let test = sample(alphabet, judged.mapping)?;
-        let mut task = Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
+        let mut task =
+            Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
         let mut by_line: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut initial = Vec::new();
         for (e, event) in task.sk.events.iter().enumerate() {
             match event.thread {
                 None => initial.push(e),
                 Some(t) if t.0 == 0 => {
-                    by_line.entry(task.sk.program.thread(t).code[event.instr].line.number).or_default().push(e);
+                    by_line
+                        .entry(task.sk.program.thread(t).code[event.instr].line.number)
+                        .or_default()
+                        .push(e);
                 }
                 Some(_) => {}
             }
@@ -181,16 +188,31 @@ impl Learnt {
             }
         };
         // By type: an event of the sample that has it, and its letter.
-        let (atomic, plain) = initial.first().zip(initial.last()).ok_or("no initial write")?;
+        let (atomic, plain) = initial
+            .first()
+            .zip(initial.last())
+            .ok_or("no initial write")?;
         let mut types: Vec<(usize, Option<usize>)> = vec![(*atomic, None), (*plain, None)];
         // A fence may become nothing; its line has no events then.
-        let first = test.program.threads[0].code.first().map_or(0, |i| i.line.number);
+        let first = test.program.threads[0]
+            .code
+            .first()
+            .map_or(0, |i| i.line.number);
         let mut becomes = vec![Vec::new(); alphabet.letters.len()];
         for (l, letter) in alphabet.letters.iter().enumerate() {
             let events = by_line.remove(&(first + l as u32)).unwrap_or_default();
-            let read = events.iter().copied().find(|&e| task.sk.events[e].is_read());
-            let write = events.iter().copied().find(|&e| task.sk.events[e].is_write());
-            let related = |name| read.zip(write).is_some_and(|(read, write)| halves(name, read, write));
+            let read = events
+                .iter()
+                .copied()
+                .find(|&e| task.sk.events[e].is_read());
+            let write = events
+                .iter()
+                .copied()
+                .find(|&e| task.sk.events[e].is_write());
+            let related = |name| {
+                read.zip(write)
+                    .is_some_and(|(read, write)| halves(name, read, write))
+            };
             let (adds, compares) = (related("data"), related("ctrl"));
             for e in events {
                 let event = &task.sk.events[e];
@@ -206,7 +228,8 @@ impl Learnt {
                     adds,
                     compares,
                     tells: event.is_read() && letter.kind.tells(),
-                    tied: letter.tied && (event.is_read() || event.is_write() && !letter.kind.reads()),
+                    tied: letter.tied
+                        && (event.is_read() || event.is_write() && !letter.kind.reads()),
                     arrives: event.kind == EventKind::Arrive,
                     waits: event.kind == EventKind::Wait,
                 });
@@ -214,8 +237,9 @@ impl Learnt {
             }
         }
         let two = alphabet.placements(2).into_iter();
-        let mut placed: Vec<(Vec<bool>, Vec<Place>)> =
-            two.map(|places| (groups(&places[0], &places[1]), places)).collect();
+        let mut placed: Vec<(Vec<bool>, Vec<Place>)> = two
+            .map(|places| (groups(&places[0], &places[1]), places))
+            .collect();
         placed.sort_by(|a, b| a.0.cmp(&b.0));
         placed.dedup_by(|a, b| a.0 == b.0);
         let apart: Vec<Vec<bool>> = placed.iter().map(|p| p.0.clone()).collect();
@@ -229,14 +253,19 @@ impl Learnt {
         (0..STANDINGS).for_each(|s| pairs.inverse[s] = (s & 1 | inverse(s >> 1) << 1) as u8);
         pairs.own = 1 << (OWN << 1) | 1 << (OWN << 1 | 1);
         let initial = [false, true].map(Event::initial);
-        let of: Vec<Event> = initial.into_iter().chain(becomes.iter().flatten().copied()).collect();
+        let of: Vec<Event> = initial
+            .into_iter()
+            .chain(becomes.iter().flatten().copied())
+            .collect();
         // Each pair, with two events that stand so, and their places.
         let mut examples = Vec::new();
-        for (a, b, standing) in (0..count)
-            .flat_map(|a| (0..count).flat_map(move |b| (0..STANDINGS).map(move |standing| (a, b, standing))))
-        {
+        for (a, b, standing) in (0..count).flat_map(|a| {
+            (0..count).flat_map(move |b| (0..STANDINGS).map(move |standing| (a, b, standing)))
+        }) {
             let letters = (types[a].1, types[b].1);
-            let Some(example) = example((&of[a], &of[b]), letters, standing, apart.len()) else { continue };
+            let Some(example) = example((&of[a], &of[b]), letters, standing, apart.len()) else {
+                continue;
+            };
             let class = (standing >> 1).checked_sub(PLACED);
             let places = &placed[class.unwrap_or(0)].1;
             pairs.possible.add(pairs.at(a, b, standing));
@@ -250,13 +279,16 @@ impl Learnt {
                 _ if bases.contains_key(&id) => continue,
                 Base::Set(set) => {
                     let mut bits = Bits::none(count);
-                    (0..count).filter(|t| set.has(types[*t].0)).for_each(|t| bits.add(t));
+                    (0..count)
+                        .filter(|t| set.has(types[*t].0))
+                        .for_each(|t| bits.add(t));
                     Ok(bits)
                 }
                 Base::Rel(found) => match RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1) {
-                    None if !(found.fixed.is_empty() && found.open.is_empty()) => {
-                        Err(format!("`{}` speaks of `{name}`, which such programs have", model.name))
-                    }
+                    None if !(found.fixed.is_empty() && found.open.is_empty()) => Err(format!(
+                        "`{}` speaks of `{name}`, which such programs have",
+                        model.name
+                    )),
                     relation => {
                         let mut bits = Bits::none(count * count * STANDINGS);
                         let relation = relation.unwrap_or(Relation::Empty);
@@ -273,8 +305,18 @@ impl Learnt {
         }
         task.open.clear();
         let options = model.options.clone();
-        let failing = (0..alphabet.letters.len()).map(|l| alphabet.failing(l)).collect();
-        Ok(Learnt { test, options, becomes, failing, pairs, apart, bases })
+        let failing = (0..alphabet.letters.len())
+            .map(|l| alphabet.failing(l))
+            .collect();
+        Ok(Learnt {
+            test,
+            options,
+            becomes,
+            failing,
+            pairs,
+            apart,
+            bases,
+        })
     }
 }
 
@@ -358,9 +400,18 @@ fn example(
 
 /// Which groups two threads share.
 pub(super) fn groups(p: &Place, q: &Place) -> Vec<bool> {
-    let scopes = [Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
+    let scopes = [
+        Scope::Warp,
+        Scope::Cta,
+        Scope::Cluster,
+        Scope::QueueFamily,
+        Scope::Gpu,
+        Scope::Sys,
+    ];
     let shared = scopes.iter().map(|scope| p.same(q, *scope));
-    shared.chain([p.same_gpu(q), p.kernel == q.kernel]).collect()
+    shared
+        .chain([p.same_gpu(q), p.kernel == q.kernel])
+        .collect()
 }
 
 impl Event {
@@ -389,7 +440,12 @@ impl Event {
     }
 }
 
-fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Event), places: &[Place]) -> bool {
+fn is_related(
+    relation: Relation,
+    (i, a): (usize, &Event),
+    (j, b): (usize, &Event),
+    places: &[Place],
+) -> bool {
     let both = |f: &dyn Fn(&Place, &Place) -> bool| match (a.thread, b.thread) {
         (Some(x), Some(y)) => x == y || f(&places[usize::from(x)], &places[usize::from(y)]),
         _ => false,
@@ -400,8 +456,12 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
         Relation::OneThread => a.thread == b.thread,
         Relation::Apart => a.thread != b.thread,
         Relation::OneLocation => a.location.is_some() && a.location == b.location,
-        Relation::OneAddress => a.location.is_some() && a.location == b.location && a.aliased == b.aliased,
-        Relation::Data if a.slot == b.slot => a.adds && is_related(Relation::Halves, (i, a), (j, b), places),
+        Relation::OneAddress => {
+            a.location.is_some() && a.location == b.location && a.aliased == b.aliased
+        }
+        Relation::Data if a.slot == b.slot => {
+            a.adds && is_related(Relation::Halves, (i, a), (j, b), places)
+        }
         Relation::Data => is_before() && a.tells && b.writes && b.tied,
         Relation::Control if a.slot == b.slot => {
             a.compares && is_related(Relation::Halves, (i, a), (j, b), places)
@@ -411,7 +471,9 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
             let once = a.thread != b.thread || a.slot == b.slot;
             a.arrives && b.waits && once && both(&|p, q| p.same(q, Scope::Cta))
         }
-        Relation::Halves => a.thread.is_some() && a.thread == b.thread && a.slot == b.slot && a.reads && b.writes,
+        Relation::Halves => {
+            a.thread.is_some() && a.thread == b.thread && a.slot == b.slot && a.reads && b.writes
+        }
         Relation::Inclusion => match (a.scope, b.scope) {
             (Some(x), Some(y)) => both(&|p, q| p.same(q, x) && p.same(q, y)),
             _ => false,
@@ -427,15 +489,21 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
 /// What a model says of programs of these letters; with `flags`, which are defined, too.
 pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<Reduced, String> {
     // What no program of these letters has cannot make it undefined.
-    let undefined =
-        |i: &usize| model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &learnt.test.program);
-    let flags: Vec<usize> = (0..model.flags.len()).filter(undefined).filter(|_| flags).collect();
+    let undefined = |i: &usize| {
+        model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &learnt.test.program)
+    };
+    let flags: Vec<usize> = (0..model.flags.len())
+        .filter(undefined)
+        .filter(|_| flags)
+        .collect();
     let mut refused = None;
-    let reduced = reduced(model, &flags, &learnt.pairs, |id| match &learnt.bases[&id] {
-        Ok(bits) => bits.clone(),
-        Err(why) => {
-            refused = Some(why.clone());
-            Bits::none(learnt.pairs.types * learnt.pairs.types * STANDINGS)
+    let reduced = reduced(model, &flags, &learnt.pairs, |id| {
+        match &learnt.bases[&id] {
+            Ok(bits) => bits.clone(),
+            Err(why) => {
+                refused = Some(why.clone());
+                Bits::none(learnt.pairs.types * learnt.pairs.types * STANDINGS)
+            }
         }
     });
     refused.map_or(Ok(reduced), Err)
@@ -448,7 +516,10 @@ pub(super) fn reduced_by(model: &Model, learnt: &Learnt, flags: bool) -> Result<
 pub fn says(judged: Judged<'_>, alphabet: &Alphabet) -> Result<Says, String> {
     let learnt = judged.learnt(alphabet)?;
     let same = reduced_by(judged.model, &learnt, true)?.same();
-    Ok(Says { same, becomes: learnt.becomes.clone() })
+    Ok(Says {
+        same,
+        becomes: learnt.becomes.clone(),
+    })
 }
 
 /// What a model says, and of which events.
@@ -465,13 +536,29 @@ pub struct Says {
 pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
     let slot = |l: &crate::letters::Letter| {
         let location = l.kind.accesses().then_some(u8::from(l.kind.is_plain()));
-        Slot { kind: l.kind, location }
+        Slot {
+            kind: l.kind,
+            location,
+        }
     };
     let slots: Vec<Slot> = alphabet.letters.iter().map(slot).collect();
-    let shape = Shape { threads: vec![slots.clone(), slots] };
-    let letters: Vec<usize> = (0..alphabet.letters.len()).chain(0..alphabet.letters.len()).collect();
-    let head = format!("name = \"letters\"\ndialect = \"{}\"\n", alphabet.dialect.name());
-    let text = alphabet.test(&head, &shape, &[Place::device(0, 0), Place::device(0, 1)], &letters, None);
+    let shape = Shape {
+        threads: vec![slots.clone(), slots],
+    };
+    let letters: Vec<usize> = (0..alphabet.letters.len())
+        .chain(0..alphabet.letters.len())
+        .collect();
+    let head = format!(
+        "name = \"letters\"\ndialect = \"{}\"\n",
+        alphabet.dialect.name()
+    );
+    let text = alphabet.test(
+        &head,
+        &shape,
+        &[Place::device(0, 0), Place::device(0, 1)],
+        &letters,
+        None,
+    );
     let test = read(&text)?;
     match mapping {
         Some(mapping) => mapping.lowered(&test),
@@ -483,9 +570,13 @@ pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTe
 pub(super) fn read(text: &str) -> Result<LitmusTest, String> {
     let tests = litmus::parse("program.toml", text.as_bytes());
     let refused = |errors: Vec<diag::Diagnostic>| {
-        errors
-            .first()
-            .map_or_else(|| "the program cannot be read".to_owned(), |e| format!("{}: {text}", e.message))
+        errors.first().map_or_else(
+            || "the program cannot be read".to_owned(),
+            |e| format!("{}: {text}", e.message),
+        )
     };
-    tests.map_err(refused)?.pop().ok_or_else(|| "there is no program".to_owned())
+    tests
+        .map_err(refused)?
+        .pop()
+        .ok_or_else(|| "there is no program".to_owned())
 }

@@ -24,7 +24,10 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
     }
 }
@@ -70,7 +73,12 @@ const FURTHER: [&[Further]; 4] = [
         Further::Depend,
         Further::Barrier,
     ],
-    &[Further::Compare, Further::Plain, Further::Branch, Further::Barrier],
+    &[
+        Further::Compare,
+        Further::Plain,
+        Further::Branch,
+        Further::Barrier,
+    ],
 ];
 
 /// Each model with programs of its own language, of up to four instructions and all letters: what the judge says of an
@@ -78,12 +86,25 @@ const FURTHER: [&[Further]; 4] = [
 #[test]
 fn judges_agree_with_sessions() {
     let mut numbers = Numbers(1);
-    for (&(name, mapping), further) in MODELS.iter().flat_map(|m| FURTHER.map(|further| (m, further))) {
-        let model = load_shipped(name, &signature()).expect("shipped").expect("valid");
+    for (&(name, mapping), further) in MODELS
+        .iter()
+        .flat_map(|m| FURTHER.map(|further| (m, further)))
+    {
+        let model = load_shipped(name, &signature())
+            .expect("shipped")
+            .expect("valid");
         let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
-        let dialect = mapping.map(|m| m.from).or(Dialect::of_model(name)).unwrap_or_default();
+        let dialect = mapping
+            .map(|m| m.from)
+            .or(Dialect::of_model(name))
+            .unwrap_or_default();
         let alphabet = Alphabet::new(dialect, further);
-        let judged = Judged { model: &model, mapping, set: &[], learnt: None };
+        let judged = Judged {
+            model: &model,
+            mapping,
+            set: &[],
+            learnt: None,
+        };
         let mut judge = Judge::new(judged, &alphabet, true).expect("it speaks of such programs");
         for size in 2..=4 {
             let shapes = shapes(size, &alphabet.kinds());
@@ -92,15 +113,23 @@ fn judges_agree_with_sessions() {
                 let placements = alphabet.placed(shape);
                 let places = placements[numbers.below(placements.len())].clone();
                 let fitting = alphabet.fitting(shape).into_iter();
-                let letters: Vec<usize> = fitting.map(|all| all[numbers.below(all.len())]).collect();
+                let letters: Vec<usize> =
+                    fitting.map(|all| all[numbers.below(all.len())]).collect();
                 assert!(judge.load(shape, &places, &letters));
                 let mut all = outcomes(shape);
                 all.retain(|outcome| outcome.written(shape).is_some());
                 let outcome = all[numbers.below(all.len())].clone();
-                let found = Found { shape: shape.clone(), places: places.clone(), letters, outcome };
+                let found = Found {
+                    shape: shape.clone(),
+                    places: places.clone(),
+                    letters,
+                    outcome,
+                };
                 let text = found.text(&alphabet, "T", "");
                 let source = read(&text).unwrap_or_else(|why| panic!("{why}"));
-                let test = mapping.map_or(source.clone(), |m| m.lowered(&source).expect("all letters have rows"));
+                let test = mapping.map_or(source.clone(), |m| {
+                    m.lowered(&source).expect("all letters have rows")
+                });
                 let task = Task::new(&test, &model, &[], 1, None).expect("it speaks of them");
                 for (id, sort, rows) in judge.base_rows() {
                     let base: Vec<u32> = match task.base(id) {
@@ -109,16 +138,30 @@ fn judges_agree_with_sessions() {
                             .map(|i| rel.fixed.successors(i).fold(0, |all, e| all | 1 << e))
                             .collect(),
                     };
-                    let rows = if sort == Sort::Set { &rows[..1] } else { &rows[..task.sk.len()] };
+                    let rows = if sort == Sort::Set {
+                        &rows[..1]
+                    } else {
+                        &rows[..task.sk.len()]
+                    };
                     assert_eq!(rows, base, "{name}: `{}` of\n{text}", row(id).name);
                 }
-                let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
+                let mut session =
+                    Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
                 let verdict = session.reachability(test.condition.as_ref(), false).verdict;
                 let allowed = judge.allows(&found.outcome);
-                assert_eq!(allowed, verdict == Verdict::Allowed, "{name} says {verdict:?} of\n{text}");
+                assert_eq!(
+                    allowed,
+                    verdict == Verdict::Allowed,
+                    "{name} says {verdict:?} of\n{text}"
+                );
                 if let Some(answer) = session.undefined() {
-                    let undefined = !judge.defines((shape, &places, &found.letters), &found.outcome);
-                    assert_eq!(undefined, answer.verdict == Verdict::Undefined, "{name} of\n{text}");
+                    let undefined =
+                        !judge.defines((shape, &places, &found.letters), &found.outcome);
+                    assert_eq!(
+                        undefined,
+                        answer.verdict == Verdict::Undefined,
+                        "{name} of\n{text}"
+                    );
                 }
             }
         }
@@ -141,13 +184,25 @@ fn clauses_that_say_nothing_change_no_answer() {
         };
         let (model, clauses) = text.clauses().expect("valid");
         let alphabet = Alphabet::new(Dialect::of_model(name).unwrap_or_default(), &[]);
-        let plain = Judged { model: &model, mapping: None, set: &[], learnt: None };
+        let plain = Judged {
+            model: &model,
+            mapping: None,
+            set: &[],
+            learnt: None,
+        };
         let learnt = Arc::new(Learnt::new(plain, &alphabet).expect("it judges"));
-        let judged = Judged { learnt: Some(&learnt), ..plain };
+        let judged = Judged {
+            learnt: Some(&learnt),
+            ..plain
+        };
         let said = says(judged, &alphabet).expect("it judges");
         for clause in &clauses {
-            let Ok(mutant) = text.without(clause) else { continue };
-            let Ok(of) = says(judged.instead(&mutant), &alphabet) else { continue };
+            let Ok(mutant) = text.without(clause) else {
+                continue;
+            };
+            let Ok(of) = says(judged.instead(&mutant), &alphabet) else {
+                continue;
+            };
             if of != said {
                 speaking += 1;
                 continue;
@@ -165,36 +220,66 @@ fn clauses_that_say_nothing_change_no_answer() {
                 }
                 let all = outcomes(&shape);
                 let outcome = all[numbers.below(all.len())].clone();
-                let text = Found { shape, places, letters, outcome }.text(&alphabet, "T", "");
+                let text = Found {
+                    shape,
+                    places,
+                    letters,
+                    outcome,
+                }
+                .text(&alphabet, "T", "");
                 let test = read(&text).unwrap_or_else(|why| panic!("{why}"));
                 let answers = [&model, &mutant].map(|model| {
-                    let mut session = Session::new(&test, model, Engine::Enumerate, Limits::default(), &[]);
+                    let mut session =
+                        Session::new(&test, model, Engine::Enumerate, Limits::default(), &[]);
                     let verdict = session.reachability(test.condition.as_ref(), false).verdict;
                     (verdict, session.undefined().map(|answer| answer.verdict))
                 });
                 // What an implementation may settle as it likes is no part of what is said.
-                if matches!(answers[1].0.reason(), Some(Reason::ImplementationDefined { .. })) {
+                if matches!(
+                    answers[1].0.reason(),
+                    Some(Reason::ImplementationDefined { .. })
+                ) {
                     continue;
                 }
-                assert_eq!(answers[0], answers[1], "{name} without {}:\n{text}", clause.name);
+                assert_eq!(
+                    answers[0], answers[1],
+                    "{name} without {}:\n{text}",
+                    clause.name
+                );
             }
         }
     }
-    assert!(silent > 500 && speaking > 200, "{silent} say nothing, {speaking} may");
+    assert!(
+        silent > 500 && speaking > 200,
+        "{silent} say nothing, {speaking} may"
+    );
 }
 
 /// A compare-exchange that fails writes nothing: who reads what it writes behind a release knows that it succeeded.
 #[test]
 fn a_compare_exchange_that_fails_writes_nothing() {
-    let model = load_shipped("rc11", &signature()).expect("shipped").expect("valid");
+    let model = load_shipped("rc11", &signature())
+        .expect("shipped")
+        .expect("valid");
     for (further, defined) in [
-        (&[Further::Plain, Further::Branch, Further::Compare][..], true),
+        (
+            &[Further::Plain, Further::Branch, Further::Compare][..],
+            true,
+        ),
         (&[Further::Plain, Further::Branch], false),
     ] {
         let alphabet = Alphabet::new(Dialect::C, further);
-        let judged = Judged { model: &model, mapping: None, set: &[], learnt: None };
+        let judged = Judged {
+            model: &model,
+            mapping: None,
+            set: &[],
+            learnt: None,
+        };
         let mut judge = Judge::new(judged, &alphabet, true).expect("it judges");
-        let slot = |kind, location| Slot { kind, location: Some(location) };
+        let slot = |kind, location| Slot {
+            kind,
+            location: Some(location),
+        };
         let threads = vec![
             vec![slot(Kind::PlainWrite, 0), slot(Kind::Write, 1)],
             vec![slot(Kind::Read, 1), slot(Kind::PlainRead, 0)],
@@ -202,7 +287,9 @@ fn a_compare_exchange_that_fails_writes_nothing() {
         ];
         let shape = Shape { threads };
         let letter = |kind, order, tied| {
-            let fits = |l: &usize| (alphabet.letters[*l].order, alphabet.letters[*l].tied) == (order, tied);
+            let fits = |l: &usize| {
+                (alphabet.letters[*l].order, alphabet.letters[*l].tied) == (order, tied)
+            };
             alphabet.of(kind).find(fits).expect("there is one")
         };
         let letters = vec![
@@ -212,13 +299,30 @@ fn a_compare_exchange_that_fails_writes_nothing() {
             letter(Kind::PlainRead, None, false),
             letter(Kind::Update, Some(Order::Relaxed), false),
         ];
-        let outcome = Outcome { sources: vec![None, None, Some(4), Some(0), Some(1)], last: vec![0, 4] };
+        let outcome = Outcome {
+            sources: vec![None, None, Some(4), Some(0), Some(1)],
+            last: vec![0, 4],
+        };
         let places = alphabet.apart(3);
-        assert_eq!(judge.defines((&shape, &places, &letters), &outcome), defined, "{further:?}");
-        let text = Found { shape, places, letters, outcome }.text(&alphabet, "T", "");
+        assert_eq!(
+            judge.defines((&shape, &places, &letters), &outcome),
+            defined,
+            "{further:?}"
+        );
+        let text = Found {
+            shape,
+            places,
+            letters,
+            outcome,
+        }
+        .text(&alphabet, "T", "");
         let test = read(&text).unwrap_or_else(|why| panic!("{why}"));
         let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
-        let undefined = session.undefined().expect("it knows undefined behaviour").verdict == Verdict::Undefined;
+        let undefined = session
+            .undefined()
+            .expect("it knows undefined behaviour")
+            .verdict
+            == Verdict::Undefined;
         assert_eq!(!undefined, defined, "{text}");
     }
 }
@@ -226,29 +330,61 @@ fn a_compare_exchange_that_fails_writes_nothing() {
 /// What an addition leaves is what a compare-exchange behind it expects, and what a store that depends on a read counts with.
 #[test]
 fn what_is_read_of_an_addition_is_what_it_leaves() {
-    let model = load_shipped("sc", &signature()).expect("shipped").expect("valid");
-    let slot = |kind, location| Slot { kind, location: Some(location) };
+    let model = load_shipped("sc", &signature())
+        .expect("shipped")
+        .expect("valid");
+    let slot = |kind, location| Slot {
+        kind,
+        location: Some(location),
+    };
     let added = || [vec![slot(Kind::Write, 0)], vec![slot(Kind::Reduce, 0)]];
     for (further, then, last, written) in [
-        (Further::Compare, vec![slot(Kind::Update, 0)], vec![2], "cas r0, x, 3, 4"),
-        (Further::Depend, vec![slot(Kind::Read, 0), slot(Kind::Write, 1)], vec![1, 3], "add v1, r0, -2\n"),
+        (
+            Further::Compare,
+            vec![slot(Kind::Update, 0)],
+            vec![2],
+            "cas r0, x, 3, 4",
+        ),
+        (
+            Further::Depend,
+            vec![slot(Kind::Read, 0), slot(Kind::Write, 1)],
+            vec![1, 3],
+            "add v1, r0, -2\n",
+        ),
     ] {
         let alphabet = Alphabet::new(Dialect::Ptx, &[Further::Reduce, further]);
-        let shape = Shape { threads: added().into_iter().chain([then]).collect() };
+        let shape = Shape {
+            threads: added().into_iter().chain([then]).collect(),
+        };
         let tied = further == Further::Depend;
         let letter = |(at, slot): (usize, Slot)| {
             let fits = |&l: &usize| alphabet.letters[l].tied == (tied && at == 3);
             alphabet.of(slot.kind).find(fits).expect("there is one")
         };
-        let letters: Vec<usize> = shape.slots().map(|(_, slot)| slot).enumerate().map(letter).collect();
+        let letters: Vec<usize> = shape
+            .slots()
+            .map(|(_, slot)| slot)
+            .enumerate()
+            .map(letter)
+            .collect();
         let mut sources = vec![None, Some(0), Some(1)];
         sources.resize(letters.len(), None);
         let outcome = Outcome { sources, last };
-        let text = Found { places: alphabet.apart(3), shape, letters, outcome }.text(&alphabet, "T", "");
+        let text = Found {
+            places: alphabet.apart(3),
+            shape,
+            letters,
+            outcome,
+        }
+        .text(&alphabet, "T", "");
         assert!(text.contains(written), "{text}");
         let test = read(&text).unwrap_or_else(|why| panic!("{why}"));
         let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
-        assert_eq!(session.reachability(test.condition.as_ref(), false).verdict, Verdict::Allowed, "{text}");
+        assert_eq!(
+            session.reachability(test.condition.as_ref(), false).verdict,
+            Verdict::Allowed,
+            "{text}"
+        );
     }
 }
 
@@ -259,20 +395,35 @@ fn a_program_that_is_excluded_at_once_may_follow_a_larger_one() {
     let text = "test\nempty F as No-Fence\nfree rf : function within (W * R) & loc\nfree co : order within ((W * W) & loc) \\ id\n\
                 covering ((W * W) & loc) \\ id\nvalues rf\nfinal co\nacyclic po | rf | co | fr as SC\n";
     let source = diag::SourceFile::new("test.cat", text.to_owned());
-    let model = cat::model::load(source, "test", &cat::model::Shipped, &signature(), None).expect("valid");
+    let model =
+        cat::model::load(source, "test", &cat::model::Shipped, &signature(), None).expect("valid");
     let alphabet = Alphabet::new(Dialect::Ptx, &[]);
-    let mut judge = Judge::new(Judged { model: &model, mapping: None, set: &[], learnt: None }, &alphabet, true)
-        .expect("it judges");
+    let mut judge = Judge::new(
+        Judged {
+            model: &model,
+            mapping: None,
+            set: &[],
+            learnt: None,
+        },
+        &alphabet,
+        true,
+    )
+    .expect("it judges");
     let mut asked = |shape: &Shape| {
-        let letters: Vec<usize> =
-            shape.slots().map(|(_, s)| alphabet.of(s.kind).next().expect("there is one")).collect();
+        let letters: Vec<usize> = shape
+            .slots()
+            .map(|(_, s)| alphabet.of(s.kind).next().expect("there is one"))
+            .collect();
         let places = alphabet.apart(shape.threads.len());
         assert!(judge.load(shape, &places, &letters));
         outcomes(shape).iter().any(|outcome| judge.allows(outcome))
     };
     let of = |size, fence| {
         let all = shapes(size, &alphabet.kinds());
-        all.into_iter().rev().find(|shape| shape.has(Kind::Fence) == fence).expect("there is one")
+        all.into_iter()
+            .rev()
+            .find(|shape| shape.has(Kind::Fence) == fence)
+            .expect("there is one")
     };
     assert!(asked(&of(4, false)));
     assert!(!asked(&of(3, true)) && asked(&of(2, false)));

@@ -79,21 +79,44 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     let compared = Searcher::new(&sought)?.compared;
     let mut asked = Asked::new(wanted.model, alphabet)?;
     asked.compared = (compared == Compared::All).then(|| Arc::new(alphabet.clone()));
-    let judged = |model| Asked::new(Judged { model, ..wanted.model }, alphabet);
-    let mutants = wanted.mutants.iter().map(judged).collect::<Result<Vec<_>, String>>()?;
+    let judged = |model| {
+        Asked::new(
+            Judged {
+                model,
+                ..wanted.model
+            },
+            alphabet,
+        )
+    };
+    let mutants = wanted
+        .mutants
+        .iter()
+        .map(judged)
+        .collect::<Result<Vec<_>, String>>()?;
     let mut suite = Suite::default();
     for size in 1..=wanted.size {
         let shapes = shapes(size, &alphabet.kinds());
-        let minimal = |asked: &mut Asked, shape: &Shape| asked.minimal(shape, alphabet, compared, wanted.deadline);
+        let minimal = |asked: &mut Asked, shape: &Shape| {
+            asked.minimal(shape, alphabet, compared, wanted.deadline)
+        };
         let (found, done) = each(&asked, &shapes, wanted.jobs, minimal);
-        suite.tests.extend(found.into_iter().flatten().map(|test| Minimal { test, needs: Vec::new() }));
+        suite
+            .tests
+            .extend(found.into_iter().flatten().map(|test| Minimal {
+                test,
+                needs: Vec::new(),
+            }));
         if done < shapes.len() {
             suite.stopped = Some((done, shapes.len()));
             break;
         }
         suite.searched = size;
     }
-    let tests: Vec<Found> = suite.tests.iter().map(|minimal| minimal.test.clone()).collect();
+    let tests: Vec<Found> = suite
+        .tests
+        .iter()
+        .map(|minimal| minimal.test.clone())
+        .collect();
     // A mutant after the other, each with all tests: programs that follow each other are alike.
     let numbers: Vec<usize> = (0..mutants.len()).collect();
     let allowed = |mutants: &mut Vec<Asked>, mutant: &usize| {
@@ -110,7 +133,9 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     };
     let (found, asked) = each(&mutants, &numbers, wanted.jobs, allowed);
     for (mutant, allowed) in found.into_iter().enumerate() {
-        allowed.into_iter().for_each(|test| suite.tests[test].needs.push(mutant));
+        allowed
+            .into_iter()
+            .for_each(|test| suite.tests[test].needs.push(mutant));
     }
     suite.asked = asked;
     Ok(suite)
@@ -132,16 +157,34 @@ fn each<S: Clone + Sync, I: Sync, T: Send>(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { break };
-                    let Some(result) = work(&mut state, item) else { break };
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
+                    let Some(result) = work(&mut state, item) else {
+                        break;
+                    };
+                    results
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .push((index, result));
                 }
             });
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut results = results
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     results.sort_by_key(|(index, _)| *index);
-    let done = results.iter().enumerate().take_while(|(i, (index, _))| i == index).count();
-    (results.into_iter().take(done).map(|(_, result)| result).collect(), done)
+    let done = results
+        .iter()
+        .enumerate()
+        .take_while(|(i, (index, _))| i == index)
+        .count();
+    (
+        results
+            .into_iter()
+            .take(done)
+            .map(|(_, result)| result)
+            .collect(),
+        done,
+    )
 }
 
 /// Whether programs of one shape are defined where its threads are in certain places: by letters, and what follows from it.
@@ -167,20 +210,46 @@ impl Asked {
         let judge = Judge::of(judged, Arc::clone(&learnt), false)?;
         let defines = Some(Judge::of(judged, learnt, true)?).filter(Judge::knows_undefined);
         let letters = alphabet.letters.iter().enumerate();
-        let asks = letters.map(|(l, letter)| letter.tied || alphabet.failing(l).is_some()).collect();
-        Ok(Asked { judge, defines, asks, defined: Vec::new(), compared: None })
+        let asks = letters
+            .map(|(l, letter)| letter.tied || alphabet.failing(l).is_some())
+            .collect();
+        Ok(Asked {
+            judge,
+            defines,
+            asks,
+            defined: Vec::new(),
+            compared: None,
+        })
     }
 
     /// Whether the program is defined and does not show the outcome.
     pub(super) fn forbids(&mut self, test: &Found) -> bool {
-        let Found { shape, places, letters, outcome } = test;
-        self.judge.load(shape, places, letters) && !self.judge.allows(outcome) && self.is_defined(test)
+        let Found {
+            shape,
+            places,
+            letters,
+            outcome,
+        } = test;
+        self.judge.load(shape, places, letters)
+            && !self.judge.allows(outcome)
+            && self.is_defined(test)
     }
 
     fn is_defined(&mut self, test: &Found) -> bool {
-        let Some(judge) = &mut self.defines else { return true };
-        let Found { shape, places, letters, outcome } = test;
-        if shape.slots().zip(letters).any(|((_, slot), &l)| slot.kind.reads() && self.asks[l]) {
+        let Some(judge) = &mut self.defines else {
+            return true;
+        };
+        let Found {
+            shape,
+            places,
+            letters,
+            outcome,
+        } = test;
+        if shape
+            .slots()
+            .zip(letters)
+            .any(|((_, slot), &l)| slot.kind.reads() && self.asks[l])
+        {
             // What is executed besides depends on the outcome.
             return judge.defines((shape, places, letters), outcome);
         }
@@ -191,10 +260,13 @@ impl Asked {
                 &mut self.defined.last_mut().expect("just added").1
             }
         };
-        let at = of_shape.iter().position(|known| known.0 == *places).unwrap_or_else(|| {
-            of_shape.push((places.clone(), FxHashMap::default(), Known::default()));
-            of_shape.len() - 1
-        });
+        let at = of_shape
+            .iter()
+            .position(|known| known.0 == *places)
+            .unwrap_or_else(|| {
+                of_shape.push((places.clone(), FxHashMap::default(), Known::default()));
+                of_shape.len() - 1
+            });
         let (_, exact, known) = &mut of_shape[at];
         if let Some(defined) = exact.get(letters) {
             return *defined;
@@ -222,15 +294,21 @@ impl Asked {
         let placements = alphabet.placements(shape.threads.len());
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         for outcome in distinct(shape, Tier::All) {
-            let symmetries: Vec<Symmetry> =
-                symmetries(shape).into_iter().filter(|s| s.image(&outcome) == outcome).collect();
+            let symmetries: Vec<Symmetry> = symmetries(shape)
+                .into_iter()
+                .filter(|s| s.image(&outcome) == outcome)
+                .collect();
             for places in &placements {
                 let mut chosen = vec![0; slots.len()];
                 loop {
                     if stop::late(deadline) {
                         return None;
                     }
-                    let open: Vec<&[usize]> = choices.iter().zip(&chosen).map(|(c, &i)| c[i].as_slice()).collect();
+                    let open: Vec<&[usize]> = choices
+                        .iter()
+                        .zip(&chosen)
+                        .map(|(c, &i)| c[i].as_slice())
+                        .collect();
                     let with = |letters| Found {
                         shape: shape.clone(),
                         places: places.clone(),
@@ -238,7 +316,8 @@ impl Asked {
                         outcome: outcome.clone(),
                     };
                     // Nothing is minimal of which an instruction can be spared whatever the letters are.
-                    let spared = self.forbids(&with(strongest(&open))) && self.can_spare(&with(weakest(&open)));
+                    let spared = self.forbids(&with(strongest(&open)))
+                        && self.can_spare(&with(weakest(&open)));
                     let mut least = Least::new(&open);
                     let mut late = false;
                     while let Some(letters) = least.next(alphabet, |letters| {
@@ -246,9 +325,15 @@ impl Asked {
                         !late && !spared && self.forbids(&with(letters.to_vec()))
                     }) {
                         let one = |s: &Symmetry| s.labels(places, &letters);
-                        let labels = symmetries.iter().map(one).min().expect("there is the identity");
+                        let labels = symmetries
+                            .iter()
+                            .map(one)
+                            .min()
+                            .expect("there is the identity");
                         let test = with(letters);
-                        if self.is_minimal(&test, alphabet) && seen.insert((labels, outcome.clone())) {
+                        if self.is_minimal(&test, alphabet)
+                            && seen.insert((labels, outcome.clone()))
+                        {
                             found.push(test);
                         }
                     }
@@ -277,7 +362,13 @@ impl Asked {
             weaker.letters[i] = test.letters[i];
         }
         let apart = alphabet.steps_apart(&test.places);
-        !self.can_spare(test) && !apart.into_iter().any(|places| self.forbids(&Found { places, ..test.clone() }))
+        !self.can_spare(test)
+            && !apart.into_iter().any(|places| {
+                self.forbids(&Found {
+                    places,
+                    ..test.clone()
+                })
+            })
     }
 
     /// Whether what is left without some instruction is forbidden.
@@ -292,34 +383,68 @@ pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
     let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
     let of = |l: Option<u8>| {
         let writes = |i: &usize| *i != gone && slots[*i].kind.writes() && slots[*i].location == l;
-        (0..slots.len()).filter(writes).map(|i| i as u8).collect::<Vec<u8>>()
+        (0..slots.len())
+            .filter(writes)
+            .map(|i| i as u8)
+            .collect::<Vec<u8>>()
     };
     // Where no instruction writes any more, nothing is said but what is said of another location.
-    let other = outcome.last.iter().copied().find(|w| usize::from(*w) != gone);
+    let other = outcome
+        .last
+        .iter()
+        .copied()
+        .find(|w| usize::from(*w) != gone);
     let any = other.unwrap_or_else(|| (0..slots.len()).find(|i| *i != gone).map_or(0, |i| i as u8));
     let mut all = vec![outcome.clone()];
-    for (i, slot) in
-        slots.iter().enumerate().filter(|(i, _)| outcome.sources[*i] == Some(gone as u8) && *i != gone)
+    for (i, slot) in slots
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| outcome.sources[*i] == Some(gone as u8) && *i != gone)
     {
-        let sources: Vec<Option<u8>> = [None].into_iter().chain(of(slot.location).into_iter().map(Some)).collect();
+        let sources: Vec<Option<u8>> = [None]
+            .into_iter()
+            .chain(of(slot.location).into_iter().map(Some))
+            .collect();
         all = with_each(&all, &sources, |o, source| o.sources[i] = source);
     }
-    for (l, _) in outcome.last.iter().enumerate().filter(|(_, last)| **last == gone as u8) {
+    for (l, _) in outcome
+        .last
+        .iter()
+        .enumerate()
+        .filter(|(_, last)| **last == gone as u8)
+    {
         let mut writes = of(Some(l as u8));
         if writes.is_empty() {
             writes.push(any);
         }
         all = with_each(&all, &writes, |o, last| o.last[l] = last);
     }
-    let left = |outcome| without(&Found { outcome, ..test.clone() }, gone);
-    all.into_iter().map(|outcome| left(outcome).expect("nothing is said of it")).collect()
+    let left = |outcome| {
+        without(
+            &Found {
+                outcome,
+                ..test.clone()
+            },
+            gone,
+        )
+    };
+    all.into_iter()
+        .map(|outcome| left(outcome).expect("nothing is said of it"))
+        .collect()
 }
 
-fn with_each<T: Copy>(all: &[Outcome], choices: &[T], set: impl Fn(&mut Outcome, T)) -> Vec<Outcome> {
+fn with_each<T: Copy>(
+    all: &[Outcome],
+    choices: &[T],
+    set: impl Fn(&mut Outcome, T),
+) -> Vec<Outcome> {
     let with = |(outcome, choice): (&Outcome, &T)| {
         let mut outcome = outcome.clone();
         set(&mut outcome, *choice);
         outcome
     };
-    all.iter().flat_map(|outcome| choices.iter().map(move |choice| (outcome, choice))).map(with).collect()
+    all.iter()
+        .flat_map(|outcome| choices.iter().map(move |choice| (outcome, choice)))
+        .map(with)
+        .collect()
 }

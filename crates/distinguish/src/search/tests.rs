@@ -11,7 +11,9 @@ use program::Dialect;
 use testkit::suite::is_long;
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// With both models, the mapping through which the first one judges if any, and the alphabet.
@@ -19,14 +21,34 @@ fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) 
     with_further(a, b, mapping, &[], test);
 }
 
-fn with_further(a: &str, b: &str, mapping: Option<&str>, further: &[Further], test: impl FnOnce(Sought<'_>)) {
+fn with_further(
+    a: &str,
+    b: &str,
+    mapping: Option<&str>,
+    further: &[Further],
+    test: impl FnOnce(Sought<'_>),
+) {
     let (a_model, b_model) = (model(a), model(b));
     let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
-    let dialect = mapping.map(|m| m.from).or(Dialect::of_model(a)).or(Dialect::of_model(b)).unwrap_or_default();
+    let dialect = mapping
+        .map(|m| m.from)
+        .or(Dialect::of_model(a))
+        .or(Dialect::of_model(b))
+        .unwrap_or_default();
     let alphabet = Alphabet::new(dialect, further);
     test(Sought {
-        allows: vec![Judged { model: &a_model, mapping, set: &[], learnt: None }],
-        forbids: vec![Judged { model: &b_model, mapping: None, set: &[], learnt: None }],
+        allows: vec![Judged {
+            model: &a_model,
+            mapping,
+            set: &[],
+            learnt: None,
+        }],
+        forbids: vec![Judged {
+            model: &b_model,
+            mapping: None,
+            set: &[],
+            learnt: None,
+        }],
         alphabet: &alphabet,
         size: 4,
         tiers: &[Tier::Critical, Tier::Other],
@@ -42,15 +64,19 @@ fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
     let mut found = BTreeSet::new();
     for shape in shapes {
         let fitting = sought.alphabet.fitting(shape).into_iter();
-        let choices: Vec<Vec<Vec<usize>>> =
-            fitting.map(|all| all.into_iter().map(|l| vec![l]).collect()).collect();
+        let choices: Vec<Vec<Vec<usize>>> = fitting
+            .map(|all| all.into_iter().map(|l| vec![l]).collect())
+            .collect();
         let all = distinct(shape, Tier::All);
         for places in sought.alphabet.placed(shape) {
             let mut chosen = vec![0; choices.len()];
             loop {
-                let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
+                let letters: Vec<usize> =
+                    chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
                 for outcome in &all {
-                    let says = |judge: &mut Judge| judge.load(shape, &places, &letters) && judge.allows(outcome);
+                    let says = |judge: &mut Judge| {
+                        judge.load(shape, &places, &letters) && judge.allows(outcome)
+                    };
                     if says(&mut searcher.allows[0])
                         && !says(&mut searcher.forbids[0])
                         && is_defined(&mut searcher.defines, (shape, &places, &letters), outcome)
@@ -102,7 +128,11 @@ fn cutting_loses_nothing() {
                     .into_iter()
                     .flat_map(|tier| searcher.tier(&sought, &shapes, tier).0);
                 let found: BTreeSet<_> = found.map(|f| (f.shape, f.outcome)).collect();
-                assert_eq!(found, plain(&sought, &shapes), "{a} and {b}, {size} instructions");
+                assert_eq!(
+                    found,
+                    plain(&sought, &shapes),
+                    "{a} and {b}, {size} instructions"
+                );
             }
         });
     }
@@ -113,17 +143,42 @@ fn cutting_loses_nothing() {
 fn cutting_loses_nothing_of_further_letters() {
     let barriers = |shape: &Shape| shape.has(Kind::Barrier);
     let named = |name: &'static str| move |shape: &Shape| shape.name() == name;
-    let plain = |shape: &Shape| named("Rxry+wyWx")(shape) || shape.has(Kind::Barrier) && shape.is_plain(0);
+    let plain =
+        |shape: &Shape| named("Rxry+wyWx")(shape) || shape.has(Kind::Barrier) && shape.is_plain(0);
     type Fits<'a> = &'a dyn Fn(&Shape) -> bool;
     let cases: [(&str, &str, &[Further], Fits<'_>, bool); 8] = [
         ("ptx", "sc", &[Further::Barrier], &barriers, true),
         ("sc", "ptx", &[Further::Barrier], &barriers, false),
         ("ptx", "sc", &[Further::Depend], &named("RxWy+RyWx"), true),
         ("ptx", "sc", &[Further::Branch], &named("RxWy+RyWx"), true),
-        ("rc11", "c11", &[Further::Plain, Further::Branch], &plain, false),
-        ("c11", "rc11", &[Further::Plain, Further::Branch], &named("RxWy+RyWx"), true),
-        ("cuda", "cuda-17", &[Further::Plain, Further::Barrier], &plain, false),
-        ("opencl", "opencl-3.1", &[Further::Plain, Further::Barrier], &plain, false),
+        (
+            "rc11",
+            "c11",
+            &[Further::Plain, Further::Branch],
+            &plain,
+            false,
+        ),
+        (
+            "c11",
+            "rc11",
+            &[Further::Plain, Further::Branch],
+            &named("RxWy+RyWx"),
+            true,
+        ),
+        (
+            "cuda",
+            "cuda-17",
+            &[Further::Plain, Further::Barrier],
+            &plain,
+            false,
+        ),
+        (
+            "opencl",
+            "opencl-3.1",
+            &[Further::Plain, Further::Barrier],
+            &plain,
+            false,
+        ),
     ];
     for (a, b, further, fits, differs) in cases {
         with_further(a, b, None, further, |sought| {
@@ -150,28 +205,40 @@ fn plain_accesses_behind_a_branch_are_defined_where_they_are_ordered() {
         (true, Some(Order::Relaxed), false),
         (false, Some(Order::Acquire), false),
     ] {
-        with_further("rc11", "rc11", None, &[Further::Plain, Further::Branch], |sought| {
-            let shapes = shapes(4, &sought.alphabet.kinds());
-            let shape = shapes.iter().find(|shape| shape.name() == "Rxry+wyWx").expect("there is one");
-            let letter = |kind, order, tied| {
-                let fits = |&l: &usize| {
-                    let letter = &sought.alphabet.letters[l];
-                    letter.order == order && letter.tied == tied
+        with_further(
+            "rc11",
+            "rc11",
+            None,
+            &[Further::Plain, Further::Branch],
+            |sought| {
+                let shapes = shapes(4, &sought.alphabet.kinds());
+                let shape = shapes
+                    .iter()
+                    .find(|shape| shape.name() == "Rxry+wyWx")
+                    .expect("there is one");
+                let letter = |kind, order, tied| {
+                    let fits = |&l: &usize| {
+                        let letter = &sought.alphabet.letters[l];
+                        letter.order == order && letter.tied == tied
+                    };
+                    sought.alphabet.of(kind).find(fits).expect("there is one")
                 };
-                sought.alphabet.of(kind).find(fits).expect("there is one")
-            };
-            let letters = [
-                letter(Kind::Read, order, branch),
-                letter(Kind::PlainRead, None, false),
-                letter(Kind::PlainWrite, None, false),
-                letter(Kind::Write, Some(Order::Release), false),
-            ];
-            let outcome = Outcome { sources: vec![Some(3), Some(2), None, None], last: vec![3, 2] };
-            let mut searcher = Searcher::new(&sought).expect("they judge such programs");
-            let places = sought.alphabet.apart(2);
-            let said = is_defined(&mut searcher.defines, (shape, &places, &letters), &outcome);
-            assert_eq!(said, defined, "{order:?}, with a branch: {branch}");
-        });
+                let letters = [
+                    letter(Kind::Read, order, branch),
+                    letter(Kind::PlainRead, None, false),
+                    letter(Kind::PlainWrite, None, false),
+                    letter(Kind::Write, Some(Order::Release), false),
+                ];
+                let outcome = Outcome {
+                    sources: vec![Some(3), Some(2), None, None],
+                    last: vec![3, 2],
+                };
+                let mut searcher = Searcher::new(&sought).expect("they judge such programs");
+                let places = sought.alphabet.apart(2);
+                let said = is_defined(&mut searcher.defines, (shape, &places, &letters), &outcome);
+                assert_eq!(said, defined, "{order:?}, with a branch: {branch}");
+            },
+        );
     }
 }
 
@@ -187,8 +254,17 @@ fn the_smallest_programs_have_these_sizes() {
     ];
     for (a, b, size) in sizes {
         with(a, b, None, |sought| {
-            let answer = search(&Sought { all: false, size: 5, ..sought }).expect("they judge such programs");
-            assert_eq!(answer.found.first().map(|f| f.letters.len()), Some(size), "{a} and {b}");
+            let answer = search(&Sought {
+                all: false,
+                size: 5,
+                ..sought
+            })
+            .expect("they judge such programs");
+            assert_eq!(
+                answer.found.first().map(|f| f.letters.len()),
+                Some(size),
+                "{a} and {b}"
+            );
             assert_eq!((answer.searched, answer.stopped), (size, None));
         });
     }
@@ -209,10 +285,20 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     stores.for_each(|row| row.steps.retain(|step| step.kind != mapping::Kind::Fence));
     let without: &'static Mapping = Box::leak(Box::new(without));
     let alphabet = Alphabet::new(Dialect::Cuda, &[]);
-    let judged = |mapping| vec![Judged { model: &ptx, mapping: Some(mapping), set: &[], learnt: None }];
-    for (allows, forbids, size, found) in
-        [(proposed, today, 3, 0), (today, proposed, 3, 0), (without, proposed, 4, 1), (without, today, 4, 1)]
-    {
+    let judged = |mapping| {
+        vec![Judged {
+            model: &ptx,
+            mapping: Some(mapping),
+            set: &[],
+            learnt: None,
+        }]
+    };
+    for (allows, forbids, size, found) in [
+        (proposed, today, 3, 0),
+        (today, proposed, 3, 0),
+        (without, proposed, 4, 1),
+        (without, today, 4, 1),
+    ] {
         let (allows, forbids) = (judged(allows), judged(forbids));
         let alphabet = &alphabet;
         let sought = Sought {
@@ -249,7 +335,8 @@ fn equal_scopes_are_gone_through_one_by_one() {
             let searcher = Searcher::new(&sought).expect("they judge such programs");
             assert_eq!(searcher.compared, compared, "{a} and {b}");
             // Of each model alone, its scopes may be compared although those of the other one are not.
-            let alone = |model: &str| model != "opencl" && model != "opencl-simp" && mapping.is_none();
+            let alone =
+                |model: &str| model != "opencl" && model != "opencl-simp" && mapping.is_none();
             assert!(searcher.bottom || !alone(a), "{a} and {b}");
             assert!(searcher.top || !alone(b), "{a} and {b}");
         });
@@ -260,8 +347,13 @@ fn equal_scopes_are_gone_through_one_by_one() {
 fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
     with("ptx", "sc", None, |sought| {
         let of = |jobs| {
-            let sought =
-                Sought { allows: sought.allows.clone(), forbids: sought.forbids.clone(), jobs, size: 3, ..sought };
+            let sought = Sought {
+                allows: sought.allows.clone(),
+                forbids: sought.forbids.clone(),
+                jobs,
+                size: 3,
+                ..sought
+            };
             search(&sought).expect("they judge such programs").found
         };
         assert_eq!(of(1), of(4));
@@ -273,33 +365,49 @@ fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
             ..sought
         };
         let answer = search(&late).expect("they judge such programs");
-        assert_eq!((answer.found.len(), answer.searched, answer.stopped), (0, 1, Some((0, 13))));
+        assert_eq!(
+            (answer.found.len(), answer.searched, answer.stopped),
+            (0, 1, Some((0, 13)))
+        );
     });
 }
 
 /// Everything is tried: all places, all letters, and every weakening of what is forbidden.
 fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
     let alphabet = sought.alphabet;
-    let mut asked = suite::Asked::new(sought.forbids[0], alphabet).expect("it judges such programs");
+    let mut asked =
+        suite::Asked::new(sought.forbids[0], alphabet).expect("it judges such programs");
     let below = |a: usize, b: usize| a != b && alphabet.letters[a].is_below(&alphabet.letters[b]);
     let mut found = Vec::new();
     for shape in shapes(size, &alphabet.kinds()) {
         let fitting = alphabet.fitting(&shape).into_iter();
-        let choices: Vec<Vec<Vec<usize>>> =
-            fitting.map(|all| all.into_iter().map(|l| vec![l]).collect()).collect();
-        for (outcome, places) in distinct(&shape, Tier::All)
-            .into_iter()
-            .flat_map(|o| alphabet.placements(shape.threads.len()).into_iter().map(move |p| (o.clone(), p)))
-        {
+        let choices: Vec<Vec<Vec<usize>>> = fitting
+            .map(|all| all.into_iter().map(|l| vec![l]).collect())
+            .collect();
+        for (outcome, places) in distinct(&shape, Tier::All).into_iter().flat_map(|o| {
+            alphabet
+                .placements(shape.threads.len())
+                .into_iter()
+                .map(move |p| (o.clone(), p))
+        }) {
             let mut chosen = vec![0; choices.len()];
             loop {
-                let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
-                let test =
-                    Found { shape: shape.clone(), places: places.clone(), letters, outcome: outcome.clone() };
+                let letters: Vec<usize> =
+                    chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
+                let test = Found {
+                    shape: shape.clone(),
+                    places: places.clone(),
+                    letters,
+                    outcome: outcome.clone(),
+                };
                 let weaker = (0..size).flat_map(|i| {
-                    let all =
-                        (0..alphabet.letters.len()).filter(|&l| below(l, test.letters[i])).collect::<Vec<_>>();
-                    let next = all.clone().into_iter().filter(move |&l| !all.iter().any(|&m| below(l, m)));
+                    let all = (0..alphabet.letters.len())
+                        .filter(|&l| below(l, test.letters[i]))
+                        .collect::<Vec<_>>();
+                    let next = all
+                        .clone()
+                        .into_iter()
+                        .filter(move |&l| !all.iter().any(|&m| below(l, m)));
                     let test = test.clone();
                     next.map(move |l| {
                         let mut weaker = test.clone();
@@ -307,8 +415,13 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
                         weaker
                     })
                 });
-                let apart =
-                    alphabet.steps_apart(&places).into_iter().map(|places| Found { places, ..test.clone() });
+                let apart = alphabet
+                    .steps_apart(&places)
+                    .into_iter()
+                    .map(|places| Found {
+                        places,
+                        ..test.clone()
+                    });
                 let weaker: Vec<Found> = weaker.chain(apart).collect();
                 let mut spared = (0..size).map(|gone| suite::left(&test, gone));
                 if asked.forbids(&test)
@@ -329,10 +442,20 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
 /// One test for each set of those that differ in names alone.
 fn up_to_names(tests: &[Found]) -> BTreeSet<String> {
     let name = |test: &Found| {
-        let Found { shape, places, letters, outcome } = test;
-        let images =
-            crate::outcome::symmetries(shape).into_iter().map(|s| (s.image(outcome), s.labels(places, letters)));
-        format!("{} {:?}", shape.name(), images.min().expect("there is the identity"))
+        let Found {
+            shape,
+            places,
+            letters,
+            outcome,
+        } = test;
+        let images = crate::outcome::symmetries(shape)
+            .into_iter()
+            .map(|s| (s.image(outcome), s.labels(places, letters)));
+        format!(
+            "{} {:?}",
+            shape.name(),
+            images.min().expect("there is the identity")
+        )
     };
     tests.iter().map(name).collect()
 }
@@ -341,7 +464,14 @@ fn up_to_names(tests: &[Found]) -> BTreeSet<String> {
 #[test]
 fn suites_have_all_minimal_tests() {
     let long = is_long();
-    for (name, most) in [("ptx", 3), ("sc", 3), ("rc11", 3), ("cuda", 2), ("opencl-3.1", 2), ("opencl", 2)] {
+    for (name, most) in [
+        ("ptx", 3),
+        ("sc", 3),
+        ("rc11", 3),
+        ("cuda", 2),
+        ("opencl-3.1", 2),
+        ("opencl", 2),
+    ] {
         let size = if long { most } else { 2 };
         with(name, name, None, |sought| {
             let wanted = Wanted {
@@ -357,7 +487,9 @@ fn suites_have_all_minimal_tests() {
             let tests: Vec<Found> = made.tests.into_iter().map(|minimal| minimal.test).collect();
             let names = up_to_names(&tests);
             assert_eq!(names.len(), tests.len(), "{name}: some test is there twice");
-            let plain: Vec<Found> = (1..=size).flat_map(|size| plainly_minimal(&sought, size)).collect();
+            let plain: Vec<Found> = (1..=size)
+                .flat_map(|size| plainly_minimal(&sought, size))
+                .collect();
             assert_eq!(names, up_to_names(&plain), "{name}");
         });
     }
@@ -375,17 +507,35 @@ fn minimal_tests_need_their_clauses() {
         };
         let mutants = [without("SC"), without("Atomicity")];
         let (model, alphabet) = (sought.forbids[0], sought.alphabet);
-        let wanted = Wanted { model, mutants: &mutants, alphabet, size: 4, jobs: 2, deadline: None };
+        let wanted = Wanted {
+            model,
+            mutants: &mutants,
+            alphabet,
+            size: 4,
+            jobs: 2,
+            deadline: None,
+        };
         let made = suite(&wanted).expect("it judges such programs");
         let needs = |shape: &str| {
             let of_shape = made.tests.iter().filter(|m| m.test.shape.name() == shape);
             of_shape.map(|m| m.needs.clone()).collect::<Vec<_>>()
         };
-        for shape in ["WxWy+RyRx", "WxRy+WyRx", "RxWy+RyWx", "WxWy+WyRx", "WxWy+RyWx", "WxWy+WyWx"] {
+        for shape in [
+            "WxWy+RyRx",
+            "WxRy+WyRx",
+            "RxWy+RyWx",
+            "WxWy+WyRx",
+            "WxWy+RyWx",
+            "WxWy+WyWx",
+        ] {
             assert_eq!(needs(shape), [[0]], "{shape}");
         }
         assert!(needs("Wx+Ux").contains(&vec![1]));
         // Either exchange of one location can go, and the other location alone shows what is forbidden.
-        assert!(needs("Ux+Ux+Uy+Uy").is_empty(), "{:?}", needs("Ux+Ux+Uy+Uy"));
+        assert!(
+            needs("Ux+Ux+Uy+Uy").is_empty(),
+            "{:?}",
+            needs("Ux+Ux+Uy+Uy")
+        );
     });
 }

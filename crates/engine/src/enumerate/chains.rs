@@ -67,8 +67,15 @@ impl Chains {
     }
 
     fn put_before(&mut self, a: usize, b: usize) {
-        let before: Vec<usize> = self.ordered().filter(|pair| pair.1 == a).map(|pair| pair.0).collect();
-        before.into_iter().chain([a]).for_each(|earlier| self.ordered.insert(earlier, b));
+        let before: Vec<usize> = self
+            .ordered()
+            .filter(|pair| pair.1 == a)
+            .map(|pair| pair.0)
+            .collect();
+        before
+            .into_iter()
+            .chain([a])
+            .for_each(|earlier| self.ordered.insert(earlier, b));
     }
 }
 
@@ -106,7 +113,10 @@ impl Search<'_, '_, '_> {
         let weight = |event: usize| self.weight(seen.at(event));
         let heads = self.heads(partial, chains, seen, eval, &open);
         let goes_on = |r: usize| heads.iter().any(|(w, _)| seen.at(*w) == seen.at(r));
-        let stuck = open.iter().copied().filter(|&r| sure(&r) && chains.bars_any(r) && !goes_on(r));
+        let stuck = open
+            .iter()
+            .copied()
+            .filter(|&r| sure(&r) && chains.bars_any(r) && !goes_on(r));
         let stuck: Vec<usize> = stuck.collect();
         if let Some(&r) = stuck.iter().max_by_key(|&&r| (weight(r), Reverse(r))) {
             self.bar_taken(partial, chains, seen, bounds, &stuck)?;
@@ -115,15 +125,29 @@ impl Search<'_, '_, '_> {
         }
         // Best where all who may come next surely execute, and they are few.
         let key = |(w, readers): &(usize, Vec<usize>)| {
-            (weight(*w), readers.iter().all(sure), Reverse(readers.len()), Reverse(*w))
+            (
+                weight(*w),
+                readers.iter().all(sure),
+                Reverse(readers.len()),
+                Reverse(*w),
+            )
         };
-        let head = heads.into_iter().filter(|(_, readers)| readers.iter().any(sure)).max_by_key(key);
-        Ok(head.map_or(Next::Any, |(w, readers)| Next::Of(w, readers.into_iter().filter(sure).collect())))
+        let head = heads
+            .into_iter()
+            .filter(|(_, readers)| readers.iter().any(sure))
+            .max_by_key(key);
+        Ok(head.map_or(Next::Any, |(w, readers)| {
+            Next::Of(w, readers.into_iter().filter(sure).collect())
+        }))
     }
 
     /// The operations whose source is decided: that one, and their own write.
     fn decided(&self, partial: &Partial) -> impl Iterator<Item = (usize, usize)> {
-        partial.source.iter().zip(&self.updates).filter_map(|(&source, &own)| source.zip(own))
+        partial
+            .source
+            .iter()
+            .zip(&self.updates)
+            .filter_map(|(&source, &own)| source.zip(own))
     }
 
     /// Puts the writes of operations in order as far as axioms do: what is not decided stands behind all that is. False if they fail
@@ -136,14 +160,20 @@ impl Search<'_, '_, '_> {
         bounds: &mut Open,
     ) -> Result<bool, Stop> {
         let executes = |w: usize| seen.algebra.must.has(w);
-        let decided = self.decided(partial).filter(|&(source, own)| executes(source) && executes(own));
+        let decided = self
+            .decided(partial)
+            .filter(|&(source, own)| executes(source) && executes(own));
         let mut decided: Vec<(usize, usize)> = decided.collect();
         // From the first operation on: each step rests on those before.
         decided.sort_by_key(|&(_, own)| chains.ordered().filter(|pair| pair.1 == own).count());
         let mut pairs = Vec::new();
         for (source, own) in decided {
             pairs.push((source, own));
-            let others = self.updates.iter().flatten().filter(|&&w| w != own && seen.at(w) == seen.at(own));
+            let others = self
+                .updates
+                .iter()
+                .flatten()
+                .filter(|&&w| w != own && seen.at(w) == seen.at(own));
             pairs.extend(others.filter(|&&w| executes(w)).map(|&w| (own, w)));
         }
         let mut found = false;
@@ -208,15 +238,23 @@ impl Search<'_, '_, '_> {
             }
         }
         let first = |&r: &usize| {
-            let before =
-                |&o: &usize| seen.at(o).is_some() && seen.at(o) == seen.at(r) && sk.program_order().has(o, r);
+            let before = |&o: &usize| {
+                seen.at(o).is_some() && seen.at(o) == seen.at(r) && sk.program_order().has(o, r)
+            };
             !open.iter().any(before)
         };
         let first: Vec<usize> = open.iter().copied().filter(first).collect();
         let known = |&w: &usize| sk.events[w].is_write() && seen.at(w).is_some();
-        let ends: Vec<usize> = ends.iter().filter(known).filter(|&w| eval.value(w).is_some()).collect();
+        let ends: Vec<usize> = ends
+            .iter()
+            .filter(known)
+            .filter(|&w| eval.value(w).is_some())
+            .collect();
         let heads = ends.into_iter().map(|w| {
-            let may = first.iter().copied().filter(|&r| self.may_read(chains, seen, r, w));
+            let may = first
+                .iter()
+                .copied()
+                .filter(|&r| self.may_read(chains, seen, r, w));
             (w, may.collect::<Vec<usize>>())
         });
         heads.filter(|(_, readers)| !readers.is_empty()).collect()
@@ -226,7 +264,9 @@ impl Search<'_, '_, '_> {
     fn stands_before(&mut self, bounds: &Open, a: usize, b: usize) -> Result<bool, Stop> {
         let model = self.task.model;
         let order = model.finals.0 as usize;
-        let covering = model.free[order].covering.and_then(|c| bounds.known.values[c.index()].as_deref());
+        let covering = model.free[order]
+            .covering
+            .and_then(|c| bounds.known.values[c.index()].as_deref());
         if !covering.is_some_and(|c| c.rel().must.has(a, b) || c.rel().must.has(b, a)) {
             return Ok(false);
         }
@@ -244,7 +284,9 @@ impl Search<'_, '_, '_> {
         self.tick()?;
         let mut with = bounds.clone();
         let reads_from = &mut with.free[self.task.model.values.0 as usize];
-        let others: Vec<usize> = (0..self.updates.len()).filter(|&v| v != w && reads_from.may.has(v, r)).collect();
+        let others: Vec<usize> = (0..self.updates.len())
+            .filter(|&v| v != w && reads_from.may.has(v, r))
+            .collect();
         others.into_iter().for_each(|v| reads_from.may.remove(v, r));
         reads_from.must.insert(w, r);
         self.is_plausible(&with)
@@ -252,17 +294,39 @@ impl Search<'_, '_, '_> {
 
     /// Whether reads are left that can only read what they, or others of them, make themselves. All have a source: their locations are
     /// known.
-    fn goes_in_circle(&self, partial: &Partial, chains: &Chains, seen: &Seen, eval: &mut Eval<'_>) -> bool {
+    fn goes_in_circle(
+        &self,
+        partial: &Partial,
+        chains: &Chains,
+        seen: &Seen,
+        eval: &mut Eval<'_>,
+    ) -> bool {
         let sk = &self.task.sk;
         let mut circle = seen.algebra.must.clone();
         let open = |r: usize| sk.events[r].is_read() && seen.at(r).is_some() && partial.is_open(r);
-        seen.algebra.must.iter().filter(|&r| !open(r)).for_each(|r| circle.remove(r));
-        let fed = sk.data.iter().filter(|&&(.., cond)| eval.cond(cond) == Some(true));
+        seen.algebra
+            .must
+            .iter()
+            .filter(|&r| !open(r))
+            .for_each(|r| circle.remove(r));
+        let fed = sk
+            .data
+            .iter()
+            .filter(|&&(.., cond)| eval.cond(cond) == Some(true));
         let fed: Vec<(usize, usize)> = fed.map(|(r, w, _)| (r.index(), w.index())).collect();
-        let writes: Vec<usize> = seen.algebra.may.iter().filter(|&w| sk.events[w].is_write()).collect();
+        let writes: Vec<usize> = seen
+            .algebra
+            .may
+            .iter()
+            .filter(|&w| sk.events[w].is_write())
+            .collect();
         loop {
             let inside = |w: usize| fed.iter().any(|&(r, of)| of == w && circle.has(r));
-            let goes_out = |&r: &usize| writes.iter().any(|&w| !inside(w) && self.may_read(chains, seen, r, w));
+            let goes_out = |&r: &usize| {
+                writes
+                    .iter()
+                    .any(|&w| !inside(w) && self.may_read(chains, seen, r, w))
+            };
             let outside: Vec<usize> = circle.iter().filter(goes_out).collect();
             if outside.is_empty() {
                 return !circle.is_empty();

@@ -70,21 +70,35 @@ impl<'a> Enumerate<'a> {
         match search.run() {
             Err(Stop::Steps) => None,
             Err(Stop::Values | Stop::Room) if patience.is_some() => None,
-            Err(Stop::Room) => Some((search.states.into_iter().collect(), Some(Reason::TooManyOrders))),
-            Err(Stop::Values) => Some((search.states.into_iter().collect(), Some(Reason::TooManyValues(None)))),
-            Err(Stop::Time | Stop::Again) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
+            Err(Stop::Room) => Some((
+                search.states.into_iter().collect(),
+                Some(Reason::TooManyOrders),
+            )),
+            Err(Stop::Values) => Some((
+                search.states.into_iter().collect(),
+                Some(Reason::TooManyValues(None)),
+            )),
+            Err(Stop::Time | Stop::Again) => {
+                Some((search.states.into_iter().collect(), Some(Reason::Time)))
+            }
             Ok(()) => Some((search.states.into_iter().collect(), None)),
         }
     }
 
     /// As [`Enumerate::find_within`], with patience without end.
     pub(crate) fn find(&self, query: &Query<'_>, deadline: Deadline) -> Found {
-        self.find_within(query, deadline, None).expect("patience is not limited")
+        self.find_within(query, deadline, None)
+            .expect("patience is not limited")
     }
 
     /// As [`Enumerate::states_within`], with patience without end.
-    pub(crate) fn states(&self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
-        self.states_within(query, deadline, None).expect("patience is not limited")
+    pub(crate) fn states(
+        &self,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> (Vec<FinalState>, Option<Reason>) {
+        self.states_within(query, deadline, None)
+            .expect("patience is not limited")
     }
 }
 

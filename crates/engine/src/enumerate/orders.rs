@@ -15,14 +15,22 @@ pub(super) struct OrderBounds {
 
 impl OrderBounds {
     /// From the declared bounds, over events that execute. `None` if they contradict each other.
-    pub(super) fn new(within: Rel, containing: Option<Rel>, executed: &EventSet) -> Option<OrderBounds> {
+    pub(super) fn new(
+        within: Rel,
+        containing: Option<Rel>,
+        executed: &EventSet,
+    ) -> Option<OrderBounds> {
         let within = within.restricted(executed);
         let mut may = within.clone();
         for i in executed.iter() {
             may.remove(i, i);
         }
         let n = within.universe_len();
-        let mut order = OrderBounds { must: Rel::empty(n), may, within };
+        let mut order = OrderBounds {
+            must: Rel::empty(n),
+            may,
+            within,
+        };
         if let Some(c) = containing {
             for (i, j) in c.restricted(executed).iter() {
                 if !order.must.has(i, j) && !order.require(i, j) {

@@ -20,7 +20,11 @@ pub(super) struct Open {
 
 impl Search<'_, '_, '_> {
     /// Bounds of the static nodes.
-    pub(super) fn fixed_values(&mut self, eval: &mut Eval<'_>, algebra: &Bounds) -> Result<Rc<Static>, Stop> {
+    pub(super) fn fixed_values(
+        &mut self,
+        eval: &mut Eval<'_>,
+        algebra: &Bounds,
+    ) -> Result<Rc<Static>, Stop> {
         let open: Vec<Option<bool>> = self.task.open.iter().map(|&cond| eval.cond(cond)).collect();
         if let Some(known) = &self.known
             && known.algebra == *algebra
@@ -29,18 +33,46 @@ impl Search<'_, '_, '_> {
             return Ok(known.clone());
         }
         let model = self.task.model;
-        let leaves = BoundLeaves { task: self.task, algebra, open: &open, free: &[] };
-        let nothing = |(node, &absent): (&Node, &bool)| absent.then(|| Rc::new(empty(algebra, node.kind)));
-        let nothing: Values<Bounds> = model.nodes.iter().zip(&self.task.absent).map(nothing).collect();
-        let values = interpret(model, algebra, &leaves, &self.fixed, (&nothing, &[]), self.deadline.0);
+        let leaves = BoundLeaves {
+            task: self.task,
+            algebra,
+            open: &open,
+            free: &[],
+        };
+        let nothing =
+            |(node, &absent): (&Node, &bool)| absent.then(|| Rc::new(empty(algebra, node.kind)));
+        let nothing: Values<Bounds> = model
+            .nodes
+            .iter()
+            .zip(&self.task.absent)
+            .map(nothing)
+            .collect();
+        let values = interpret(
+            model,
+            algebra,
+            &leaves,
+            &self.fixed,
+            (&nothing, &[]),
+            self.deadline.0,
+        );
         let values = values.ok_or(Stop::Time)?;
-        let bound = |id: NodeId| values[id.index()].as_deref().expect("bounds are static").rel();
+        let bound = |id: NodeId| {
+            values[id.index()]
+                .as_deref()
+                .expect("bounds are static")
+                .rel()
+        };
         let free = model.free.iter().map(|f| match f.shape {
             Shape::Function => bound(f.within).clone(),
             Shape::Order => declared_order(bound(f.within), f.containing.map(bound)),
         });
         let free = free.collect();
-        let known = Rc::new(Static { algebra: algebra.clone(), open, values, free });
+        let known = Rc::new(Static {
+            algebra: algebra.clone(),
+            open,
+            values,
+            free,
+        });
         self.known = Some(known.clone());
         Ok(known)
     }
@@ -56,7 +88,10 @@ impl Search<'_, '_, '_> {
         let (sk, may) = (&self.task.sk, &seen.algebra.may);
         let values = self.task.model.values.0 as usize;
         let within = &known.free[values].may;
-        let mut rf = Bound { must: Rel::empty(sk.len()), may: Rel::empty(sk.len()) };
+        let mut rf = Bound {
+            must: Rel::empty(sk.len()),
+            may: Rel::empty(sk.len()),
+        };
         for r in may.iter().filter(|&r| sk.events[r].is_read()) {
             match partial.source[r] {
                 Some(w) => {
@@ -68,7 +103,9 @@ impl Search<'_, '_, '_> {
                 }
                 None if partial.astray[r] => {}
                 None => {
-                    for w in may.iter().filter(|&w| within.has(w, r) && self.may_read(&partial.chains, seen, r, w))
+                    for w in may
+                        .iter()
+                        .filter(|&w| within.has(w, r) && self.may_read(&partial.chains, seen, r, w))
                     {
                         rf.may.insert(w, r);
                     }
@@ -78,7 +115,10 @@ impl Search<'_, '_, '_> {
         let mut free = known.free.clone();
         free[values] = rf;
         let order = &mut free[self.task.model.finals.0 as usize];
-        partial.chains.ordered().for_each(|(a, b)| put_before(order, a, b));
+        partial
+            .chains
+            .ordered()
+            .for_each(|(a, b)| put_before(order, a, b));
         let bounds = Open { known, free };
         Ok(self.is_plausible(&bounds)?.then_some(bounds))
     }
@@ -90,18 +130,31 @@ impl Search<'_, '_, '_> {
     }
 
     /// Whether the axioms hold, and whether one of the flags asked for is raised, given bounds of the free relations.
-    pub(super) fn judged(&mut self, known: &Static, free: &[Bound<Rel>]) -> Result<(Truth, Truth), Stop> {
+    pub(super) fn judged(
+        &mut self,
+        known: &Static,
+        free: &[Bound<Rel>],
+    ) -> Result<(Truth, Truth), Stop> {
         let algebra = &known.algebra;
         let last = self.last.take().filter(|last| last.0 == *algebra);
         let before = last.as_ref().map_or(&[] as &[_], |last| &last.1);
         // Static nodes are all known, so no base relation is asked for.
-        let leaves = BoundLeaves { task: self.task, algebra, open: &known.open, free };
+        let leaves = BoundLeaves {
+            task: self.task,
+            algebra,
+            open: &known.open,
+            free,
+        };
         let known = (known.values.as_slice(), before);
         let (model, mut axioms) = (self.task.model, Truth::Yes);
         // Of an axiom that fails, nobody asks what the others say.
         let mut go_on = |node: NodeId, value: &Value<_, _>| {
             if self.tested[node.index()] {
-                let here = model.axioms.iter().zip(&self.query.axioms).filter(|(a, on)| **on && a.node == node);
+                let here = model
+                    .axioms
+                    .iter()
+                    .zip(&self.query.axioms)
+                    .filter(|(a, on)| **on && a.node == node);
                 for (a, _) in here {
                     axioms = axioms.and(negate(algebra.holds(a.test, value), a.negated));
                 }
@@ -109,22 +162,40 @@ impl Search<'_, '_, '_> {
             axioms != Truth::No
         };
         let ends = || self.deadline.passed();
-        let values = interpret_while(model, algebra, &leaves, &self.wanted, known, (&ends, &mut go_on));
+        let values = interpret_while(
+            model,
+            algebra,
+            &leaves,
+            &self.wanted,
+            known,
+            (&ends, &mut go_on),
+        );
         let values = values.ok_or(Stop::Time)?;
-        let flags = if axioms == Truth::No { Truth::Unknown } else { self.flags(algebra, &values) };
+        let flags = if axioms == Truth::No {
+            Truth::Unknown
+        } else {
+            self.flags(algebra, &values)
+        };
         self.last = Some(Rc::new((algebra.clone(), values)));
         Ok((axioms, flags))
     }
 
     /// Whether one of the flags asked for is raised.
     fn flags(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
-        let Some(flags) = &self.query.flags else { return Truth::Yes };
+        let Some(flags) = &self.query.flags else {
+            return Truth::Yes;
+        };
         let flag = |&f: &usize| {
             let flag = &self.task.model.flags[f];
-            let value = values[flag.node.index()].as_deref().expect("flags are wanted");
+            let value = values[flag.node.index()]
+                .as_deref()
+                .expect("flags are wanted");
             let holds = match (value, &self.query.spared) {
                 (Value::Rel(rel), Some(spared)) => {
-                    let (must, may) = (rel.must.clone().minus(spared), rel.may.clone().minus(spared));
+                    let (must, may) = (
+                        rel.must.clone().minus(spared),
+                        rel.may.clone().minus(spared),
+                    );
                     algebra.holds(flag.test, &Value::Rel(Bound { must, may }))
                 }
                 _ => algebra.holds(flag.test, value),

@@ -183,27 +183,47 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         patience: Option<Patience>,
     ) -> Self {
         let model = task.model;
-        let axioms = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on).map(|(a, _)| a.node);
+        let axioms = model
+            .axioms
+            .iter()
+            .zip(&query.axioms)
+            .filter(|(_, on)| **on)
+            .map(|(a, _)| a.node);
         let mut tested = vec![false; model.nodes.len()];
         axioms.clone().for_each(|node| tested[node.index()] = true);
         let flags = query.flags.iter().flatten().map(|&f| model.flags[f].node);
-        let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]);
+        let bounds = model
+            .free
+            .iter()
+            .flat_map(|f| [Some(f.within), f.containing, f.covering]);
         let absent = |id: NodeId| task.absent[id.index()];
         let wanted = needed_unless(model, axioms.chain(flags), absent);
         let mut fixed = needed_unless(model, bounds.flatten(), absent);
         for (i, node) in model.nodes.iter().enumerate() {
             fixed[i] |= wanted[i] && (node.is_static || task.absent[i]);
         }
-        let mut mentioned: Vec<Observable> = program::litmus::observables(query.props.iter().map(|p| p.0), &[]);
+        let mut mentioned: Vec<Observable> =
+            program::litmus::observables(query.props.iter().map(|p| p.0), &[]);
         if goal == Goal::States {
             mentioned.extend(&task.observed);
         }
         let cells = (0..task.observed_cells.len())
-            .filter(|&c| mentioned.iter().any(|&o| task.sk.observed_cell(o) == Some(task.observed_cells[c])))
+            .filter(|&c| {
+                mentioned
+                    .iter()
+                    .any(|&o| task.sk.observed_cell(o) == Some(task.observed_cells[c]))
+            })
             .collect();
         let mut updates = vec![None; task.sk.len()];
-        task.sk.rmw.iter().for_each(|(r, w)| updates[r.index()] = Some(w.index()));
-        let mut on = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on);
+        task.sk
+            .rmw
+            .iter()
+            .for_each(|(r, w)| updates[r.index()] = Some(w.index()));
+        let mut on = model
+            .axioms
+            .iter()
+            .zip(&query.axioms)
+            .filter(|(_, on)| **on);
         Search {
             task,
             query,
@@ -258,18 +278,29 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
 
     pub(super) fn tick(&mut self) -> Result<(), Stop> {
         self.steps += 1;
-        if self.patience.is_some_and(|patience| self.is_spent(patience)) {
+        if self
+            .patience
+            .is_some_and(|patience| self.is_spent(patience))
+        {
             return Err(Stop::Steps);
         }
         if self.steps >= self.again_at {
             return Err(Stop::Again);
         }
-        if self.steps.is_multiple_of(16) && self.deadline.passed() { Err(Stop::Time) } else { Ok(()) }
+        if self.steps.is_multiple_of(16) && self.deadline.passed() {
+            Err(Stop::Time)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether patience is over: enough was spent, or what is to be expected of the whole is too much.
     fn is_spent(&self, patience: Patience) -> bool {
-        let share = if self.steps > patience.probe { self.share() } else { 1.0 };
+        let share = if self.steps > patience.probe {
+            self.share()
+        } else {
+            1.0
+        };
         let for_states = patience.more_by_state * self.states.len() as u64;
         self.steps as f64 > patience.steps as f64 * share + for_states as f64
     }
@@ -282,7 +313,10 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             return 1.0;
         }
         let ratio = self.others as f64 / self.firsts as f64;
-        self.left.iter().map(|&ways| 1.0 / (1.0 + ratio * ways as f64)).product()
+        self.left
+            .iter()
+            .map(|&ways| 1.0 / (1.0 + ratio * ways as f64))
+            .product()
     }
 
     pub(super) fn over(&self) -> bool {
@@ -325,20 +359,29 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         // A write that is read from executes, whatever is known of its guard, and so does the read of its
         // read-modify-write: a circle of sources is seen before values are drawn for it.
         let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
-        partial.source.iter().flatten().for_each(|&w| must.insert(w));
+        partial
+            .source
+            .iter()
+            .flatten()
+            .for_each(|&w| must.insert(w));
         for (r, w) in &sk.rmw {
             if must.has(w.index()) {
                 must.insert(r.index());
             }
         }
         let seen = Seen {
-            algebra: Bounds { must, may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)) },
+            algebra: Bounds {
+                must,
+                may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
+            },
             memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
         };
         // A chosen source that does not execute, or an execution that a later decision took away.
         for (r, &w) in partial.source.iter().enumerate() {
             let Some(w) = w else { continue };
-            if guards[r] == Some(false) || guards[w] == Some(false) || !self.may_read(&partial.chains, &seen, r, w)
+            if guards[r] == Some(false)
+                || guards[w] == Some(false)
+                || !self.may_read(&partial.chains, &seen, r, w)
             {
                 return Ok(());
             }
@@ -346,10 +389,17 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         if task.check_barrier_order && eval.waits_in_circle(&seen.algebra.must) {
             return Ok(());
         }
-        let Some(mut bounds) = self.plausible(&partial, &seen, &mut eval)? else { return Ok(()) };
+        let Some(mut bounds) = self.plausible(&partial, &seen, &mut eval)? else {
+            return Ok(());
+        };
         // Next decision: a read that surely executes at a known address.
         let open = |&r: &usize| sk.events[r].is_read() && partial.is_open(r);
-        let next = seen.algebra.must.iter().filter(open).filter_map(|r| Some((r, seen.memory[r]?)));
+        let next = seen
+            .algebra
+            .must
+            .iter()
+            .filter(open)
+            .filter_map(|r| Some((r, seen.memory[r]?)));
         let next: Vec<(usize, Option<CellId>)> = next.collect();
         if let Some((r, _)) = next.iter().find(|(_, at)| at.is_none()) {
             partial.astray[*r] = true;
@@ -362,25 +412,35 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let r = match chained {
             Next::Nothing => return Ok(()),
             Next::Of(w, readers) => {
-                return self.each(&partial, (seen.at(w), readers.len()), 0..=readers.len(), |next, i| {
-                    readers[..i].iter().for_each(|&r| next.chains.bar(r, w));
-                    if let Some(&r) = readers.get(i) {
-                        next.source[r] = Some(w);
-                    }
-                });
+                return self.each(
+                    &partial,
+                    (seen.at(w), readers.len()),
+                    0..=readers.len(),
+                    |next, i| {
+                        readers[..i].iter().for_each(|&r| next.chains.bar(r, w));
+                        if let Some(&r) = readers.get(i) {
+                            next.source[r] = Some(w);
+                        }
+                    },
+                );
             }
             Next::Read(r) => Some(r),
-            Next::Any => next.iter().map(|read| read.0).min_by_key(|&r| (Reverse(self.weight(seen.at(r))), r)),
+            Next::Any => next
+                .iter()
+                .map(|read| read.0)
+                .min_by_key(|&r| (Reverse(self.weight(seen.at(r))), r)),
         };
         if let Some(r) = r {
-            let here = |&w: &usize| sk.events[w].is_write() && self.may_read(&partial.chains, &seen, r, w);
+            let here =
+                |&w: &usize| sk.events[w].is_write() && self.may_read(&partial.chains, &seen, r, w);
             let writes: Vec<usize> = seen.algebra.may.iter().filter(here).collect();
             let at = (seen.at(r), writes.len());
             return self.each(&partial, at, writes, |next, w| next.source[r] = Some(w));
         }
         if let Some(choice) = partial.known.choices.iter().position(Option::is_none) {
-            return self
-                .each(&partial, (None, 0), [true, false], |next, value| next.known.choices[choice] = Some(value));
+            return self.each(&partial, (None, 0), [true, false], |next, value| {
+                next.known.choices[choice] = Some(value)
+            });
         }
         // Only values that depend on themselves are left.
         let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
@@ -390,13 +450,21 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             while !passed.has(r) {
                 passed.insert(r);
                 let source = partial.source[r].and_then(|w| sk.events[w].value);
-                r = source.and_then(|value| eval.waits_for(value)).filter(unknown).unwrap_or(r);
+                r = source
+                    .and_then(|value| eval.waits_for(value))
+                    .filter(unknown)
+                    .unwrap_or(r);
             }
             let term = sk.events[r].value.expect("reads have values");
             let values = task.domains.of(term).ok_or(Stop::Values)?.iter().copied();
-            return self.each(&partial, (None, 0), values, |next, value| next.known.reads[r] = Some(value));
+            return self.each(&partial, (None, 0), values, |next, value| {
+                next.known.reads[r] = Some(value)
+            });
         }
-        debug_assert!(guards.iter().all(Option::is_some), "without open reads and choices all guards are known");
+        debug_assert!(
+            guards.iter().all(Option::is_some),
+            "without open reads and choices all guards are known"
+        );
         self.settle(partial)
     }
 
@@ -409,8 +477,14 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             }
             let cell = task.sk.observed_cell(o)?;
             let index = task.observed_cells.iter().position(|&c| c == cell)?;
-            let last = |&(w, at): &(usize, Cond)| guards[w] != Some(false) && eval.cond(at) != Some(false);
-            let last: Vec<usize> = task.at_cell[index].iter().copied().filter(last).map(|(w, _)| w).collect();
+            let last =
+                |&(w, at): &(usize, Cond)| guards[w] != Some(false) && eval.cond(at) != Some(false);
+            let last: Vec<usize> = task.at_cell[index]
+                .iter()
+                .copied()
+                .filter(last)
+                .map(|(w, _)| w)
+                .collect();
             last.into_iter().map(|w| eval.value(w)).collect()
         };
         let values: Option<Vec<Vec<i64>>> = task.observed.iter().map(&mut values).collect();
@@ -419,7 +493,9 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
 
     /// How many sources of reads at a location led to nothing.
     pub(super) fn weight(&self, at: Option<CellId>) -> u64 {
-        at.and_then(|cell| self.learnt.get(&cell)).copied().unwrap_or(0)
+        at.and_then(|cell| self.learnt.get(&cell))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Goes on with every way to decide one thing; the first so many are sources of reads at a location.
@@ -480,7 +556,9 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             let mut updates: Vec<(usize, i64)> = Vec::new();
             let mut eval = Eval::new(sk, &partial.known);
             for (r, &source) in partial.source.iter().enumerate() {
-                let Some(v) = source.and_then(|w| eval.value(w)) else { continue };
+                let Some(v) = source.and_then(|w| eval.value(w)) else {
+                    continue;
+                };
                 let v = sk.events[r].ty.wrap(v);
                 match partial.known.reads[r] {
                     Some(old) if old != v => return false,
@@ -500,7 +578,9 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
 
 /// Whether `states` has all that begin with `first` and go on with one of the values of each further place.
 fn includes(states: &BTreeSet<FinalState>, values: &[Vec<i64>], first: &mut FinalState) -> bool {
-    let Some(here) = values.get(first.len()) else { return states.contains(first) };
+    let Some(here) = values.get(first.len()) else {
+        return states.contains(first);
+    };
     here.iter().all(|&value| {
         first.push(value);
         let all = includes(states, values, first);

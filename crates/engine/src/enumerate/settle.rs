@@ -25,10 +25,21 @@ impl Search<'_, '_, '_> {
             return Ok(());
         }
         let known = self.known.clone().expect("it was found plausible");
-        let rel = |id: NodeId| known.values[id.index()].as_deref().expect("bounds are static").rel().may.clone();
+        let rel = |id: NodeId| {
+            known.values[id.index()]
+                .as_deref()
+                .expect("bounds are static")
+                .rel()
+                .may
+                .clone()
+        };
         let reads_from = Rel::from_pairs(
             task.sk.len(),
-            partial.source.iter().enumerate().filter_map(|(r, w)| w.map(|w| (w, r))),
+            partial
+                .source
+                .iter()
+                .enumerate()
+                .filter_map(|(r, w)| w.map(|w| (w, r))),
         );
         let mut orders: Vec<Option<OrderBounds>> = Vec::new();
         let mut covering = Vec::new();
@@ -37,7 +48,11 @@ impl Search<'_, '_, '_> {
             orders.push(match f.shape {
                 Shape::Function => None,
                 Shape::Order => {
-                    match OrderBounds::new(rel(f.within), f.containing.map(rel), &known.algebra.must) {
+                    match OrderBounds::new(
+                        rel(f.within),
+                        f.containing.map(rel),
+                        &known.algebra.must,
+                    ) {
                         Some(order) => Some(order),
                         None => return Ok(()),
                     }
@@ -49,8 +64,19 @@ impl Search<'_, '_, '_> {
         {
             return Ok(());
         }
-        let settled = Settled { partial, known, reads_from, covering };
-        self.finals(&settled, Chosen { orders, finals: Vec::new() })
+        let settled = Settled {
+            partial,
+            known,
+            reads_from,
+            covering,
+        };
+        self.finals(
+            &settled,
+            Chosen {
+                orders,
+                finals: Vec::new(),
+            },
+        )
     }
 
     /// Chooses the final write of the next observed cell.
@@ -93,8 +119,14 @@ impl Search<'_, '_, '_> {
             }
         }
         let states = self.goal == Goal::States;
-        let state =
-            states.then(|| task.observed.iter().map(|&o| value(o)).collect::<Option<FinalState>>()).flatten();
+        let state = states
+            .then(|| {
+                task.observed
+                    .iter()
+                    .map(|&o| value(o))
+                    .collect::<Option<FinalState>>()
+            })
+            .flatten();
         if state.as_ref().is_some_and(|s| self.states.contains(s)) {
             return Ok(());
         }
@@ -112,24 +144,44 @@ impl Search<'_, '_, '_> {
     }
 
     /// Decides pairs of the orders until every axiom is sure.
-    fn orders(&mut self, settled: &Settled, chosen: Chosen, accepted: &mut Option<Execution>) -> Result<(), Stop> {
+    fn orders(
+        &mut self,
+        settled: &Settled,
+        chosen: Chosen,
+        accepted: &mut Option<Execution>,
+    ) -> Result<(), Stop> {
         self.tick()?;
         let free = chosen.orders.iter().map(|o| match o {
-            Some(o) => Bound { must: o.must.clone(), may: o.may.clone() },
-            None => Bound { must: settled.reads_from.clone(), may: settled.reads_from.clone() },
+            Some(o) => Bound {
+                must: o.must.clone(),
+                may: o.may.clone(),
+            },
+            None => Bound {
+                must: settled.reads_from.clone(),
+                may: settled.reads_from.clone(),
+            },
         });
         let (axioms, flags) = self.judged(&settled.known, &free.collect::<Vec<_>>())?;
         if axioms == Truth::No || flags == Truth::No {
             return Ok(());
         }
         let executed = &settled.known.algebra.must;
-        let undecided = chosen.orders.iter().zip(&settled.covering).enumerate().find_map(|(f, (o, c))| {
-            let (o, c) = (o.as_ref()?, c.as_ref()?);
-            let open = |&(i, j): &(usize, usize)| {
-                i != j && executed.has(i) && executed.has(j) && !o.must.has(i, j) && !o.must.has(j, i)
-            };
-            c.iter().find(open).map(|(i, j)| (f, i, j))
-        });
+        let undecided = chosen
+            .orders
+            .iter()
+            .zip(&settled.covering)
+            .enumerate()
+            .find_map(|(f, (o, c))| {
+                let (o, c) = (o.as_ref()?, c.as_ref()?);
+                let open = |&(i, j): &(usize, usize)| {
+                    i != j
+                        && executed.has(i)
+                        && executed.has(j)
+                        && !o.must.has(i, j)
+                        && !o.must.has(j, i)
+                };
+                c.iter().find(open).map(|(i, j)| (f, i, j))
+            });
         let (f, edits) = if let Some((f, i, j)) = undecided {
             (f, [(true, i, j), (true, j, i)])
         } else if axioms == Truth::Yes && flags == Truth::Yes {
@@ -139,19 +191,25 @@ impl Search<'_, '_, '_> {
             }
             return Ok(());
         } else {
-            let open = chosen
-                .orders
-                .iter()
-                .enumerate()
-                .find_map(|(f, o)| o.as_ref().and_then(OrderBounds::first_open).map(|(i, j)| (f, i, j)));
+            let open = chosen.orders.iter().enumerate().find_map(|(f, o)| {
+                o.as_ref()
+                    .and_then(OrderBounds::first_open)
+                    .map(|(i, j)| (f, i, j))
+            });
             let (f, i, j) = open.expect("with every pair decided, bounds are exact");
             (f, [(false, i, j), (true, i, j)])
         };
         self.room = self.room.checked_sub(chosen.size()).ok_or(Stop::Room)?;
         for (include, i, j) in edits {
             let mut next = chosen.clone();
-            let order = next.orders[f].as_mut().expect("orders are split, functions are not");
-            if if include { order.require(i, j) } else { order.exclude(i, j) } {
+            let order = next.orders[f]
+                .as_mut()
+                .expect("orders are split, functions are not");
+            if if include {
+                order.require(i, j)
+            } else {
+                order.exclude(i, j)
+            } {
                 self.orders(settled, next, accepted)?;
                 if accepted.is_some() {
                     break;
@@ -167,13 +225,18 @@ impl Search<'_, '_, '_> {
     fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> Vec<(CellId, usize)> {
         let task = self.task;
         let mut finals = chosen.finals.clone();
-        let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else { return finals };
+        let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else {
+            return finals;
+        };
         for (index, &cell) in task.observed_cells.iter().enumerate() {
             if finals.iter().any(|last| last.0 == cell) {
                 continue;
             }
             let here = writers(task, settled, index);
-            if let Some(&last) = here.iter().find(|&&w| here.iter().all(|&v| !order.must.has(w, v))) {
+            if let Some(&last) = here
+                .iter()
+                .find(|&&w| here.iter().all(|&v| !order.must.has(w, v)))
+            {
                 finals.push((cell, last));
             }
         }
@@ -184,11 +247,20 @@ impl Search<'_, '_, '_> {
         Execution {
             executed: settled.known.algebra.must.clone(),
             reads: settled.partial.known.reads.clone(),
-            choices: settled.partial.known.choices.iter().map(|c| c.unwrap_or(false)).collect(),
+            choices: settled
+                .partial
+                .known
+                .choices
+                .iter()
+                .map(|c| c.unwrap_or(false))
+                .collect(),
             free: chosen
                 .orders
                 .iter()
-                .map(|o| o.as_ref().map_or_else(|| settled.reads_from.clone(), |o| o.must.clone()))
+                .map(|o| {
+                    o.as_ref()
+                        .map_or_else(|| settled.reads_from.clone(), |o| o.must.clone())
+                })
                 .collect(),
             finals: self.all_finals(settled, chosen),
         }
@@ -199,6 +271,8 @@ impl Search<'_, '_, '_> {
 fn writers(task: &Task<'_>, settled: &Settled, index: usize) -> Vec<usize> {
     let mut eval = Eval::new(&task.sk, &settled.partial.known);
     let executed = &settled.known.algebra.must;
-    let here = task.at_cell[index].iter().filter(|(w, at)| executed.has(*w) && eval.cond(*at) == Some(true));
+    let here = task.at_cell[index]
+        .iter()
+        .filter(|(w, at)| executed.has(*w) && eval.cond(*at) == Some(true));
     here.map(|(w, _)| *w).collect()
 }

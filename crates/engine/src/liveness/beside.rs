@@ -26,9 +26,15 @@ pub(super) enum Beside {
 
 impl Beside {
     /// `sure`: by thread, whether it ends for certain.
-    pub(super) fn of((program, sure): (&Program, &[bool]), graph: &LaunchGraph, never: &BTreeSet<Node>) -> Beside {
+    pub(super) fn of(
+        (program, sure): (&Program, &[bool]),
+        graph: &LaunchGraph,
+        never: &BTreeSet<Node>,
+    ) -> Beside {
         let host = program.host.as_deref().expect("a host program");
-        let runs = |c: &CommandId| !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty();
+        let runs = |c: &CommandId| {
+            !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty()
+        };
         let commands: Vec<CommandId> = host.command_ids().filter(runs).collect();
         let device = |c: CommandId| {
             let place = &program.thread(host.command(c).threads[0]).place;
@@ -36,11 +42,19 @@ impl Beside {
         };
         let mut found = Beside::Nothing;
         for &a in commands.iter().filter(|c| device(**c).is_some()) {
-            if host.command(a).threads.iter().all(|t| sure[usize::from(t.0)]) {
+            if host
+                .command(a)
+                .threads
+                .iter()
+                .all(|t| sure[usize::from(t.0)])
+            {
                 continue;
             }
             let after = graph.never(&[Node::End(a)]);
-            for &b in commands.iter().filter(|b| **b != a && !after.contains(&Node::Start(**b))) {
+            for &b in commands
+                .iter()
+                .filter(|b| **b != a && !after.contains(&Node::Start(**b)))
+            {
                 if !graph.never(&[Node::End(b)]).contains(&Node::Start(a)) {
                     found = found.max(match device(b) {
                         None => Beside::Others,
@@ -56,7 +70,9 @@ impl Beside {
     /// Why a progress model does not say who is served, if it does not.
     pub(super) fn unsettled(self, model: ProgressModel) -> Option<Reason> {
         let what = match (self, model) {
-            (_, ProgressModel::Fair) | (Beside::Nothing, _) | (Beside::Kernels, ProgressModel::Obe) => {
+            (_, ProgressModel::Fair)
+            | (Beside::Nothing, _)
+            | (Beside::Kernels, ProgressModel::Obe) => {
                 return None;
             }
             (Beside::Kernels, _) => {
@@ -66,6 +82,9 @@ impl Beside {
                 "commands that are no kernels may run beside kernels: it speaks of threads of kernels"
             }
         };
-        Some(Reason::Unserved { model: model.to_string(), what: what.to_owned() })
+        Some(Reason::Unserved {
+            model: model.to_string(),
+            what: what.to_owned(),
+        })
     }
 }

@@ -21,7 +21,8 @@ use super::beside::Beside;
 use super::held;
 use super::sure;
 use program::host::{
-    Asked as About, ChildStart, CommandId, HandleKind, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref,
+    Asked as About, ChildStart, CommandId, HandleKind, HostOp, LaunchGraph, Node, Origin, Partial,
+    QueryId, Ref,
 };
 use program::{Expr, Op, Program, ThreadId};
 use verdict::hang::Wait;
@@ -80,7 +81,9 @@ impl Asked {
         let host = host(program);
         match host.query(self.of).of {
             About::Event(Ref::Command(c)) => Node::Done(c),
-            About::Event(Ref::Handle(h)) if host.handle(h).kind == HandleKind::User => Node::User(h),
+            About::Event(Ref::Handle(h)) if host.handle(h).kind == HandleKind::User => {
+                Node::User(h)
+            }
             _ => Node::Query(self.of, graph.views_of(self.of).saturating_sub(1)),
         }
     }
@@ -91,7 +94,15 @@ impl Case {
     pub(super) fn only(program: &Program) -> Case {
         let (stay, leave, held, polls) = Default::default();
         let beside = Beside::Nothing;
-        Case { program: program.clone(), whole: program.clone(), stay, leave, held, polls, beside }
+        Case {
+            program: program.clone(),
+            whole: program.clone(),
+            stay,
+            leave,
+            held,
+            polls,
+            beside,
+        }
     }
 }
 
@@ -100,13 +111,18 @@ impl Case {
 ///
 /// # Errors
 /// Why nobody knows them.
-pub(super) fn cases(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, Reason> {
+pub(super) fn cases(
+    program: &Program,
+    ways: &[LaunchGraph],
+    stops: bool,
+) -> Result<Vec<Case>, Reason> {
     let unset = unset(program);
     let mut polled = program.clone();
     never_complete(&mut polled, &unset);
     let mut all = of_polled(&polled, ways, stops)?;
     let polls = held::unset(program, &unset);
-    all.iter_mut().for_each(|case| case.polls.extend(polls.clone()));
+    all.iter_mut()
+        .for_each(|case| case.polls.extend(polls.clone()));
     Ok(all)
 }
 
@@ -115,7 +131,8 @@ fn unset(program: &Program) -> Vec<Asked> {
     let host = host(program);
     let never = |q: QueryId| match host.query(q).of {
         About::Event(Ref::Handle(h)) => {
-            host.handle(h).kind == HandleKind::User && host.calls.iter().all(|c| c.op != HostOp::SetUser(h))
+            host.handle(h).kind == HandleKind::User
+                && host.calls.iter().all(|c| c.op != HostOp::SetUser(h))
         }
         _ => false,
     };
@@ -135,7 +152,10 @@ fn never_complete(program: &mut Program, asked: &[Asked]) {
     for Asked { thread, at, .. } in asked {
         let instr = &mut program.threads[usize::from(thread.0)].code[*at];
         if let Op::Status { dst, .. } = instr.op {
-            instr.op = Op::Assign { dst, value: Expr::Const(1) };
+            instr.op = Op::Assign {
+                dst,
+                value: Expr::Const(1),
+            };
         }
     }
 }
@@ -143,21 +163,44 @@ fn never_complete(program: &mut Program, asked: &[Asked]) {
 /// The cases of a program that has no query about what is never set.
 fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, Reason> {
     let sure = sure::all(program);
-    let mut all = if sure.iter().all(|sure| *sure) { Vec::new() } else { brinks(program, &sure, stops) };
+    let mut all = if sure.iter().all(|sure| *sure) {
+        Vec::new()
+    } else {
+        brinks(program, &sure, stops)
+    };
     let none = BTreeSet::new();
-    let beside = ways.iter().map(|way| Beside::of((program, &sure), way, &none)).max();
+    let beside = ways
+        .iter()
+        .map(|way| Beside::of((program, &sure), way, &none))
+        .max();
     let beside = beside.unwrap_or(Beside::Nothing);
     if all.is_empty() {
-        return Ok(vec![Case { beside, ..Case::only(program) }]);
+        return Ok(vec![Case {
+            beside,
+            ..Case::only(program)
+        }]);
     }
     let unsubmitted = unsubmitted(program, &all)?;
     if unsubmitted.is_empty() && !records_compete(program) {
         all.retain(|b| ways.iter().any(|way| matters(program, way, b)));
     }
-    all.extend(unsubmitted.into_iter().map(|c| Brink { node: Node::Start(c), behind: Vec::new() }));
+    all.extend(unsubmitted.into_iter().map(|c| Brink {
+        node: Node::Start(c),
+        behind: Vec::new(),
+    }));
     let leave = all.iter().flat_map(|b| b.behind.clone()).collect();
-    let none = Case { leave, beside, ..Case::only(program) };
-    let mut search = Search { program, sure: &sure, all: &all, sets: 0, found: vec![none] };
+    let none = Case {
+        leave,
+        beside,
+        ..Case::only(program)
+    };
+    let mut search = Search {
+        program,
+        sure: &sure,
+        all: &all,
+        sets: 0,
+        found: vec![none],
+    };
     for first in 0..all.len() {
         search.from(&mut vec![first])?;
     }
@@ -172,8 +215,12 @@ fn host(program: &Program) -> &program::host::HostProgram {
 fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
     let host = host(program);
     let mut all: Vec<Brink> = Vec::new();
-    let may_stop = |t: ThreadId| stops && !program.thread(t).place.host && !program.thread(t).code.is_empty();
-    for t in program.thread_ids().filter(|t| may_stop(*t) || !sure[usize::from(t.0)]) {
+    let may_stop =
+        |t: ThreadId| stops && !program.thread(t).place.host && !program.thread(t).code.is_empty();
+    for t in program
+        .thread_ids()
+        .filter(|t| may_stop(*t) || !sure[usize::from(t.0)])
+    {
         let code = &program.thread(t).code;
         let mut start = 0;
         for end in 0..=code.len() {
@@ -184,11 +231,16 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
             };
             let range = start..end;
             start = end + 1;
-            let Some(node) = node.filter(|_| may_stop(t) || may_stay(program, t, &range)) else { continue };
+            let Some(node) = node.filter(|_| may_stop(t) || may_stay(program, t, &range)) else {
+                continue;
+            };
             let stretch = Stretch { thread: t, range };
             match all.iter_mut().find(|b| b.node == node) {
                 Some(brink) => brink.behind.push(stretch),
-                None => all.push(Brink { node, behind: vec![stretch] }),
+                None => all.push(Brink {
+                    node,
+                    behind: vec![stretch],
+                }),
             }
         }
     }
@@ -201,12 +253,17 @@ pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node
     let host = host(program);
     let group = |t: ThreadId| {
         let of = host.command(command);
-        of.threads.iter().position(|u| *u == t).map(|at| of.groups[at])
+        of.threads
+            .iter()
+            .position(|u| *u == t)
+            .map(|at| of.groups[at])
     };
     let waits = |c: CommandId| match host.command(c).origin {
-        Origin::Device { parent, thread, flag: ChildStart::WaitWorkGroup } => {
-            parent == command && group(thread) == group(t)
-        }
+        Origin::Device {
+            parent,
+            thread,
+            flag: ChildStart::WaitWorkGroup,
+        } => parent == command && group(thread) == group(t),
         _ => false,
     };
     match group(t) {
@@ -218,7 +275,9 @@ pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node
 /// Whether a thread may loop or wait for ever there.
 fn may_stay(program: &Program, t: ThreadId, range: &Range<usize>) -> bool {
     let code = &program.thread(t).code;
-    range.clone().any(|at| code[at].op.jumps_back(at) || code[at].op.barrier().is_some())
+    range
+        .clone()
+        .any(|at| code[at].op.jumps_back(at) || code[at].op.barrier().is_some())
 }
 
 /// The commands that nobody need start if threads do not end, as a flush is not issued.
@@ -227,7 +286,9 @@ fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Re
     let mut found: BTreeSet<CommandId> = BTreeSet::new();
     loop {
         let before = found.len();
-        for partial in Partial::all(program, &stops).map_err(|why| Reason::Calls(why.to_string()))? {
+        for partial in
+            Partial::all(program, &stops).map_err(|why| Reason::Calls(why.to_string()))?
+        {
             found.extend(partial.idle(program));
         }
         if found.len() == before {
@@ -260,7 +321,9 @@ fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
     };
     let waits = program.thread_ids().filter(|u| !own(*u)).any(|u| {
         let code = &program.thread(u).code;
-        code[held::runs(program, &never, u)..].iter().any(|i| i.op.is_visible())
+        code[held::runs(program, &never, u)..]
+            .iter()
+            .any(|i| i.op.is_visible())
     });
     waits || asked(program, &graph, &never).map_or(true, |asked| !asked.is_empty())
 }
@@ -269,11 +332,16 @@ fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
 ///
 /// # Errors
 /// If it depends on when one is asked.
-fn asked(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>) -> Result<Vec<Asked>, Reason> {
+fn asked(
+    program: &Program,
+    graph: &LaunchGraph,
+    never: &BTreeSet<Node>,
+) -> Result<Vec<Asked>, Reason> {
     let mut found = Vec::new();
     for query in queries(program) {
-        let views: Vec<bool> =
-            (0..graph.views_of(query.of)).map(|v| never.contains(&Node::Query(query.of, v))).collect();
+        let views: Vec<bool> = (0..graph.views_of(query.of))
+            .map(|v| never.contains(&Node::Query(query.of, v)))
+            .collect();
         match (views.contains(&true), views.contains(&false)) {
             (true, true) => {
                 return Err(Reason::Calls("liveness of host programs in which it depends on when a query is asked whether what it asks about can ever be complete, as threads may loop or wait for ever".into()));
@@ -304,15 +372,19 @@ impl Search<'_> {
             )));
         }
         let stops: Vec<Node> = set.iter().map(|&i| self.all[i].node).collect();
-        let partials = Partial::all(self.program, &stops).map_err(|why| Reason::Calls(why.to_string()))?;
+        let partials =
+            Partial::all(self.program, &stops).map_err(|why| Reason::Calls(why.to_string()))?;
         let mut ways: Vec<(Kind, Case)> = Vec::new();
         for partial in partials.iter().filter(|p| self.is_minimal(set, p)) {
             let kind = self.kind(set, partial)?;
             match ways.iter_mut().find(|(other, _)| *other == kind) {
                 Some((_, case)) => {
                     orders(&mut case.program).push(partial.graph.order.clone());
-                    case.beside =
-                        case.beside.max(Beside::of((self.program, self.sure), &partial.graph, &partial.never));
+                    case.beside = case.beside.max(Beside::of(
+                        (self.program, self.sure),
+                        &partial.graph,
+                        &partial.never,
+                    ));
                 }
                 None => {
                     let case = self.case(set, partial, &kind);
@@ -323,7 +395,10 @@ impl Search<'_> {
         self.found.extend(ways.into_iter().map(|(_, case)| case));
         for next in set[set.len() - 1] + 1..self.all.len() {
             // A point that the others hold up adds nothing.
-            if partials.iter().any(|p| !p.never.contains(&self.all[next].node)) {
+            if partials
+                .iter()
+                .any(|p| !p.never.contains(&self.all[next].node))
+            {
                 set.push(next);
                 self.from(set)?;
                 set.pop();
@@ -335,7 +410,11 @@ impl Search<'_> {
     /// Whether each point of a set is one that the others do not hold up, and none is of a command that is submitted.
     fn is_minimal(&self, set: &[usize], partial: &Partial) -> bool {
         set.iter().all(|&i| {
-            let others: Vec<Node> = set.iter().filter(|&&j| j != i).map(|&j| self.all[j].node).collect();
+            let others: Vec<Node> = set
+                .iter()
+                .filter(|&&j| j != i)
+                .map(|&j| self.all[j].node)
+                .collect();
             let held = partial.graph.never(&others).contains(&self.all[i].node);
             let idle = match self.all[i].node {
                 Node::Start(c) => partial.graph.unsubmitted.contains(&c),
@@ -348,9 +427,16 @@ impl Search<'_> {
     /// What an order of calls makes of the program if just these points are never reached.
     fn kind(&self, set: &[usize], partial: &Partial) -> Result<Kind, Reason> {
         let (program, never) = (self.program, &partial.never);
-        let reached = self.all.iter().enumerate().filter(|(i, b)| !set.contains(i) && !never.contains(&b.node));
+        let reached = self
+            .all
+            .iter()
+            .enumerate()
+            .filter(|(i, b)| !set.contains(i) && !never.contains(&b.node));
         Ok(Kind {
-            runs: program.thread_ids().map(|t| held::runs(program, never, t)).collect(),
+            runs: program
+                .thread_ids()
+                .map(|t| held::runs(program, never, t))
+                .collect(),
             asked: asked(program, &partial.graph, never)?,
             leave: reached.flat_map(|(_, b)| b.behind.clone()).collect(),
         })
@@ -365,11 +451,23 @@ impl Search<'_> {
             thread.code.truncate(runs);
         }
         orders(&mut program).push(partial.graph.order.clone());
-        let stay = brinks.iter().map(|b| b.behind.clone()).filter(|b| !b.is_empty()).collect();
+        let stay = brinks
+            .iter()
+            .map(|b| b.behind.clone())
+            .filter(|b| !b.is_empty())
+            .collect();
         let held = held::held(self.program, partial, &brinks);
         let polls = held::polls(self.program, partial, &kind.asked);
         let beside = Beside::of((self.program, self.sure), &partial.graph, &partial.never);
-        Case { program, whole, stay, leave: kind.leave.clone(), held, polls, beside }
+        Case {
+            program,
+            whole,
+            stay,
+            leave: kind.leave.clone(),
+            held,
+            polls,
+            beside,
+        }
     }
 }
 

@@ -61,13 +61,21 @@ pub(super) fn judge<'s>(
     model: ProgressModel,
 ) -> Result<Evidence<'s>, String> {
     let known = execution.known();
-    let mut seen = Seen { task, execution, eval: Eval::new(&task.sk, &known), cells: Vec::new() };
+    let mut seen = Seen {
+        task,
+        execution,
+        eval: Eval::new(&task.sk, &known),
+        cells: Vec::new(),
+    };
     for e in 0..task.sk.len() {
         let cell = seen.eval.memory(e).flatten();
         seen.cells.push(cell.filter(|_| execution.executed.has(e)));
     }
     let ends = seen.ends(progress)?;
-    if !ends.iter().any(|e| matches!(e, End::Blocked(_) | End::Looping(_) | End::Repeating(_))) {
+    if !ends
+        .iter()
+        .any(|e| matches!(e, End::Blocked(_) | End::Looping(_) | End::Repeating(_)))
+    {
         return Err("no thread is blocked or loops for ever".to_string());
     }
     let served = seen.fair(progress, &ends, model)?;
@@ -78,7 +86,9 @@ pub(super) fn judge<'s>(
 
 impl Seen<'_, '_> {
     fn holds(&mut self, c: Cond) -> Result<bool, String> {
-        self.eval.cond(c).ok_or_else(|| "how a thread ends is not determined".to_string())
+        self.eval
+            .cond(c)
+            .ok_or_else(|| "how a thread ends is not determined".to_string())
     }
 
     /// How each thread ends: in exactly one way.
@@ -121,15 +131,28 @@ impl Seen<'_, '_> {
     }
 
     /// Chooses who is served, and checks that it is fair; by thread.
-    fn fair(&mut self, progress: &Progress, ends: &[End<'_>], model: ProgressModel) -> Result<Vec<bool>, String> {
+    fn fair(
+        &mut self,
+        progress: &Progress,
+        ends: &[End<'_>],
+        model: ProgressModel,
+    ) -> Result<Vec<bool>, String> {
         let mut threads = Vec::new();
         for (thread, end) in progress.threads.iter().zip(ends) {
             let started = self.holds(thread.started)?;
-            threads.push(Stand { live: end.is_live(), stopped: matches!(end, End::Stopped), started });
+            threads.push(Stand {
+                live: end.is_live(),
+                stopped: matches!(end, End::Stopped),
+                started,
+            });
         }
-        let served =
-            serve(&tree(&self.task.sk.program), &threads, model).ok_or("a thread that must be run is stopped")?;
-        if ends.iter().zip(&served).any(|(end, &served)| served && matches!(end, End::Stopped)) {
+        let served = serve(&tree(&self.task.sk.program), &threads, model)
+            .ok_or("a thread that must be run is stopped")?;
+        if ends
+            .iter()
+            .zip(&served)
+            .any(|(end, &served)| served && matches!(end, End::Stopped))
+        {
             return Err("a served thread is stopped".to_string());
         }
         Ok(served)
@@ -139,15 +162,27 @@ impl Seen<'_, '_> {
     fn wait_in_vain(&mut self, ends: &[End<'_>]) -> Result<(), String> {
         let program = &self.task.sk.program;
         for (t, end) in program.thread_ids().zip(ends) {
-            let End::Blocked(Held::Lanes(apart)) = end else { continue };
-            let named = self.eval.term(apart.named).ok_or("whom a thread waits for is not determined")?;
+            let End::Blocked(Held::Lanes(apart)) = end else {
+                continue;
+            };
+            let named = self
+                .eval
+                .term(apart.named)
+                .ok_or("whom a thread waits for is not determined")?;
             let missing = |u: ThreadId| match ends[usize::from(u.0)] {
                 End::Done => false,
                 End::Blocked(Held::Lanes(other)) => !other.is_with(apart),
                 _ => true,
             };
-            if !program.named_among(t, apart.among, named).into_iter().any(missing) {
-                return Err(format!("thread {} waits for lanes of which none is missing", t.0));
+            if !program
+                .named_among(t, apart.among, named)
+                .into_iter()
+                .any(missing)
+            {
+                return Err(format!(
+                    "thread {} waits for lanes of which none is missing",
+                    t.0
+                ));
             }
         }
         Ok(())
@@ -174,7 +209,11 @@ impl Seen<'_, '_> {
         for end in ends {
             match end {
                 End::Looping(spin) => {
-                    let events = spin.events.iter().map(|e| e.index()).filter(|&e| self.executed(e));
+                    let events = spin
+                        .events
+                        .iter()
+                        .map(|e| e.index())
+                        .filter(|&e| self.executed(e));
                     repeated.extend(events);
                 }
                 End::Repeating(repeat) => {
@@ -187,13 +226,18 @@ impl Seen<'_, '_> {
                 _ => {}
             }
         }
-        if let Some(&w) = repeated.iter().find(|&&e| self.is_write(e) && !blocks.contains(&e)) {
+        if let Some(&w) = repeated
+            .iter()
+            .find(|&&e| self.is_write(e) && !blocks.contains(&e))
+        {
             return Err(format!("write {w} is in an iteration without effect"));
         }
         let (rf, co) = (self.values().clone(), self.order().clone());
         for (w, r) in rf.iter() {
             if repeated.contains(&w) && !repeated.contains(&r) {
-                return Err(format!("read {r} executes once and takes its value from repeated write {w}"));
+                return Err(format!(
+                    "read {r} executes once and takes its value from repeated write {w}"
+                ));
             }
             if let (Some(&w2), Some(&r2)) = (again.get(&w), again.get(&r))
                 && !rf.has(w2, r2)
@@ -203,35 +247,58 @@ impl Seen<'_, '_> {
         }
         for (a, b) in co.iter() {
             if repeated.contains(&a) && !blocks.contains(&b) {
-                return Err(format!("write {b}, which executes once, is after repeated write {a}"));
+                return Err(format!(
+                    "write {b}, which executes once, is after repeated write {a}"
+                ));
             }
             if let (Some(&a2), Some(&b2)) = (again.get(&a), again.get(&b))
                 && !co.has(a2, b2)
             {
-                return Err(format!("writes {a2} and {b2} have not the order that {a} and {b} have"));
+                return Err(format!(
+                    "writes {a2} and {b2} have not the order that {a} and {b} have"
+                ));
             }
         }
         let later = |e: &usize| blocks.contains(e) && repeated.contains(e);
         let earlier = |e: &usize| blocks.contains(e) && !repeated.contains(e);
         if let Some((a, b)) = co.iter().find(|(a, b)| later(a) && earlier(b)) {
-            return Err(format!("write {b} of an earlier block is after write {a} of a later one"));
+            return Err(format!(
+                "write {b} of an earlier block is after write {a} of a later one"
+            ));
         }
-        for &r in repeated.iter().filter(|&&e| self.task.sk.events[e].is_read()) {
-            let Some((w, _)) = rf.iter().find(|&(_, to)| to == r) else { continue };
-            let changing = blocks.iter().any(|&b| self.is_write(b) && self.cells[b] == self.cells[r]);
+        for &r in repeated
+            .iter()
+            .filter(|&&e| self.task.sk.events[e].is_read())
+        {
+            let Some((w, _)) = rf.iter().find(|&(_, to)| to == r) else {
+                continue;
+            };
+            let changing = blocks
+                .iter()
+                .any(|&b| self.is_write(b) && self.cells[b] == self.cells[r]);
             if changing && !blocks.contains(&w) {
-                return Err(format!("repeated read {r} never sees the writes that repeat"));
+                return Err(format!(
+                    "repeated read {r} never sees the writes that repeat"
+                ));
             }
             if !changing && co.iter().any(|(a, b)| a == w && self.executed(b)) {
-                return Err(format!("repeated read {r} never sees a write that overwrites its source"));
+                return Err(format!(
+                    "repeated read {r} never sees a write that overwrites its source"
+                ));
             }
         }
         for (a, b, cond) in &progress.partners {
             let (a, b) = (a.index(), b.index());
-            if self.executed(a) && self.executed(b) && repeated.contains(&a) && !repeated.contains(&b) {
+            if self.executed(a)
+                && self.executed(b)
+                && repeated.contains(&a)
+                && !repeated.contains(&b)
+            {
                 let together = self.holds(*cond)?;
                 if together {
-                    return Err(format!("barrier event {a} repeats, and its partner {b} does not"));
+                    return Err(format!(
+                        "barrier event {a} repeats, and its partner {b} does not"
+                    ));
                 }
             }
         }
@@ -242,7 +309,8 @@ impl Seen<'_, '_> {
     fn equal_blocks(&mut self, repeat: &Repeat) -> Result<Vec<(usize, usize)>, String> {
         let mut pairs = Vec::new();
         for (a, b) in &repeat.pairs {
-            let there = |e: &Option<cat::rel::EventId>| e.map(|e| e.index()).filter(|&e| self.executed(e));
+            let there =
+                |e: &Option<cat::rel::EventId>| e.map(|e| e.index()).filter(|&e| self.executed(e));
             match (there(a), there(b)) {
                 (None, None) => {}
                 (Some(a), Some(b)) if self.content(a) == self.content(b) => pairs.push((a, b)),
@@ -251,7 +319,9 @@ impl Seen<'_, '_> {
         }
         for &(x, y) in &repeat.registers {
             if self.eval.term(x) != self.eval.term(y) {
-                return Err("two consecutive blocks of a loop end with different registers".to_string());
+                return Err(
+                    "two consecutive blocks of a loop end with different registers".to_string(),
+                );
             }
         }
         Ok(pairs)

@@ -26,19 +26,42 @@ pub(super) fn explain(
 ) -> Vec<ThreadEnd> {
     let known = execution.known();
     let eval = Eval::new(&task.sk, &known);
-    let mut teller = Teller { task, execution, eval, progress, evidence, model, case };
-    let mut ends: Vec<ThreadEnd> = task.sk.program.thread_ids().map(|t| teller.thread(t)).collect();
+    let mut teller = Teller {
+        task,
+        execution,
+        eval,
+        progress,
+        evidence,
+        model,
+        case,
+    };
+    let mut ends: Vec<ThreadEnd> = task
+        .sk
+        .program
+        .thread_ids()
+        .map(|t| teller.thread(t))
+        .collect();
     // Who never comes to where it would be held up says so itself.
     let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], End::Done);
-    case.held.iter().filter(|(t, _)| comes(t)).for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
+    case.held
+        .iter()
+        .filter(|(t, _)| comes(t))
+        .for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
     for (t, end) in teller.waiting() {
         let is = &mut ends[usize::from(t.0)];
         if is.ending == Ending::Done {
             *is = end;
         }
     }
-    let over: Vec<String> = ends.iter().filter(|e| e.ending == Ending::Done).map(|e| e.thread.clone()).collect();
-    let waits = ends.iter_mut().flat_map(|e| &mut e.waits).filter(|w| matches!(w.goal, Goal::Event(_)));
+    let over: Vec<String> = ends
+        .iter()
+        .filter(|e| e.ending == Ending::Done)
+        .map(|e| e.thread.clone())
+        .collect();
+    let waits = ends
+        .iter_mut()
+        .flat_map(|e| &mut e.waits)
+        .filter(|w| matches!(w.goal, Goal::Event(_)));
     waits.for_each(|w| w.helpers.retain(|s| !over.contains(&s.thread)));
     ends
 }
@@ -71,15 +94,22 @@ impl Teller<'_, '_> {
                 // Who is done without having come cannot help any more.
                 let over = |name: &String| {
                     let mut all = sk.program.thread_ids().zip(&self.evidence.ends);
-                    all.any(|(u, end)| matches!(end, End::Done) && sk.program.thread(u).name == *name)
+                    all.any(|(u, end)| {
+                        matches!(end, End::Done) && sk.program.thread(u).name == *name
+                    })
                 };
-                let left: Vec<String> = end.waits_for.iter().filter(|n| !over(n)).cloned().collect();
+                let left: Vec<String> =
+                    end.waits_for.iter().filter(|n| !over(n)).cloned().collect();
                 end.waits.push(Wait::at_barrier(&left));
                 Some(held.instr(sk))
             }
             End::Looping(spin) => {
                 end.ending = Ending::Looping;
-                end.polls = spin.events.iter().filter_map(|e| self.poll(e.index())).collect();
+                end.polls = spin
+                    .events
+                    .iter()
+                    .filter_map(|e| self.poll(e.index()))
+                    .collect();
                 end.polls.dedup();
                 end.why = format!("loops for ever{}", reading(&end.polls));
                 end.waits = self.for_values(t, spin.header);
@@ -88,7 +118,11 @@ impl Teller<'_, '_> {
             End::Repeating(repeat) => {
                 end.ending = Ending::Looping;
                 end.period = Some(repeat.period);
-                end.polls = repeat.pairs.iter().filter_map(|p| self.poll(p.1?.index())).collect();
+                end.polls = repeat
+                    .pairs
+                    .iter()
+                    .filter_map(|p| self.poll(p.1?.index()))
+                    .collect();
                 let blocks = match repeat.period {
                     1 => "repeats its last iteration for ever".to_string(),
                     n => format!("repeats its last {n} iterations for ever"),
@@ -99,7 +133,12 @@ impl Teller<'_, '_> {
             }
             End::Stopped => {
                 end.ending = Ending::Stopped;
-                let last = self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t)).last();
+                let last = self
+                    .execution
+                    .executed
+                    .iter()
+                    .filter(|&e| sk.events[e].thread == Some(t))
+                    .last();
                 let place = if last.is_some() { "any more" } else { "at all" };
                 end.why = format!("is not run {place}: {}", self.excuse());
                 last.map(|e| sk.events[e].instr)
@@ -117,10 +156,17 @@ impl Teller<'_, '_> {
         if !event.is_read() || !self.execution.executed.has(e) {
             return None;
         }
-        let cell = self.task.sk.memory.cell_at(self.eval.address(e)?, event.ty.bytes())?;
+        let cell = self
+            .task
+            .sk
+            .memory
+            .cell_at(self.eval.address(e)?, event.ty.bytes())?;
         let value = self.execution.reads[e]?;
         let sk = &self.task.sk;
-        Some((sk.memory.cell(cell).name.clone(), sk.memory.show_in(&sk.program, cell, value)))
+        Some((
+            sk.memory.cell(cell).name.clone(),
+            sk.memory.show_in(&sk.program, cell, value),
+        ))
     }
 
     /// What a thread waits for in a loop.
@@ -128,19 +174,38 @@ impl Teller<'_, '_> {
         let sk = &self.task.sk;
         // Who is held up may be who would write.
         let (program, memory) = (&self.case.whole, &sk.memory);
-        let Some(range) = loop_at(program, t, header) else { return Vec::new() };
-        let asked = self.case.polls.iter().filter(|(u, at, _)| *u == t && range.contains(at));
+        let Some(range) = loop_at(program, t, header) else {
+            return Vec::new();
+        };
+        let asked = self
+            .case
+            .polls
+            .iter()
+            .filter(|(u, at, _)| *u == t && range.contains(at));
         let mut waits: Vec<Wait> = asked.map(|(_, _, wait)| wait.clone()).collect();
         let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
         let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
         let same = |a: i64, b: i64| cell(a) == cell(b);
         let rest = self.rest();
-        let scene = Scene { program, address: &address, same: &same, rest };
+        let scene = Scene {
+            program,
+            address: &address,
+            same: &same,
+            rest,
+        };
         // Its reads again, up to where the next iteration would read.
-        let mine =
-            self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t) && sk.events[e].is_read());
+        let mine = self
+            .execution
+            .executed
+            .iter()
+            .filter(|&e| sk.events[e].thread == Some(t) && sk.events[e].is_read());
         let mut values = mine.map(|e| self.execution.reads[e]);
-        let regs = program.thread(t).regs.iter().map(|r| memory.initial(program, &r.init, Some(t))).collect();
+        let regs = program
+            .thread(t)
+            .regs
+            .iter()
+            .map(|r| memory.initial(program, &r.init, Some(t)))
+            .collect();
         let mut walk = Walk { pc: 0, regs };
         let mut last: BTreeMap<i64, i64> = BTreeMap::new();
         let came = scene.walk(t, &mut walk, None, &mut |a| {
@@ -171,14 +236,27 @@ impl Teller<'_, '_> {
                 }
             }
             missed.dedup();
-            let Some(place) = memory.at(poll.address) else { continue };
+            let Some(place) = memory.at(poll.address) else {
+                continue;
+            };
             let goal = match &poll.wanted {
                 Some(wanted) => Goal::Value(memory.awaited(program, place, wanted, poll.seen)),
-                None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(memory.cell(place).name.clone()),
+                None if polls.iter().all(|p| p.wanted.is_none()) => {
+                    Goal::Change(memory.cell(place).name.clone())
+                }
                 None => continue,
             };
-            let helpers = poll.writers.iter().map(|&(u, pc)| site(program, u, pc)).collect();
-            waits.push(Wait { goal, helpers, only: poll.sure, missed });
+            let helpers = poll
+                .writers
+                .iter()
+                .map(|&(u, pc)| site(program, u, pc))
+                .collect();
+            waits.push(Wait {
+                goal,
+                helpers,
+                only: poll.sure,
+                missed,
+            });
         }
         waits
     }
@@ -189,8 +267,13 @@ impl Teller<'_, '_> {
         let Some(Ok(launches)) = sk.program.host.as_ref().map(|_| Launches::of(&sk.program)) else {
             return Vec::new();
         };
-        let chosen = sk.launch_ways.iter().position(|way| self.eval.cond(*way) == Some(true));
-        let Some(way) = chosen.and_then(|w| launches.ways.get(w)) else { return Vec::new() };
+        let chosen = sk
+            .launch_ways
+            .iter()
+            .position(|way| self.eval.cond(*way) == Some(true));
+        let Some(way) = chosen.and_then(|w| launches.ways.get(w)) else {
+            return Vec::new();
+        };
         held::waiting(&self.case.whole, &way.order, &self.rest())
     }
 
@@ -198,7 +281,11 @@ impl Teller<'_, '_> {
     fn rest(&self) -> Vec<Option<usize>> {
         let sk = &self.task.sk;
         let after_last = |t: ThreadId| {
-            let mine = self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t));
+            let mine = self
+                .execution
+                .executed
+                .iter()
+                .filter(|&e| sk.events[e].thread == Some(t));
             mine.last().map_or(0, |e| sk.events[e].instr + 1)
         };
         let held = |t: ThreadId| self.case.held.iter().any(|(u, _)| *u == t);
@@ -210,7 +297,11 @@ impl Teller<'_, '_> {
             End::Repeating(repeat) => Some(repeat.header),
             End::Stopped => Some(after_last(t)),
         };
-        sk.program.thread_ids().zip(&self.evidence.ends).map(from).collect()
+        sk.program
+            .thread_ids()
+            .zip(&self.evidence.ends)
+            .map(from)
+            .collect()
     }
 
     /// The lanes that a thread waits for and that never come.
@@ -222,24 +313,31 @@ impl Teller<'_, '_> {
             _ => false,
         };
         let all = program.named_among(t, apart.among, named).into_iter();
-        all.filter(|u| !comes(u)).map(|u| program.thread(u).name.clone()).collect()
+        all.filter(|u| !comes(u))
+            .map(|u| program.thread(u).name.clone())
+            .collect()
     }
 
     /// The threads that could let a blocked one pass, and never arrive.
     fn absent(&mut self, t: ThreadId, wait: usize) -> Vec<String> {
         let sk = &self.task.sk;
-        let Some(barrier) = sk.program.thread(t).code[sk.events[wait].instr].op.barrier() else {
+        let Some(barrier) = sk.program.thread(t).code[sk.events[wait].instr]
+            .op
+            .barrier()
+        else {
             return Vec::new();
         };
         // The wait itself never executes, so it has no partners; its thread's last arrival has.
         let executed = |e: usize| self.execution.executed.has(e);
-        let mine = (0..wait)
-            .rev()
-            .find(|&e| executed(e) && sk.events[e].thread == Some(t) && sk.events[e].kind == EventKind::Arrive);
+        let mine = (0..wait).rev().find(|&e| {
+            executed(e) && sk.events[e].thread == Some(t) && sk.events[e].kind == EventKind::Arrive
+        });
         let mut here = vec![false; sk.program.threads.len()];
         let mut awaited = vec![false; sk.program.threads.len()];
         for (a, b, cond) in &self.progress.partners {
-            let Some(other) = sk.event(*b).thread.filter(|_| Some(a.index()) == mine) else { continue };
+            let Some(other) = sk.event(*b).thread.filter(|_| Some(a.index()) == mine) else {
+                continue;
+            };
             if executed(b.index()) {
                 here[other.0 as usize] |= self.eval.cond(*cond) == Some(true);
             } else {
@@ -247,15 +345,17 @@ impl Teller<'_, '_> {
             }
         }
         let place = &sk.program.thread(t).place;
-        let group = sk
-            .program
-            .thread_ids()
-            .filter(|&u| u != t && !here[u.0 as usize] && place.same(&sk.program.thread(u).place, barrier.domain));
+        let group = sk.program.thread_ids().filter(|&u| {
+            u != t && !here[u.0 as usize] && place.same(&sk.program.thread(u).place, barrier.domain)
+        });
         let can_help = |u: &ThreadId| match barrier.naming {
             BarrierNaming::Counted { count: None, .. } => true,
             BarrierNaming::Counted { .. } | BarrierNaming::Instance { .. } => awaited[u.0 as usize],
         };
-        group.filter(can_help).map(|u| sk.program.thread(u).name.clone()).collect()
+        group
+            .filter(can_help)
+            .map(|u| sk.program.thread(u).name.clone())
+            .collect()
     }
 
     /// Why the progress model lets a thread be stopped.
@@ -273,5 +373,8 @@ impl Teller<'_, '_> {
 
 fn site(program: &Program, t: ThreadId, pc: usize) -> Site {
     let thread = program.thread(t);
-    Site { thread: thread.name.clone(), line: thread.code[pc].line.clone() }
+    Site {
+        thread: thread.name.clone(),
+        line: thread.code[pc].line.clone(),
+    }
 }

@@ -30,8 +30,16 @@ struct Known {
 fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -> Cond {
     let looping = thread.spins.iter().map(|s| (s.header, s.cond));
     let repeating = thread.repeats.iter().map(|r| (r.header, r.choice));
-    let blocked: Vec<(usize, Cond)> = thread.blocked.iter().map(|b| (b.0.instr(sk), b.1)).collect();
-    let all = blocked.into_iter().chain(looping).chain(repeating).filter(|(at, _)| part.contains(at));
+    let blocked: Vec<(usize, Cond)> = thread
+        .blocked
+        .iter()
+        .map(|b| (b.0.instr(sk), b.1))
+        .collect();
+    let all = blocked
+        .into_iter()
+        .chain(looping)
+        .chain(repeating)
+        .filter(|(at, _)| part.contains(at));
     all.fold(Cond::FALSE, |any, (_, cond)| sk.pool.or(any, cond))
 }
 
@@ -43,7 +51,10 @@ impl Conditions {
             let thread = &progress.threads[usize::from(part.thread.0)];
             let never = never_ends(sk, thread, &part.range);
             // It may also stop just before it leaves.
-            let stopped = thread.stopped.iter().filter(|(at, _)| (part.range.start..=part.range.end).contains(at));
+            let stopped = thread
+                .stopped
+                .iter()
+                .filter(|(at, _)| (part.range.start..=part.range.end).contains(at));
             stopped.fold(never, |any, (_, stop)| sk.pool.or(any, *stop))
         };
         for parts in &case.stay {
@@ -75,8 +86,14 @@ pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions 
     }
     let whole = sk.pool.not(sk.cut);
     let hangs = sk.pool.and(stuck, whole);
-    let loops = (0..sk.cuts.len()).map(|i| sk.pool.and(sk.cuts[i].0, fair)).collect();
-    Conditions { hangs: sk.pool.and(hangs, fair), goes_on: sk.pool.and(sk.cut, fair), loops }
+    let loops = (0..sk.cuts.len())
+        .map(|i| sk.pool.and(sk.cuts[i].0, fair))
+        .collect();
+    Conditions {
+        hangs: sk.pool.and(hangs, fair),
+        goes_on: sk.pool.and(sk.cut, fair),
+        loops,
+    }
 }
 
 fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
@@ -84,9 +101,19 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
         Node::Thread(t) => {
             let progress = sk.progress.clone().expect("built for progress");
             let thread = &progress.threads[t.0 as usize];
-            let over = thread.blocked.iter().fold(thread.done, |c, b| sk.pool.or(c, b.1));
-            let stopped = thread.stopped.iter().fold(Cond::FALSE, |c, s| sk.pool.or(c, s.1));
-            return Known { live: sk.pool.not(over), started: thread.started, servable: sk.pool.not(stopped) };
+            let over = thread
+                .blocked
+                .iter()
+                .fold(thread.done, |c, b| sk.pool.or(c, b.1));
+            let stopped = thread
+                .stopped
+                .iter()
+                .fold(Cond::FALSE, |c, s| sk.pool.or(c, s.1));
+            return Known {
+                live: sk.pool.not(over),
+                started: thread.started,
+                servable: sk.pool.not(stopped),
+            };
         }
         Node::Group(nodes) | Node::Apart(nodes) | Node::Together(nodes) => nodes,
     };
@@ -117,5 +144,9 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
     let live = any(pool, &mut members.iter().map(|m| m.live));
     let started = any(pool, &mut members.iter().map(|m| m.started));
     let ok = pool.implies(live, some);
-    Known { live, started, servable: pool.and(servable, ok) }
+    Known {
+        live,
+        started,
+        servable: pool.and(servable, ok),
+    }
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::cases::{Asked, Brink, end_of};
-use program::host::{Asked as About, CallId, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref};
+use program::host::{
+    Asked as About, CallId, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref,
+};
 use program::memory::Memory;
 use program::waiting::{Rest, Scene, Walk, loop_at};
 use program::{LocId, Program, ThreadId};
@@ -17,34 +19,67 @@ pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> us
     if never.contains(&Node::Enter(t)) {
         return 0;
     }
-    let stop = code.iter().enumerate().find_map(|(at, i)| match Node::of(&i.op)? {
-        (before, _) if never.contains(&before) => Some(at),
-        (_, after) if never.contains(&after) => Some(at + 1),
-        _ => None,
-    });
+    let stop = code
+        .iter()
+        .enumerate()
+        .find_map(|(at, i)| match Node::of(&i.op)? {
+            (before, _) if never.contains(&before) => Some(at),
+            (_, after) if never.contains(&after) => Some(at + 1),
+            _ => None,
+        });
     stop.unwrap_or(code.len())
 }
 
 /// How each thread ends if some points are never reached, for a reason.
-pub(super) fn witness(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, why: &str) -> Witness {
+pub(super) fn witness(
+    program: &Program,
+    graph: &LaunchGraph,
+    never: &BTreeSet<Node>,
+    why: &str,
+) -> Witness {
     let (events, relations, state, threads, derived, styles) = Default::default();
-    let teller = Teller { program, graph, never };
+    let teller = Teller {
+        program,
+        graph,
+        never,
+    };
     let ends = program.thread_ids().map(|t| match teller.held(t) {
         Some(point) => teller.end(t, point, why),
         None => teller.at_liberty(t),
     });
-    Witness { events, relations, state, ends: ends.collect(), threads, derived, styles }
+    Witness {
+        events,
+        relations,
+        state,
+        ends: ends.collect(),
+        threads,
+        derived,
+        styles,
+    }
 }
 
 /// How those threads stand that are held up, where just these points are never reached, and those that wait for them.
-pub(super) fn held(program: &Program, partial: &Partial, brinks: &[&Brink]) -> Vec<(ThreadId, ThreadEnd)> {
-    let teller = Teller { program, graph: &partial.graph, never: &partial.never };
+pub(super) fn held(
+    program: &Program,
+    partial: &Partial,
+    brinks: &[&Brink],
+) -> Vec<(ThreadId, ThreadEnd)> {
+    let teller = Teller {
+        program,
+        graph: &partial.graph,
+        never: &partial.never,
+    };
     let point = |t: ThreadId| Some((t, teller.held(t)?));
     // Who could come to a point, and does not, says so himself.
     let own = |t: ThreadId, point: Node| {
-        brinks.iter().any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
+        brinks
+            .iter()
+            .any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
     };
-    let held = program.thread_ids().filter_map(point).filter(|(t, point)| !own(*t, *point));
+    let held = program
+        .thread_ids()
+        .filter_map(point)
+        .filter(|(t, point)| !own(*t, *point));
     held.map(|(t, point)| {
         let why = teller.why(point, brinks.iter().map(|b| b.node));
         (t, teller.end(t, point, &why))
@@ -54,33 +89,78 @@ pub(super) fn held(program: &Program, partial: &Partial, brinks: &[&Brink]) -> V
 
 /// How those threads stand that wait for points that others never bring about, though nothing that they would do after that is missed: the
 /// calls are issued in an order, and threads stand before the code of `rest`, `None` if they come to their end.
-pub(super) fn waiting(program: &Program, order: &[CallId], rest: &[Option<usize>]) -> Vec<(ThreadId, ThreadEnd)> {
+pub(super) fn waiting(
+    program: &Program,
+    order: &[CallId],
+    rest: &[Option<usize>],
+) -> Vec<(ThreadId, ThreadEnd)> {
     let graph = LaunchGraph::untimed(program, order);
     let stands = |t: ThreadId| Some((t, rest[usize::from(t.0)]?));
-    let stops: BTreeSet<Node> =
-        program.thread_ids().filter_map(stands).map(|(t, at)| next_point(program, t, at)).collect();
+    let stops: BTreeSet<Node> = program
+        .thread_ids()
+        .filter_map(stands)
+        .map(|(t, at)| next_point(program, t, at))
+        .collect();
     let never = graph.never(&stops.iter().copied().collect::<Vec<_>>());
     // What others hold up is no reason of its own.
-    let alone = |stop: &Node| !stops.iter().any(|s| s != stop && graph.never(&[*s]).contains(stop));
+    let alone = |stop: &Node| {
+        !stops
+            .iter()
+            .any(|s| s != stop && graph.never(&[*s]).contains(stop))
+    };
     let reasons: Vec<Node> = stops.iter().copied().filter(alone).collect();
-    let teller = Teller { program, graph: &graph, never: &never };
-    let over = program.thread_ids().filter(|t| rest[usize::from(t.0)].is_none());
+    let teller = Teller {
+        program,
+        graph: &graph,
+        never: &never,
+    };
+    let over = program
+        .thread_ids()
+        .filter(|t| rest[usize::from(t.0)].is_none());
     let held = over.filter_map(|t| Some((t, teller.held(t)?)));
-    held.map(|(t, point)| (t, teller.end(t, point, &teller.why(point, reasons.iter().copied())))).collect()
+    held.map(|(t, point)| {
+        (
+            t,
+            teller.end(t, point, &teller.why(point, reasons.iter().copied())),
+        )
+    })
+    .collect()
 }
 
 /// The point to which a thread comes next that stands before an instruction.
 fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
     let code = &program.thread(t).code;
-    let next = code.get(at..).into_iter().flatten().find_map(|i| Node::of(&i.op));
+    let next = code
+        .get(at..)
+        .into_iter()
+        .flatten()
+        .find_map(|i| Node::of(&i.op));
     let of = || program.host.as_ref().and_then(|host| host.command_of(t));
-    next.map(|(before, _)| before).unwrap_or_else(|| of().map_or(Node::Leave(t), |c| end_of(program, c, t)))
+    next.map(|(before, _)| before)
+        .unwrap_or_else(|| of().map_or(Node::Leave(t), |c| end_of(program, c, t)))
 }
 
 /// What those wait for who ask again and again for a status.
-pub(super) fn polls(program: &Program, partial: &Partial, asked: &[Asked]) -> Vec<(ThreadId, usize, Wait)> {
-    let teller = Teller { program, graph: &partial.graph, never: &partial.never };
-    asked.iter().map(|a| (a.thread, a.at, teller.wait(a.awaits(program, &partial.graph)))).collect()
+pub(super) fn polls(
+    program: &Program,
+    partial: &Partial,
+    asked: &[Asked],
+) -> Vec<(ThreadId, usize, Wait)> {
+    let teller = Teller {
+        program,
+        graph: &partial.graph,
+        never: &partial.never,
+    };
+    asked
+        .iter()
+        .map(|a| {
+            (
+                a.thread,
+                a.at,
+                teller.wait(a.awaits(program, &partial.graph)),
+            )
+        })
+        .collect()
 }
 
 /// The same of user events that no call sets.
@@ -89,11 +169,19 @@ pub(super) fn unset(program: &Program, asked: &[Asked]) -> Vec<(ThreadId, usize,
     let wait = |of: QueryId| match host.query(of).of {
         About::Event(Ref::Handle(h)) => {
             let goal = Goal::Event(format!("`{}` to be set", host.handle(h).name));
-            Some(Wait { goal, helpers: Vec::new(), only: true, missed: Vec::new() })
+            Some(Wait {
+                goal,
+                helpers: Vec::new(),
+                only: true,
+                missed: Vec::new(),
+            })
         }
         _ => None,
     };
-    asked.iter().filter_map(|a| Some((a.thread, a.at, wait(a.of)?))).collect()
+    asked
+        .iter()
+        .filter_map(|a| Some((a.thread, a.at, wait(a.of)?)))
+        .collect()
 }
 
 struct Teller<'a> {
@@ -108,19 +196,34 @@ impl Teller<'_> {
         if self.never.contains(&Node::Enter(t)) {
             return Some(Node::Enter(t));
         }
-        let points = self.program.thread(t).code.iter().filter_map(|i| Node::of(&i.op));
-        points.flat_map(|(before, after)| [before, after]).find(|point| self.never.contains(point))
+        let points = self
+            .program
+            .thread(t)
+            .code
+            .iter()
+            .filter_map(|i| Node::of(&i.op));
+        points
+            .flat_map(|(before, after)| [before, after])
+            .find(|point| self.never.contains(point))
     }
 
     /// How a thread ends that no call holds up: it may loop for what only those bring that never run.
     fn at_liberty(&self, t: ThreadId) -> ThreadEnd {
         let (program, thread) = (self.program, self.program.thread(t));
         let mut end = ThreadEnd::done(&thread.name);
-        let jumps = thread.code.iter().enumerate().filter(|(at, i)| i.op.jumps_back(*at));
-        let Some(header) = jumps.filter_map(|(_, i)| i.op.target()).min() else { return end };
+        let jumps = thread
+            .code
+            .iter()
+            .enumerate()
+            .filter(|(at, i)| i.op.jumps_back(*at));
+        let Some(header) = jumps.filter_map(|(_, i)| i.op.target()).min() else {
+            return end;
+        };
         // Whether it ends may depend on what other threads do, which the graph does not tell.
         end.why = "no call holds it up".to_owned();
-        let Some(range) = loop_at(program, t, header) else { return end };
+        let Some(range) = loop_at(program, t, header) else {
+            return end;
+        };
         let memory = Memory::new(program);
         let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
         let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
@@ -130,7 +233,12 @@ impl Teller<'_> {
                 let never = self.never.contains(&Node::Enter(u));
                 (never == idle).then_some(0)
             });
-            Scene { program, address: &address, same: &same, rest: rest.collect() }
+            Scene {
+                program,
+                address: &address,
+                same: &same,
+                rest: rest.collect(),
+            }
         };
         // What is there at the start stays unless somebody who runs writes it, the thread itself or another.
         let (running, idle) = (ways(false), ways(true));
@@ -139,32 +247,51 @@ impl Teller<'_> {
             let first = memory.cell(cell(a)?);
             (!first.unknown && stays(a)).then_some(first.init)
         };
-        let regs = thread.regs.iter().map(|r| memory.initial(program, &r.init, Some(t))).collect();
+        let regs = thread
+            .regs
+            .iter()
+            .map(|r| memory.initial(program, &r.init, Some(t)))
+            .collect();
         let mut walk = Walk { pc: 0, regs };
-        if header > 0 && idle.walk(t, &mut walk, Some(&(0..=header - 1)), &mut |a| seen(a)) != Rest::Left
+        if header > 0
+            && idle.walk(t, &mut walk, Some(&(0..=header - 1)), &mut |a| seen(a)) != Rest::Left
             || walk.pc != header
             || idle.walk(t, &mut walk.clone(), Some(&range), &mut |a| seen(a)) != Rest::Again
         {
             return end;
         }
         for poll in idle.polls(t, &walk, &range, &|a| seen(a)) {
-            let Some(at) = memory.at(poll.address) else { continue };
+            let Some(at) = memory.at(poll.address) else {
+                continue;
+            };
             let place = memory.cell(at).name.clone();
-            end.polls.push((place.clone(), memory.show_in(program, at, poll.seen)));
+            end.polls
+                .push((place.clone(), memory.show_in(program, at, poll.seen)));
             let site = |&(u, pc): &(ThreadId, usize)| {
                 let by = program.thread(u);
-                Site { thread: by.name.clone(), line: by.code[pc].line.clone() }
+                Site {
+                    thread: by.name.clone(),
+                    line: by.code[pc].line.clone(),
+                }
             };
             let goal = match &poll.wanted {
                 Some(wanted) => Goal::Value(memory.awaited(program, at, wanted, poll.seen)),
                 None => Goal::Change(place),
             };
             let helpers = poll.writers.iter().map(site).collect();
-            end.waits.push(Wait { goal, helpers, only: poll.sure, missed: Vec::new() });
+            end.waits.push(Wait {
+                goal,
+                helpers,
+                only: poll.sure,
+                missed: Vec::new(),
+            });
         }
         end.ending = Ending::Looping;
         end.why = format!("loops for ever{}", reading(&end.polls));
-        (end.line, end.text) = (thread.code[header].line.clone(), thread.code[header].text.clone());
+        (end.line, end.text) = (
+            thread.code[header].line.clone(),
+            thread.code[header].text.clone(),
+        );
         end
     }
 
@@ -221,7 +348,12 @@ impl Teller<'_> {
         self.bringers(node, &mut BTreeSet::new(), &mut helpers);
         helpers.sort_by(|a: &Site, b| (&a.thread, &a.line).cmp(&(&b.thread, &b.line)));
         helpers.dedup();
-        Wait { goal: Goal::Event(self.goal(node)), helpers, only: true, missed: Vec::new() }
+        Wait {
+            goal: Goal::Event(self.goal(node)),
+            helpers,
+            only: true,
+            missed: Vec::new(),
+        }
     }
 
     /// What has to come: `` `K1` to complete ``.
@@ -251,17 +383,29 @@ impl Teller<'_> {
         }
         let host = self.program.host.as_deref().expect("a host program");
         let of_command = |c: CommandId, found: &mut Vec<Site>| {
-            let names = host.command(c).threads.iter().map(|t| self.program.thread(*t).name.clone());
-            found.extend(names.map(|thread| Site { thread, line: 0.into() }));
+            let names = host
+                .command(c)
+                .threads
+                .iter()
+                .map(|t| self.program.thread(*t).name.clone());
+            found.extend(names.map(|thread| Site {
+                thread,
+                line: 0.into(),
+            }));
         };
         match node {
             Node::Call(_) | Node::Enqueue(_) => {
                 let site = node.site(self.program);
                 let thread = |t| self.program.thread(t).name.clone();
-                found.extend(site.map(|(t, i)| Site { thread: thread(t), line: i.line.clone() }));
+                found.extend(site.map(|(t, i)| Site {
+                    thread: thread(t),
+                    line: i.line.clone(),
+                }));
             }
             Node::User(h) => {
-                let sets = host.call_ids().filter(|c| host.call(*c).op == HostOp::SetUser(h));
+                let sets = host
+                    .call_ids()
+                    .filter(|c| host.call(*c).op == HostOp::SetUser(h));
                 sets.for_each(|c| self.bringers(Node::Call(c), seen, found));
             }
             // Its own threads say what they wait for, or where they stay.

@@ -26,7 +26,9 @@ pub(super) enum Ends {
 
 /// What launches alone say about the end of a program.
 pub(super) fn ends(program: &Program) -> Ends {
-    let Some(host) = program.host.as_deref() else { return Ends::Open(Vec::new()) };
+    let Some(host) = program.host.as_deref() else {
+        return Ends::Open(Vec::new());
+    };
     if host.commands.iter().any(|c| c.programmatic) {
         let what = "whether kernels with programmatic stream serialization end";
         return Ends::Undecided(Reason::Unsupported(what.to_owned()));
@@ -48,7 +50,12 @@ pub(super) fn ends(program: &Program) -> Ends {
         let why = format!(
             "nothing submits what {first} belongs to: no clFlush, clFinish or blocking call{queue} is issued after it"
         );
-        return Ends::Hangs(Box::new(witness(program, graph, &graph.never(&start), &why)));
+        return Ends::Hangs(Box::new(witness(
+            program,
+            graph,
+            &graph.never(&start),
+            &why,
+        )));
     }
     Ends::Open(launches.ways)
 }

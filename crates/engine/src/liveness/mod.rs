@@ -76,10 +76,21 @@ struct Posed {
 impl Setting {
     /// Prepares a test and a model.
     pub fn new(test: &LitmusTest, model: &Model) -> Setting {
-        let test = LitmusTest { condition: None, observe: Vec::new(), ..test.clone() };
+        let test = LitmusTest {
+            condition: None,
+            observe: Vec::new(),
+            ..test.clone()
+        };
         let ends = host::ends(&test.program);
-        let sure = test.program.host.is_none() && sure::all(&test.program).into_iter().all(|sure| sure);
-        Setting { model: model.with_axioms(&RULES), test, ends, sure, posed: Default::default() }
+        let sure =
+            test.program.host.is_none() && sure::all(&test.program).into_iter().all(|sure| sure);
+        Setting {
+            model: model.with_axioms(&RULES),
+            test,
+            ends,
+            sure,
+            posed: Default::default(),
+        }
     }
 
     /// The cases of what depends on threads, `stops`: if they may be stopped.
@@ -96,10 +107,14 @@ impl Setting {
             Some(_) => cases::cases(program, ways, stops),
         };
         let pose = |case: Case| {
-            let test = LitmusTest { program: case.program.clone(), ..self.test.clone() };
+            let test = LitmusTest {
+                program: case.program.clone(),
+                ..self.test.clone()
+            };
             Posed { case, test }
         };
-        let posed = self.posed[usize::from(stops)].get_or_init(|| Ok(all()?.into_iter().map(pose).collect()));
+        let posed = self.posed[usize::from(stops)]
+            .get_or_init(|| Ok(all()?.into_iter().map(pose).collect()));
         posed.as_deref().map_err(Clone::clone)
     }
 }
@@ -125,14 +140,29 @@ struct Ready<'a> {
 impl<'a> Liveness<'a> {
     /// Prepares nothing yet; every failure shows up as an `undecided` answer.
     /// `set` overrides options of the test and of the model .
-    pub fn new(setting: &'a Setting, engine: Engine, limits: Limits, set: &[options::Setting]) -> Self {
-        Liveness { setting, engine, limits, set: set.to_vec(), ready: BTreeMap::new() }
+    pub fn new(
+        setting: &'a Setting,
+        engine: Engine,
+        limits: Limits,
+        set: &[options::Setting],
+    ) -> Self {
+        Liveness {
+            setting,
+            engine,
+            limits,
+            set: set.to_vec(),
+            ready: BTreeMap::new(),
+        }
     }
 
     /// Does every execution that is fair under the progress model end?
     pub fn ask(&mut self, model: ProgressModel) -> Answer {
         // Whether an access goes astray does not depend on who is stopped.
-        let model = if self.setting.sure { ProgressModel::Fair } else { model };
+        let model = if self.setting.sure {
+            ProgressModel::Fair
+        } else {
+            model
+        };
         let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
         let mut answer = Answer::new(Verdict::Terminates, self.engine.name());
         match &self.setting.ends {
@@ -153,7 +183,11 @@ impl<'a> Liveness<'a> {
         }
         let limits = self.limits;
         limits.answer(&self.setting.test, &answer, |bound, answer| {
-            let mut tried = Tried { open: None, cut: false, deepest: 0 };
+            let mut tried = Tried {
+                open: None,
+                cut: false,
+                deepest: 0,
+            };
             for (case, posed) in posed.iter().enumerate() {
                 match self.at((case, bound), (model, posed), deadline, answer)? {
                     Found::Hang(hang) => return Ok(hang),
@@ -197,10 +231,15 @@ impl<'a> Liveness<'a> {
         answer: &mut Answer,
     ) -> Result<Found, Halt> {
         let engine = self.engine;
-        let known = self.ready.range((bound, false, 0)..=(bound, false, usize::MAX)).find_map(|(key, ready)| {
-            let Ready { prepared, hangs, .. } = ready.as_ref().ok()?;
-            Some((key.2, &prepared.task, hangs.as_ref()?))
-        });
+        let known = self
+            .ready
+            .range((bound, false, 0)..=(bound, false, usize::MAX))
+            .find_map(|(key, ready)| {
+                let Ready {
+                    prepared, hangs, ..
+                } = ready.as_ref().ok()?;
+                Some((key.2, &prepared.task, hangs.as_ref()?))
+            });
         if let Some((case, task, found)) = known {
             let posed = &self.setting.posed(false).map_err(Halt::Undecided)?[case];
             let tried = task.tried(None);
@@ -208,7 +247,9 @@ impl<'a> Liveness<'a> {
             answer.verdict = Verdict::Hangs;
             return Ok(Found::Hang(tried));
         }
-        let ready = self.ready((case, bound), (model, posed), deadline).map_err(Halt::Undecided)?;
+        let ready = self
+            .ready((case, bound), (model, posed), deadline)
+            .map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
         answer.unwritten.extend(task.reads_of_nothing_written());
         let conditions = ready.conditions[&model].clone();
@@ -234,7 +275,12 @@ impl<'a> Liveness<'a> {
             return Err(Halt::Undecided(Reason::ThinAir));
         }
         if task.fault != Cond::FALSE {
-            let astray = Query { props: Vec::new(), require: task.fault, no_fault: false, ..query.clone() };
+            let astray = Query {
+                props: Vec::new(),
+                require: task.fault,
+                no_fault: false,
+                ..query.clone()
+            };
             if let Some(found) = ready.prepared.ask(engine, &astray, deadline).0.found()? {
                 return Err(Halt::Undecided(witness::astray(&task, &found.0)));
             }
@@ -244,14 +290,26 @@ impl<'a> Liveness<'a> {
         }
         // A filter speaks of an end that was not reached.
         (query.require, query.props) = (conditions.goes_on, Vec::new());
-        if ready.prepared.ask(engine, &query, deadline).0.found()?.is_none() {
+        if ready
+            .prepared
+            .ask(engine, &query, deadline)
+            .0
+            .found()?
+            .is_none()
+        {
             return Ok(Found::Not(task.tried(None)));
         }
         // Of the loops with which a thread can go on, the first: any engine would name it.
         let mut first = conditions.loops.len() - 1;
         for (i, goes_on) in conditions.loops.iter().enumerate() {
             query.require = *goes_on;
-            if ready.prepared.ask(engine, &query, deadline).0.found()?.is_some() {
+            if ready
+                .prepared
+                .ask(engine, &query, deadline)
+                .0
+                .found()?
+                .is_some()
+            {
                 first = i;
                 break;
             }
@@ -274,12 +332,24 @@ impl<'a> Liveness<'a> {
         self.ready
             .entry(key)
             .or_insert_with(|| {
-                let purpose = Purpose::Progress { stops, registers: test.filter.is_some() };
-                let mut task = Task::build(purpose, test, &setting.model, set, bound, false, deadline.0)?;
-                let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
+                let purpose = Purpose::Progress {
+                    stops,
+                    registers: test.filter.is_some(),
+                };
+                let mut task =
+                    Task::build(purpose, test, &setting.model, set, bound, false, deadline.0)?;
+                let asked = ProgressModel::ALL
+                    .into_iter()
+                    .filter(|p| p.may_stop() == stops);
                 let sk = &mut task.sk;
-                let conditions = asked.map(|p| (p, fairness::conditions(sk, p).of_case(sk, of))).collect();
-                Ok(Ready { prepared: Prepared::settled(task, deadline)?, conditions, hangs: None })
+                let conditions = asked
+                    .map(|p| (p, fairness::conditions(sk, p).of_case(sk, of)))
+                    .collect();
+                Ok(Ready {
+                    prepared: Prepared::settled(task, deadline)?,
+                    conditions,
+                    hangs: None,
+                })
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -295,10 +365,19 @@ enum Found {
 }
 
 /// An execution of a case as evidence for a hang, if it is one.
-fn shown(task: &Task<'_>, found: &Checked, model: ProgressModel, case: &Case) -> Result<Witness, Halt> {
+fn shown(
+    task: &Task<'_>,
+    found: &Checked,
+    model: ProgressModel,
+    case: &Case,
+) -> Result<Witness, Halt> {
     let progress = task.sk.progress.as_deref().expect("built for progress");
-    let evidence = evidence::judge(task, &found.0, progress, model)
-        .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
+    let evidence = evidence::judge(task, &found.0, progress, model).map_err(|law| {
+        Halt::Defect(format!("an execution that is said to hang does not: {law}"))
+    })?;
     let ends = explain::explain(task, &found.0, progress, (&evidence, model), case);
-    Ok(Witness { ends, ..witness::describe(task, &found.0, &found.1) })
+    Ok(Witness {
+        ends,
+        ..witness::describe(task, &found.0, &found.1)
+    })
 }

@@ -23,9 +23,22 @@ pub struct Part {
 
 /// The parts of a program of which some can run without the rest; `None` if they are not known.
 pub fn parts(program: &Program) -> Option<Vec<Part>> {
-    let Ends::Open(ways) = ends(program) else { return None };
+    let Ends::Open(ways) = ends(program) else {
+        return None;
+    };
     let cases = cases::cases(program, &ways, false).ok()?;
-    Some(cases.into_iter().map(|Case { program, leave: left, .. }| Part { program, left }).collect())
+    Some(
+        cases
+            .into_iter()
+            .map(
+                |Case {
+                     program,
+                     leave: left,
+                     ..
+                 }| Part { program, left },
+            )
+            .collect(),
+    )
 }
 
 impl Skeleton {
@@ -35,7 +48,10 @@ impl Skeleton {
         if left.is_empty() {
             return Cond::TRUE;
         }
-        let inside = |thread, at| left.iter().any(|part| part.thread == thread && part.range.contains(&at));
+        let inside = |thread, at| {
+            left.iter()
+                .any(|part| part.thread == thread && part.range.contains(&at))
+        };
         let (waits, spins, cuts) = (self.waits.clone(), self.spins.clone(), self.cuts.clone());
         for (stays, thread, at) in spins {
             if inside(thread, at) {

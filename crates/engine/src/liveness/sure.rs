@@ -24,21 +24,36 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
     let command = |u: ThreadId| program.host.as_ref().and_then(|host| host.command_of(u));
     let mut sure: Vec<bool> = met.iter().map(Option::is_some).collect();
     let ends = |t: ThreadId, sure: &[bool]| {
-        let Some(own) = &met[usize::from(t.0)] else { return false };
-        let Some(widest) = own.iter().map(|m| m.0).max() else { return true };
-        let same = |u: ThreadId, scope| program.thread(u).place.same(&program.thread(t).place, scope);
+        let Some(own) = &met[usize::from(t.0)] else {
+            return false;
+        };
+        let Some(widest) = own.iter().map(|m| m.0).max() else {
+            return true;
+        };
+        let same = |u: ThreadId, scope| {
+            program
+                .thread(u)
+                .place
+                .same(&program.thread(t).place, scope)
+        };
         program.thread_ids().filter(|u| same(*u, widest)).all(|u| {
             // Barriers of a smaller group are none of its business.
             let shared = |m: &&Meeting| same(u, m.0);
-            let alike =
-                |other: &Vec<Meeting>| other == own || other.iter().filter(shared).eq(own.iter().filter(shared));
+            let alike = |other: &Vec<Meeting>| {
+                other == own || other.iter().filter(shared).eq(own.iter().filter(shared))
+            };
             // Who is not of the command may start much later.
-            sure[usize::from(u.0)] && command(u) == command(t) && met[usize::from(u.0)].as_ref().is_some_and(alike)
+            sure[usize::from(u.0)]
+                && command(u) == command(t)
+                && met[usize::from(u.0)].as_ref().is_some_and(alike)
         })
     };
     // Who waits for one that is not sure is none either.
     loop {
-        let next: Vec<bool> = program.thread_ids().map(|t| sure[usize::from(t.0)] && ends(t, &sure)).collect();
+        let next: Vec<bool> = program
+            .thread_ids()
+            .map(|t| sure[usize::from(t.0)] && ends(t, &sure))
+            .collect();
         if next == sure {
             return sure;
         }
@@ -48,8 +63,19 @@ pub(super) fn all(program: &Program) -> Vec<bool> {
 
 /// The barriers on every way through a thread's code; `None` if they may differ, or it may not end.
 fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
-    let initial = |init: &Init| if let Init::Int(value) = init { Some(*value) } else { None };
-    behind(thread, (0, 0), thread.regs.iter().map(|r| initial(&r.init)).collect(), &mut 0)
+    let initial = |init: &Init| {
+        if let Init::Int(value) = init {
+            Some(*value)
+        } else {
+            None
+        }
+    };
+    behind(
+        thread,
+        (0, 0),
+        thread.regs.iter().map(|r| initial(&r.init)).collect(),
+        &mut 0,
+    )
 }
 
 /// The same from an instruction on, behind so many branches that depend on what is read.
@@ -81,9 +107,14 @@ fn behind(
                 }
             },
             Op::Barrier(b) => found.push(meeting(b, &regs)?),
-            Op::Give { among, lanes, .. } => found.push((*among, None, value(lanes, &regs)?.to_string())),
+            Op::Give { among, lanes, .. } => {
+                found.push((*among, None, value(lanes, &regs)?.to_string()))
+            }
             Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = value(e, &regs),
-            op => op.defines().into_iter().for_each(|dst| regs[usize::from(dst.0)] = None),
+            op => op
+                .defines()
+                .into_iter()
+                .for_each(|dst| regs[usize::from(dst.0)] = None),
         }
         pc = next;
     }
@@ -102,7 +133,13 @@ fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<Meeting> {
 
 /// The value of an expression, if it does not depend on what is read.
 fn value(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
-    e.value(&|leaf| if let Expr::Reg(r) = leaf { regs[usize::from(r.0)] } else { None })
+    e.value(&|leaf| {
+        if let Expr::Reg(r) = leaf {
+            regs[usize::from(r.0)]
+        } else {
+            None
+        }
+    })
 }
 
 #[cfg(test)]
@@ -114,33 +151,55 @@ mod tests {
     fn sure(codes: &[(u32, &str)]) -> Vec<bool> {
         let mut text = "name = \"T\"\n[memory]\nx = 0\n".to_string();
         for (warp, code) in codes {
-            text += &format!("[[thread]]\ncta = 0\nwarp = {warp}\nregs = {{ n = 2 }}\ncode = \"{code}\"\n");
+            text += &format!(
+                "[[thread]]\ncta = 0\nwarp = {warp}\nregs = {{ n = 2 }}\ncode = \"{code}\"\n"
+            );
         }
-        all(&parse("t.toml", text.as_bytes()).expect("a valid test").remove(0).program)
+        all(&parse("t.toml", text.as_bytes())
+            .expect("a valid test")
+            .remove(0)
+            .program)
     }
 
     #[test]
     fn threads_end_if_every_way_leads_to_the_same_barriers() {
-        let counted =
-            "mov.u32 i, 0; L: st.relaxed.gpu x, i; bar.sync 0; add.u32 i, i, 1; setp.lt.u32 p, i, n; @p bra L";
+        let counted = "mov.u32 i, 0; L: st.relaxed.gpu x, i; bar.sync 0; add.u32 i, i, 1; setp.lt.u32 p, i, n; @p bra L";
         assert_eq!(sure(&[(0, counted), (0, counted)]), [true, true]);
         let once = "st.relaxed.gpu x, 1; bar.sync 0";
-        assert_eq!(sure(&[(0, counted), (0, once)]), [false, false], "another number of barriers");
+        assert_eq!(
+            sure(&[(0, counted), (0, once)]),
+            [false, false],
+            "another number of barriers"
+        );
         let either = "ld.relaxed.gpu r0, x; beq r0, 0, E; st.relaxed.gpu x, 1; E: bar.sync 0";
         assert_eq!(sure(&[(0, either), (0, once)]), [true, true]);
         let skips = "ld.relaxed.gpu r0, x; beq r0, 0, E; bar.sync 0; E: st.relaxed.gpu x, 1";
-        assert_eq!(sure(&[(0, skips), (0, once)]), [false, false], "by what is read");
         assert_eq!(
-            sure(&[(0, "L: ld.relaxed.gpu r0, x; beq r0, 0, L"), (0, "st.relaxed.gpu x, 1")]),
+            sure(&[(0, skips), (0, once)]),
+            [false, false],
+            "by what is read"
+        );
+        assert_eq!(
+            sure(&[
+                (0, "L: ld.relaxed.gpu r0, x; beq r0, 0, L"),
+                (0, "st.relaxed.gpu x, 1")
+            ]),
             [false, true]
         );
-        assert_eq!(sure(&[(0, once), (0, "bar.sync 0, 2")]), [false, false], "not of the whole group");
+        assert_eq!(
+            sure(&[(0, once), (0, "bar.sync 0, 2")]),
+            [false, false],
+            "not of the whole group"
+        );
     }
 
     #[test]
     fn barriers_of_one_warp_are_none_of_another() {
         let votes = "shfl.sync.bfly.b32 r0, n, 1, 31, -1; bar.sync 0";
-        assert_eq!(sure(&[(0, votes), (0, votes), (1, "bar.sync 0")]), [true, true, true]);
+        assert_eq!(
+            sure(&[(0, votes), (0, votes), (1, "bar.sync 0")]),
+            [true, true, true]
+        );
         assert_eq!(
             sure(&[(0, votes), (0, "bar.sync 0"), (1, "bar.sync 0")]),
             [false, false, false],
@@ -148,6 +207,9 @@ mod tests {
         );
         let apart = "shfl.sync.bfly.b32 r0, n, 1, 31, -1";
         let stores = "st.relaxed.gpu x, 1";
-        assert_eq!(sure(&[(0, apart), (0, stores), (1, stores)]), [false, true, true]);
+        assert_eq!(
+            sure(&[(0, apart), (0, stores), (1, stores)]),
+            [false, true, true]
+        );
     }
 }

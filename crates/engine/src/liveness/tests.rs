@@ -21,24 +21,48 @@ struct Hang {
 
 fn hang(codes: &[&str], bound: u32) -> Hang {
     let mut text = "name = \"T\"\n[memory]\nx = 0\ny = 0\n".to_string();
-    codes.iter().for_each(|code| text += &format!("[[thread]]\ncode = \"{code}\"\n"));
-    let test = parse("t.toml", text.as_bytes()).expect("a valid test").remove(0);
-    let model = load_shipped("sc", &signature()).expect("shipped").expect("valid");
+    codes
+        .iter()
+        .for_each(|code| text += &format!("[[thread]]\ncode = \"{code}\"\n"));
+    let test = parse("t.toml", text.as_bytes())
+        .expect("a valid test")
+        .remove(0);
+    let model = load_shipped("sc", &signature())
+        .expect("shipped")
+        .expect("valid");
     // Tasks borrow from what they are about; a test has few of them.
     let setting: &'static Setting = Box::leak(Box::new(Setting::new(&test, &model)));
-    let limits = Limits { bound: Some(bound), timeout: None };
+    let limits = Limits {
+        bound: Some(bound),
+        timeout: None,
+    };
     let mut liveness = Liveness::new(setting, Engine::Enumerate, limits, &[]);
     let posed = &setting.posed(false).expect("no host program")[0];
-    let ready = liveness.ready((0, bound), (FAIR, posed), Deadline(None)).unwrap_or_else(|e| panic!("{e}"));
+    let ready = liveness
+        .ready((0, bound), (FAIR, posed), Deadline(None))
+        .unwrap_or_else(|e| panic!("{e}"));
     let query = query(&ready.prepared.task, ready.conditions[&FAIR].hangs);
-    let (said, _) = ready.prepared.ask(Engine::Enumerate, &query, Deadline(None));
+    let (said, _) = ready
+        .prepared
+        .ask(Engine::Enumerate, &query, Deadline(None));
     let found = said.found().ok().flatten().expect("it hangs");
-    Hang { task: ready.prepared.task.clone(), execution: found.0 }
+    Hang {
+        task: ready.prepared.task.clone(),
+        execution: found.0,
+    }
 }
 
 fn query(task: &Task<'_>, require: Cond) -> Query<'static> {
     let axioms = vec![true; task.model.axioms.len()];
-    Query { complete: false, props: Vec::new(), flags: None, spared: None, require, no_fault: true, axioms }
+    Query {
+        complete: false,
+        props: Vec::new(),
+        flags: None,
+        spared: None,
+        require,
+        no_fault: true,
+        axioms,
+    }
 }
 
 impl Hang {
@@ -47,9 +71,17 @@ impl Hang {
         let events = &self.task.sk.events;
         let mine = |e: &usize| {
             events[*e].kind == kind
-                && (kind == EventKind::Init || events[*e].thread.is_some_and(|t| usize::from(t.0) == thread))
+                && (kind == EventKind::Init
+                    || events[*e]
+                        .thread
+                        .is_some_and(|t| usize::from(t.0) == thread))
         };
-        self.execution.executed.iter().filter(mine).nth(nth).expect("the execution has that event")
+        self.execution
+            .executed
+            .iter()
+            .filter(mine)
+            .nth(nth)
+            .expect("the execution has that event")
     }
 
     /// Gives a read another source.
@@ -64,9 +96,13 @@ impl Hang {
     /// Makes a write the last one of its location.
     fn put_last(&mut self, write: usize) {
         let order = self.task.model.finals.0 as usize;
-        let others: Vec<usize> = self.execution.free[order].iter().flat_map(|(a, b)| [a, b]).collect();
-        let related =
-            |o: &usize| self.execution.free[order].has(write, *o) || self.execution.free[order].has(*o, write);
+        let others: Vec<usize> = self.execution.free[order]
+            .iter()
+            .flat_map(|(a, b)| [a, b])
+            .collect();
+        let related = |o: &usize| {
+            self.execution.free[order].has(write, *o) || self.execution.free[order].has(*o, write)
+        };
         for other in others.iter().copied().filter(related).collect::<Vec<_>>() {
             self.execution.free[order].remove(write, other);
             self.execution.free[order].insert(other, write);
@@ -75,11 +111,19 @@ impl Hang {
 
     /// What the definition says, and which rules of the text reject it.
     fn judged(&self) -> (Result<(), String>, Vec<String>) {
-        let progress = self.task.sk.progress.as_deref().expect("built for progress");
+        let progress = self
+            .task
+            .sk
+            .progress
+            .as_deref()
+            .expect("built for progress");
         let law = evidence::judge(&self.task, &self.execution, progress, FAIR).map(|_| ());
         let rules: Vec<&str> = RULES.axioms.iter().map(|a| a.name.as_str()).collect();
         let replayed = replay::replay(&self.task, &self.execution).expect("it is a candidate");
-        let names = replayed.rejected_by.iter().map(|&i| self.task.model.axioms[i].name.clone());
+        let names = replayed
+            .rejected_by
+            .iter()
+            .map(|&i| self.task.model.axioms[i].name.clone());
         (law, names.filter(|n| rules.contains(&n.as_str())).collect())
     }
 
@@ -109,7 +153,10 @@ fn a_repeated_write_is_not_there_for_a_read_that_executes_once() {
     h.execution.reads[read] = Some(1);
     h.accepted();
     h.read_from(read, h.event(0, EventKind::Write, 1));
-    h.rejected("executes once and takes its value from repeated write", &["Repeated-Writes"]);
+    h.rejected(
+        "executes once and takes its value from repeated write",
+        &["Repeated-Writes"],
+    );
 }
 
 #[test]
@@ -117,13 +164,23 @@ fn infinitely_many_writes_do_not_all_come_before_another() {
     let mut h = hang(&[WRITES, "st.relaxed.gpu x, 2"], 2);
     h.accepted();
     h.put_last(h.event(1, EventKind::Write, 0));
-    h.rejected("executes once, is after repeated write", &["Fair-Coherence"]);
+    h.rejected(
+        "executes once, is after repeated write",
+        &["Fair-Coherence"],
+    );
 }
 
 #[test]
 fn a_repeated_read_sees_what_goes_on() {
     let again = "L: atom.relaxed.gpu.exch r0, x, 1; goto L";
-    let mut h = hang(&["st.relaxed.gpu x, 1", again, "M: ld.relaxed.gpu r0, x; bne r0, 2, M"], 2);
+    let mut h = hang(
+        &[
+            "st.relaxed.gpu x, 1",
+            again,
+            "M: ld.relaxed.gpu r0, x; bne r0, 2, M",
+        ],
+        2,
+    );
     let poll = h.event(2, EventKind::Read, 0);
     h.execution.reads[poll] = Some(1);
     h.read_from(poll, h.event(1, EventKind::Write, 1));
@@ -134,25 +191,49 @@ fn a_repeated_read_sees_what_goes_on() {
 
 #[test]
 fn a_repeated_read_sees_what_nothing_overwrites() {
-    let h = hang(&["st.relaxed.gpu x, 1; st.relaxed.gpu x, 1", "M: ld.relaxed.gpu r0, x; bne r0, 2, M"], 1);
+    let h = hang(
+        &[
+            "st.relaxed.gpu x, 1; st.relaxed.gpu x, 1",
+            "M: ld.relaxed.gpu r0, x; bne r0, 2, M",
+        ],
+        1,
+    );
     h.accepted();
-    let mut stale = Hang { task: h.task.clone(), execution: h.execution.clone() };
-    stale.read_from(h.event(1, EventKind::Read, 0), h.event(0, EventKind::Write, 0));
-    stale.rejected("never sees a write that overwrites its source", &["Fair-Visibility"]);
+    let mut stale = Hang {
+        task: h.task.clone(),
+        execution: h.execution.clone(),
+    };
+    stale.read_from(
+        h.event(1, EventKind::Read, 0),
+        h.event(0, EventKind::Write, 0),
+    );
+    stale.rejected(
+        "never sees a write that overwrites its source",
+        &["Fair-Visibility"],
+    );
 }
 
 #[test]
 fn the_later_block_does_what_the_earlier_one_did() {
-    let mut h = hang(&["L: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, x; beq r0, 1, L"], 2);
+    let mut h = hang(
+        &["L: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, x; beq r0, 1, L"],
+        2,
+    );
     h.accepted();
     // The earlier block reads its own write; the later one reads that too, which has the same value.
-    h.read_from(h.event(0, EventKind::Read, 1), h.event(0, EventKind::Write, 0));
+    h.read_from(
+        h.event(0, EventKind::Read, 1),
+        h.event(0, EventKind::Write, 0),
+    );
     h.rejected("has not the source", &["Same-Sources"]);
 }
 
 #[test]
 fn the_later_block_orders_writes_as_the_earlier_one_did() {
-    let mut h = hang(&["L: st.relaxed.gpu x, 1; st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, L"], 2);
+    let mut h = hang(
+        &["L: st.relaxed.gpu x, 1; st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, L"],
+        2,
+    );
     h.accepted();
     h.put_last(h.event(0, EventKind::Write, 2));
     h.rejected("have not the order", &["Same-Coherence"]);
@@ -160,7 +241,13 @@ fn the_later_block_orders_writes_as_the_earlier_one_did() {
 
 #[test]
 fn blocks_of_two_threads_repeat_side_by_side() {
-    let mut h = hang(&[WRITES, "L: st.relaxed.gpu x, 2; ld.relaxed.gpu r0, y; beq r0, 0, L"], 2);
+    let mut h = hang(
+        &[
+            WRITES,
+            "L: st.relaxed.gpu x, 2; ld.relaxed.gpu r0, y; beq r0, 0, L",
+        ],
+        2,
+    );
     h.accepted();
     // All writes of the one thread after all of the other: so it cannot go on.
     h.put_last(h.event(1, EventKind::Write, 0));
@@ -173,18 +260,37 @@ fn who_meets_at_a_barrier_for_ever_does_so_together() {
     let met = hang(&["L: bar.sync 0, 2; goto L", "L: bar.sync 0, 2; goto L"], 2);
     met.accepted();
     // Where one thread leaves after two rounds, the other is blocked in its third, and does not repeat its second.
-    let left = hang(&["L: bar.sync 0, 2; goto L", "bar.sync 0, 2; bar.sync 0, 2"], 4);
+    let left = hang(
+        &["L: bar.sync 0, 2; goto L", "bar.sync 0, 2; bar.sync 0, 2"],
+        4,
+    );
     left.accepted();
     let progress = left.task.sk.progress.clone().expect("built for progress");
-    let second = progress.threads[0].repeats.iter().find(|r| r.pairs.len() == 2 && r.period == 1);
-    let choice = left.task.sk.pool.as_choice(second.expect("two rounds are two blocks").choice).expect("a choice");
-    let mut repeated = Hang { task: left.task.clone(), execution: left.execution.clone() };
+    let second = progress.threads[0]
+        .repeats
+        .iter()
+        .find(|r| r.pairs.len() == 2 && r.period == 1);
+    let choice = left
+        .task
+        .sk
+        .pool
+        .as_choice(second.expect("two rounds are two blocks").choice)
+        .expect("a choice");
+    let mut repeated = Hang {
+        task: left.task.clone(),
+        execution: left.execution.clone(),
+    };
     repeated.execution.choices[choice as usize] = true;
     // With the choice made, the events of the third round are gone.
     let third: Vec<usize> = (0..left.task.sk.len())
-        .filter(|&e| left.task.sk.events[e].thread.is_some_and(|t| t.0 == 0) && left.execution.executed.has(e))
+        .filter(|&e| {
+            left.task.sk.events[e].thread.is_some_and(|t| t.0 == 0)
+                && left.execution.executed.has(e)
+        })
         .skip(4)
         .collect();
-    third.iter().for_each(|&e| repeated.execution.executed.remove(e));
+    third
+        .iter()
+        .for_each(|&e| repeated.execution.executed.remove(e));
     repeated.rejected("and its partner", &["Barriers-Repeat-Together"]);
 }

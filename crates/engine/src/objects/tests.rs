@@ -18,7 +18,9 @@ use program::litmus::LitmusTest;
 use program::{CmpOp, Ty};
 
 fn ptx() -> Model {
-    load_shipped("ptx", &signature()).expect("shipped").expect("loads")
+    load_shipped("ptx", &signature())
+        .expect("shipped")
+        .expect("loads")
 }
 
 /// All tests with mbarrier objects under `litmus/`.
@@ -34,27 +36,54 @@ fn shipped() -> Vec<LitmusTest> {
         }
     }
     let mut found = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"), &mut found);
+    files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"),
+        &mut found,
+    );
     found.sort();
     let read = |path: &std::path::PathBuf| {
-        let text = fs::read_to_string(path).ok().filter(|text| text.contains("mbarrier"))?;
+        let text = fs::read_to_string(path)
+            .ok()
+            .filter(|text| text.contains("mbarrier"))?;
         litmus::parse(&path.to_string_lossy(), text.as_bytes()).ok()
     };
-    found.iter().filter_map(read).flatten().filter(|test| test.program.has_mbarriers()).collect()
+    found
+        .iter()
+        .filter_map(read)
+        .flatten()
+        .filter(|test| test.program.has_mbarriers())
+        .collect()
 }
 
 /// The program of `n` threads with this code, where objects expect an arrival of each.
 fn alike(n: usize, code: &str) -> LitmusTest {
-    let mut text =
-        format!("name = \"alike\"\n[memory]\nb = {{ type = \"mbarrier\", init = {n}, space = \"shared\" }}\n");
+    let mut text = format!(
+        "name = \"alike\"\n[memory]\nb = {{ type = \"mbarrier\", init = {n}, space = \"shared\" }}\n"
+    );
     (0..n).for_each(|_| text += &format!("[[thread]]\ncta = 0\ncode = '''\n{code}\n'''\n"));
-    litmus::parse("alike.toml", text.as_bytes()).expect("well-formed").remove(0)
+    litmus::parse("alike.toml", text.as_bytes())
+        .expect("well-formed")
+        .remove(0)
 }
 
 /// A task, with what is known of objects with more operations than so many.
-fn task<'a>(test: &'a LitmusTest, model: &'a Model, few: usize, deadline: Instant) -> Option<Task<'a>> {
+fn task<'a>(
+    test: &'a LitmusTest,
+    model: &'a Model,
+    few: usize,
+    deadline: Instant,
+) -> Option<Task<'a>> {
     FROM.set(few);
-    let task = Task::build(Purpose::Outcomes, test, model, &[], 2, false, Some(deadline)).ok();
+    let task = Task::build(
+        Purpose::Outcomes,
+        test,
+        model,
+        &[],
+        2,
+        false,
+        Some(deadline),
+    )
+    .ok();
     FROM.set(FEW);
     task
 }
@@ -141,20 +170,39 @@ const BARRIER: &str = "mbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 0;
 fn arrivals_find_as_many_words_as_there_are_and_waits_one() {
     let model = ptx();
     for n in 2..6 {
-        let test = alike(n, &format!("{BARRIER}\nmbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 1;"));
-        let task = task(&test, &model, usize::MAX, Instant::now() + Duration::from_secs(60)).expect("a task");
+        let test = alike(
+            n,
+            &format!("{BARRIER}\nmbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 1;"),
+        );
+        let task = task(
+            &test,
+            &model,
+            usize::MAX,
+            Instant::now() + Duration::from_secs(60),
+        )
+        .expect("a task");
         let found = known(&task).expect("an object");
         for &((r, w), _, _) in &found.runs[0] {
             // By operation of its thread: the phases in which it can write, and how many words it can find there.
-            let at = found.runs[0]
-                .iter()
-                .filter(|turn| turn.0.1 < w && task.sk.events[turn.0.1].thread == task.sk.events[w].thread);
+            let at = found.runs[0].iter().filter(|turn| {
+                turn.0.1 < w && task.sk.events[turn.0.1].thread == task.sk.events[w].thread
+            });
             let at = at.count() as i64;
             let phase = (at + 1) / 2;
-            assert_eq!(found.phases.get(&w), Some(&phase), "operation {at} of {n} threads");
-            let here = found.words[&r].iter().filter(|&&word| phase_of(word) == phase);
+            assert_eq!(
+                found.phases.get(&w),
+                Some(&phase),
+                "operation {at} of {n} threads"
+            );
+            let here = found.words[&r]
+                .iter()
+                .filter(|&&word| phase_of(word) == phase);
             // Before a wait, others may have arrived in the next phase, if there is one.
-            assert_eq!(here.count(), if at == 3 { 1 } else { n }, "operation {at} of {n} threads");
+            assert_eq!(
+                here.count(),
+                if at == 3 { 1 } else { n },
+                "operation {at} of {n} threads"
+            );
         }
         assert_eq!(found.runs[0].len(), 4 * n);
     }
@@ -166,13 +214,17 @@ fn no_execution_has_what_is_not_found() {
     let (mut asked, mut objects) = (0, 0);
     for test in shipped().iter().step_by(2) {
         let deadline = Instant::now() + Duration::from_secs(2);
-        let Some(mut task) = task(test, &model, usize::MAX, deadline).filter(|task| !task.narrowed) else {
+        let Some(mut task) = task(test, &model, usize::MAX, deadline).filter(|task| !task.narrowed)
+        else {
             continue;
         };
         let Some(found) = known(&task) else { continue };
         let mut others = Vec::new();
         for (&r, words) in &found.words {
-            let (value, guard) = (task.sk.events[r].value.expect("reads have values"), task.sk.events[r].guard);
+            let (value, guard) = (
+                task.sk.events[r].value.expect("reads have values"),
+                task.sk.events[r].guard,
+            );
             let pool = &mut task.sk.pool;
             let other = words.iter().fold(guard, |other, &word| {
                 let word = pool.constant(word);
@@ -193,17 +245,31 @@ fn no_execution_has_what_is_not_found() {
             }
         }
         // There are values for the numbers that were made here, too.
-        task.domains = Domains::compute(&task.sk, &[], Known::default(), None, false, None).expect("as before");
+        task.domains = Domains::compute(&task.sk, &[], Known::default(), None, false, None)
+            .expect("as before");
         objects += 1;
         let mut prepared = Prepared::new(task);
         for other in others.into_iter().filter(|&other| other != Cond::FALSE) {
-            let query = Query { complete: false, require: other, ..Query::complete(&model) };
-            let said = prepared.ask(Engine::Sat, &query, Deadline(Some(deadline))).0;
-            assert!(!matches!(said.found(), Ok(Some(_))), "{}: an operation finds what it cannot", test.name);
+            let query = Query {
+                complete: false,
+                require: other,
+                ..Query::complete(&model)
+            };
+            let said = prepared
+                .ask(Engine::Sat, &query, Deadline(Some(deadline)))
+                .0;
+            assert!(
+                !matches!(said.found(), Ok(Some(_))),
+                "{}: an operation finds what it cannot",
+                test.name
+            );
             asked += 1;
         }
     }
-    assert!(objects > 40 && asked > 80, "{objects} tests, {asked} questions");
+    assert!(
+        objects > 40 && asked > 80,
+        "{objects} tests, {asked} questions"
+    );
 }
 
 #[test]
@@ -216,11 +282,16 @@ fn what_is_known_of_objects_changes_no_outcome() {
             let task = task(test, &model, few, deadline)?;
             let is_known = !task.objects.words.is_empty();
             let mut prepared = Prepared::new(task);
-            let (states, why, _) =
-                prepared.all_states(Engine::Sat, &Query::complete(&model), Deadline(Some(deadline)));
+            let (states, why, _) = prepared.all_states(
+                Engine::Sat,
+                &Query::complete(&model),
+                Deadline(Some(deadline)),
+            );
             why.is_none().then_some((states, is_known))
         };
-        let (Some((with, true)), Some((without, false))) = (states(0), states(usize::MAX)) else { continue };
+        let (Some((with, true)), Some((without, false))) = (states(0), states(usize::MAX)) else {
+            continue;
+        };
         assert_eq!(with, without, "{}", test.name);
         compared += 1;
     }
@@ -238,11 +309,25 @@ fn a_block_that_meets_at_an_object_is_decided() {
     ];
     for (text, placeholder, value, allowed) in rows {
         let text = text.replace(placeholder, value);
-        let test = litmus::parse("block.toml", text.as_bytes()).expect("well-formed").remove(0);
-        let task = task(&test, &model, FEW, Instant::now() + Duration::from_secs(600)).expect("a task");
+        let test = litmus::parse("block.toml", text.as_bytes())
+            .expect("well-formed")
+            .remove(0);
+        let task = task(
+            &test,
+            &model,
+            FEW,
+            Instant::now() + Duration::from_secs(600),
+        )
+        .expect("a task");
         let condition = test.condition.as_ref().expect("it asks something");
-        let query = Query { props: vec![(condition, true)], ..Query::complete(&model) };
-        match Prepared::new(task).ask(Engine::Sat, &query, Deadline(None)).0 {
+        let query = Query {
+            props: vec![(condition, true)],
+            ..Query::complete(&model)
+        };
+        match Prepared::new(task)
+            .ask(Engine::Sat, &query, Deadline(None))
+            .0
+        {
             Said::Yes(_) => assert!(allowed, "{text}"),
             Said::No => assert!(!allowed, "{text}"),
             _ => panic!("not decided: {text}"),

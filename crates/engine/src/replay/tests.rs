@@ -32,7 +32,9 @@ fn test(memory: &str, codes: &[(u32, &str)]) -> LitmusTest {
 }
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("loads")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("loads")
 }
 
 fn event(task: &Task<'_>, (thread, kind, nth): Name) -> usize {
@@ -40,25 +42,52 @@ fn event(task: &Task<'_>, (thread, kind, nth): Name) -> usize {
         let e = &task.sk.events[i];
         e.kind == kind && (kind == Init || e.thread.is_some_and(|t| usize::from(t.0) == thread))
     };
-    (0..task.sk.len()).filter(is_it).nth(nth).expect("the test has that event")
+    (0..task.sk.len())
+        .filter(is_it)
+        .nth(nth)
+        .expect("the test has that event")
 }
 
 /// The execution with these edges; every read returns what its source writes, and coherence has initial writes first.
-fn execution(task: &Task<'_>, rf: &[(Name, Name)], co: &[(Name, Name)], sc: &[(Name, Name)]) -> Execution {
+fn execution(
+    task: &Task<'_>,
+    rf: &[(Name, Name)],
+    co: &[(Name, Name)],
+    sc: &[(Name, Name)],
+) -> Execution {
     let (sk, n) = (&task.sk, task.sk.len());
-    let edges =
-        |pairs: &[(Name, Name)]| Rel::from_pairs(n, pairs.iter().map(|&(a, b)| (event(task, a), event(task, b))));
+    let edges = |pairs: &[(Name, Name)]| {
+        Rel::from_pairs(
+            n,
+            pairs.iter().map(|&(a, b)| (event(task, a), event(task, b))),
+        )
+    };
     let (rf, mut co, sc) = (edges(rf), edges(co), edges(sc));
     let Base::Rel(loc) = task.base(task.model.signature.find("loc").expect("a base name")) else {
         panic!("`loc` is a relation")
     };
-    for (i, w) in loc.fixed.iter().filter(|&(i, w)| sk.events[i].kind == Init && sk.events[w].kind == Write) {
+    for (i, w) in loc
+        .fixed
+        .iter()
+        .filter(|&(i, w)| sk.events[i].kind == Init && sk.events[w].kind == Write)
+    {
         co.insert(i, w);
     }
-    let mut known = Assignment { reads: vec![None; n], choices: Vec::new() };
+    let mut known = Assignment {
+        reads: vec![None; n],
+        choices: Vec::new(),
+    };
     let values: Vec<Option<i64>> = {
         let mut eval = Eval::new(sk, &known);
-        (0..n).map(|e| if sk.events[e].is_write() { eval.value(e) } else { None }).collect()
+        (0..n)
+            .map(|e| {
+                if sk.events[e].is_write() {
+                    eval.value(e)
+                } else {
+                    None
+                }
+            })
+            .collect()
     };
     for (w, r) in rf.iter() {
         known.reads[r] = values[w];
@@ -92,18 +121,34 @@ fn rejected(
         Err(law) => panic!("no candidate execution: {law}"),
     };
     assert!(replayed.complete);
-    replayed.rejected_by.iter().map(|&i| model.axioms[i].name.clone()).collect()
+    replayed
+        .rejected_by
+        .iter()
+        .map(|&i| model.axioms[i].name.clone())
+        .collect()
 }
 
 /// Fence-SC order against base causality order, through a barrier.
 #[test]
 fn fence_sc_order_does_not_run_against_causality() {
-    let test = test("x = 0", &[(0, "fence.sc.gpu; bar.sync 1"), (0, "bar.sync 1; fence.sc.gpu")]);
+    let test = test(
+        "x = 0",
+        &[
+            (0, "fence.sc.gpu; bar.sync 1"),
+            (0, "bar.sync 1; fence.sc.gpu"),
+        ],
+    );
     let (first, second) = ((0, Fence, 0), (1, Fence, 0));
     let against = [(second, first)];
-    assert_eq!(rejected(&test, &model("ptx-v7.5"), &[], &[], &against), ["Fence-SC"]);
+    assert_eq!(
+        rejected(&test, &model("ptx-v7.5"), &[], &[], &against),
+        ["Fence-SC"]
+    );
     // Base causality order holds Fence-SC order, so it is cyclic too wherever that is a rule.
-    assert_eq!(rejected(&test, &model("ptx"), &[], &[], &against), ["Fence-SC", "Well-Formedness"]);
+    assert_eq!(
+        rejected(&test, &model("ptx"), &[], &[], &against),
+        ["Fence-SC", "Well-Formedness"]
+    );
     for name in ["ptx-v7.5", "ptx"] {
         assert!(rejected(&test, &model(name), &[], &[], &[(first, second)]).is_empty());
     }
@@ -135,7 +180,10 @@ fn one_location_is_sequentially_consistent_across_proxies() {
     let stale = [(X, (0, Read, 0)), (X, (1, Read, 0))];
     for name in ["ptx-v7.5", "ptx"] {
         let model = model(name);
-        assert_eq!(rejected(&code("ld.relaxed.gpu"), &model, &stale, &[], &[]), ["SC-per-Location"]);
+        assert_eq!(
+            rejected(&code("ld.relaxed.gpu"), &model, &stale, &[], &[]),
+            ["SC-per-Location"]
+        );
         // A weak read is morally strong with nothing in another thread.
         assert!(rejected(&code("ld.weak"), &model, &stale, &[], &[]).is_empty());
         // One of the reads sees the other thread's write.
@@ -147,11 +195,20 @@ fn one_location_is_sequentially_consistent_across_proxies() {
 /// A read that goes back in coherence order, the textbook case: causality excludes it as well.
 #[test]
 fn reads_of_one_location_follow_coherence() {
-    let test = test("x = 0", &[(0, "st.relaxed.gpu x, 1"), (1, "ld.relaxed.gpu r0, x; ld.relaxed.gpu r1, x")]);
+    let test = test(
+        "x = 0",
+        &[
+            (0, "st.relaxed.gpu x, 1"),
+            (1, "ld.relaxed.gpu r0, x; ld.relaxed.gpu r1, x"),
+        ],
+    );
     let write = (0, Write, 0);
     let (first, second) = ((1, Read, 0), (1, Read, 1));
     let back = [(write, first), (X, second)];
-    assert_eq!(rejected(&test, &model("ptx"), &back, &[], &[]), ["SC-per-Location", "Causality"]);
+    assert_eq!(
+        rejected(&test, &model("ptx"), &back, &[], &[]),
+        ["SC-per-Location", "Causality"]
+    );
     let forth = [(X, first), (write, second)];
     assert!(rejected(&test, &model("ptx"), &forth, &[], &[]).is_empty());
 }
@@ -160,20 +217,28 @@ fn reads_of_one_location_follow_coherence() {
 /// causality order relates accesses of that proxy, so only base causality order shows it.
 #[test]
 fn base_causality_order_is_acyclic() {
-    let memory =
-        "x = 0\ny = 0\ns = { alias = \"x\", proxy = \"surface\" }\nt = { alias = \"y\", proxy = \"surface\" }";
+    let memory = "x = 0\ny = 0\ns = { alias = \"x\", proxy = \"surface\" }\nt = { alias = \"y\", proxy = \"surface\" }";
     let code = |cta: u32, fence: &str| {
         test(
             memory,
             &[
-                (0, "suld.relaxed.gpu r0, s; fence.acq_rel.gpu; sust.relaxed.gpu t, 1"),
-                (cta, &format!("suld.relaxed.gpu r0, t; {fence}; sust.relaxed.gpu s, 1")),
+                (
+                    0,
+                    "suld.relaxed.gpu r0, s; fence.acq_rel.gpu; sust.relaxed.gpu t, 1",
+                ),
+                (
+                    cta,
+                    &format!("suld.relaxed.gpu r0, t; {fence}; sust.relaxed.gpu s, 1"),
+                ),
             ],
         )
     };
     let crossed = [((1, Write, 0), (0, Read, 0)), ((0, Write, 0), (1, Read, 0))];
     let ptx = model("ptx");
-    assert_eq!(rejected(&code(1, "fence.acq_rel.gpu"), &ptx, &crossed, &[], &[]), ["Well-Formedness"]);
+    assert_eq!(
+        rejected(&code(1, "fence.acq_rel.gpu"), &ptx, &crossed, &[], &[]),
+        ["Well-Formedness"]
+    );
     // In one CTA causality order relates them: a write to itself by way of the read that observes it, too.
     assert_eq!(
         rejected(&code(0, "fence.acq_rel.gpu"), &ptx, &crossed, &[], &[]),
@@ -181,5 +246,14 @@ fn base_causality_order_is_acyclic() {
     );
     assert!(rejected(&code(1, "fence.acq_rel.cta"), &ptx, &crossed, &[], &[]).is_empty());
     // The published text has no such rule.
-    assert!(rejected(&code(1, "fence.acq_rel.gpu"), &model("ptx-v7.5"), &crossed, &[], &[]).is_empty());
+    assert!(
+        rejected(
+            &code(1, "fence.acq_rel.gpu"),
+            &model("ptx-v7.5"),
+            &crossed,
+            &[],
+            &[]
+        )
+        .is_empty()
+    );
 }

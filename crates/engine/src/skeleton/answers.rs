@@ -76,16 +76,20 @@ impl<'a> Answers<'a> {
         let ordered = way.ordered(&both, true);
         let n = operations.len();
         let later = |i: usize| -> Vec<bool> {
-            let own = |b: usize| operations[b].0 == answers[i].thread && events[b] >= answers[i].events;
+            let own =
+                |b: usize| operations[b].0 == answers[i].thread && events[b] >= answers[i].events;
             (0..n).map(|b| own(b) || ordered[n + i][b]).collect()
         };
         let earlier = |i: usize| -> Vec<bool> {
-            let own = |a: usize| operations[a].0 == answers[i].thread && events[a] < answers[i].events;
+            let own =
+                |a: usize| operations[a].0 == answers[i].thread && events[a] < answers[i].events;
             (0..n).map(|a| own(a) || ordered[a][n + i]).collect()
         };
         let follows = |i: usize| -> Vec<bool> {
             let own = |j: usize| answers[i].thread == answers[j].thread && i < j;
-            (0..answers.len()).map(|j| own(j) || ordered[n + i][n + j]).collect()
+            (0..answers.len())
+                .map(|j| own(j) || ordered[n + i][n + j])
+                .collect()
         };
         let later = (0..answers.len()).map(later).collect();
         let earlier = (0..answers.len()).map(earlier).collect();
@@ -95,7 +99,9 @@ impl<'a> Answers<'a> {
         let after_answers = after.iter_mut().map(|row| row.split_off(n)).collect();
         let (mut said, mut choices) = (Vec::new(), Vec::new());
         for (i, answer) in answers.iter().enumerate() {
-            let own: Vec<usize> = (0..views.len()).filter(|&v| views[v].0 == answer.query).collect();
+            let own: Vec<usize> = (0..views.len())
+                .filter(|&v| views[v].0 == answer.query)
+                .collect();
             let taken: Vec<Cond> = match own.len() {
                 1 => vec![Cond::TRUE],
                 n => (0..n).map(|_| out.pool.fresh_choice()).collect(),
@@ -108,7 +114,13 @@ impl<'a> Answers<'a> {
                 let not_open = out.pool.not(answer.open);
                 let complete = out.pool.and(asked, not_open);
                 let open = out.pool.and(asked, answer.open);
-                said.push(Said { answer: i, view, asked, complete, open });
+                said.push(Said {
+                    answer: i,
+                    view,
+                    asked,
+                    complete,
+                    open,
+                });
             }
         }
         Answers {
@@ -134,18 +146,26 @@ impl<'a> Answers<'a> {
     /// Those that order, by number.
     fn ordering(&self) -> Vec<usize> {
         let orders = |s: &Said| self.host.query(self.views[s.view].0).orders(self.host);
-        (0..self.said.len()).filter(|&i| orders(&self.said[i])).collect()
+        (0..self.said.len())
+            .filter(|&i| orders(&self.said[i]))
+            .collect()
     }
 
     /// By view and view: when answers, by way of calls, make all that is before an answer in the first one come before one in
     /// the second. `fine`: in fine-grained memory.
     fn chains(&mut self, fine: bool) -> Vec<Vec<Cond>> {
-        let asked: Vec<(ThreadId, usize)> = self.answers.iter().map(|a| (a.thread, a.instr)).collect();
+        let asked: Vec<(ThreadId, usize)> =
+            self.answers.iter().map(|a| (a.thread, a.instr)).collect();
         let before = self.way.before_views(&asked, fine);
         let views = self.views.len();
         let mut chains = vec![vec![Cond::FALSE; views]; views];
         for i in self.ordering() {
-            let Said { answer, view, complete, .. } = self.said[i];
+            let Said {
+                answer,
+                view,
+                complete,
+                ..
+            } = self.said[i];
             for to in (0..views).filter(|&to| before[to][answer]) {
                 chains[view][to] = self.out.pool.or(chains[view][to], complete);
             }
@@ -177,7 +197,12 @@ impl<'a> Answers<'a> {
                 })
                 .collect();
             for i in self.ordering() {
-                let Said { answer, view, complete, .. } = self.said[i];
+                let Said {
+                    answer,
+                    view,
+                    complete,
+                    ..
+                } = self.said[i];
                 let cond = self.out.pool.and(complete, known[view]);
                 if cond == Cond::FALSE {
                     continue;
@@ -198,7 +223,9 @@ impl<'a> Answers<'a> {
         for other in self.ordering() {
             let Said { view, complete, .. } = self.said[other];
             let direct = Cond::constant(self.covered[asks][view]);
-            let through = (0..views).filter(|&v| self.covered[asks][v]).map(|v| chains[v][view]);
+            let through = (0..views)
+                .filter(|&v| self.covered[asks][v])
+                .map(|v| chains[v][view]);
             let covers = through.fold(direct, |any, c| self.out.pool.or(any, c));
             let cond = self.out.pool.and(covers, complete);
             if cond != Cond::FALSE {
@@ -213,7 +240,13 @@ impl<'a> Answers<'a> {
     pub(super) fn times(&mut self, table: &mut [Vec<Cond>]) {
         let chains = self.chains(true);
         for i in self.ordering() {
-            let Said { answer, view, asked, open, .. } = self.said[i];
+            let Said {
+                answer,
+                view,
+                asked,
+                open,
+                ..
+            } = self.said[i];
             let (query, number) = self.views[view];
             let changes = self.way.view(query, number);
             for &call in &changes.before {
@@ -230,7 +263,10 @@ impl<'a> Answers<'a> {
             }
             let told = self.told_by(i, &chains);
             for b in 0..self.operations.len() {
-                let seen = told.iter().filter(|(other, _)| self.later[self.said[*other].answer][b]).map(|t| t.1);
+                let seen = told
+                    .iter()
+                    .filter(|(other, _)| self.later[self.said[*other].answer][b])
+                    .map(|t| t.1);
                 let start = Cond::constant(self.after[view][b]);
                 let complete = seen.fold(start, |any, c| self.out.pool.or(any, c));
                 let cond = self.out.pool.and(open, complete);
@@ -260,11 +296,21 @@ impl<'a> Answers<'a> {
         let chains = self.chains(true);
         let ordering = self.ordering();
         for i in 0..self.said.len() {
-            let Said { answer, view, complete, open, .. } = self.said[i];
+            let Said {
+                answer,
+                view,
+                complete,
+                open,
+                ..
+            } = self.said[i];
             let (query, number) = self.views[view];
             let (threads, ever) = self.way.awaited_by(self.program, query, number);
-            let ended = threads.iter().map(|t| self.out.endings[usize::from(t.0)].done);
-            let ended = ended.fold(Cond::constant(ever), |all, done| self.out.pool.and(all, done));
+            let ended = threads
+                .iter()
+                .map(|t| self.out.endings[usize::from(t.0)].done);
+            let ended = ended.fold(Cond::constant(ever), |all, done| {
+                self.out.pool.and(all, done)
+            });
             all.push(self.out.pool.implies(complete, ended));
             // What has ended is complete in the end.
             let in_vain = self.out.pool.and(self.answers[answer].for_ever, open);
@@ -275,8 +321,10 @@ impl<'a> Answers<'a> {
             }
             let start = Cond::constant(self.after_answers[view][answer]);
             let told = self.told_by(i, &chains);
-            let before =
-                told.iter().filter(|(other, _)| self.follows[self.said[*other].answer][answer]).map(|t| t.1);
+            let before = told
+                .iter()
+                .filter(|(other, _)| self.follows[self.said[*other].answer][answer])
+                .map(|t| t.1);
             let known = before.fold(start, |any, c| self.out.pool.or(any, c));
             let against = self.out.pool.and(open, known);
             all.push(self.out.pool.not(against));
@@ -294,7 +342,12 @@ impl<'a> Answers<'a> {
             }
         }
         // Answers that wait for each other are never given.
-        all.extend(chains.iter().enumerate().map(|(v, row)| self.out.pool.not(row[v])));
+        all.extend(
+            chains
+                .iter()
+                .enumerate()
+                .map(|(v, row)| self.out.pool.not(row[v])),
+        );
         all
     }
 }

@@ -84,7 +84,10 @@ pub(super) fn passing(
     let waits = out.waits.clone();
     let mut rules = Rules::new(program, out, purpose);
     // When a wait passes does not depend on what is known of others, only whether that is sure does.
-    let passes = waits.iter().map(|w| rules.passes(w)).collect::<Result<Vec<Cond>, Reason>>()?;
+    let passes = waits
+        .iter()
+        .map(|w| rules.passes(w))
+        .collect::<Result<Vec<Cond>, Reason>>()?;
     let mut care = Cond::TRUE;
     loop {
         let before = known.len();
@@ -106,7 +109,11 @@ pub(super) fn passing(
 }
 
 /// The edges and constraints of all barriers.
-pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, Reason> {
+pub(super) fn edges(
+    program: &Program,
+    out: &mut Unrolled,
+    purpose: Purpose,
+) -> Result<BarrierEdges, Reason> {
     let mut result = BarrierEdges::default();
     let of_lanes = out.events.iter().any(|event| event.tags.has("LANES"));
     if out.arrivals.is_empty() && out.waits.is_empty() && out.segments.is_empty() && !of_lanes {
@@ -123,7 +130,13 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
         let passes = rules.passes_with(w, &chosen)?;
         if w.pass != Cond::TRUE {
             if let Some(choice) = rules.pool().as_choice(w.pass) {
-                result.decided.insert(choice, Decided { reached: w.reached, passes });
+                result.decided.insert(
+                    choice,
+                    Decided {
+                        reached: w.reached,
+                        passes,
+                    },
+                );
             }
             let tied = rules.pool().iff(w.pass, passes);
             let tied = rules.pool().implies(w.reached, tied);
@@ -133,7 +146,11 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
             let cond = rules.synchronises(i, a, w, &chosen)?;
             if cond != Cond::FALSE {
                 // Who waits only to arrive takes nothing along.
-                let edges = if w.to_arrive() { &mut result.next } else { &mut result.sync };
+                let edges = if w.to_arrive() {
+                    &mut result.next
+                } else {
+                    &mut result.sync
+                };
                 edges.push((a.event, w.event, cond));
                 result.order.push((a.event, w.event, cond));
             }
@@ -143,17 +160,28 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
     result.out_of_turn = rules.out_of_turn()?;
     rules.leave_out(&chosen, &mut result.constraints);
     if purpose.is_progress() {
-        result.partners = result.sync.iter().flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)]).collect();
+        result.partners = result
+            .sync
+            .iter()
+            .flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)])
+            .collect();
         for (i, a) in arrivals.iter().enumerate() {
             for (j, b) in arrivals.iter().enumerate() {
-                let cond = if i == j { Cond::FALSE } else { rules.together(i, a, j, b, &chosen) };
+                let cond = if i == j {
+                    Cond::FALSE
+                } else {
+                    rules.together(i, a, j, b, &chosen)
+                };
                 if cond != Cond::FALSE {
                     result.partners.push((a.event, b.event, cond));
                 }
             }
         }
     }
-    if matches!(program.dialect.row().convergence, Convergence::All | Convergence::Running) {
+    if matches!(
+        program.dialect.row().convergence,
+        Convergence::All | Convergence::Running
+    ) {
         for (i, a) in arrivals.iter().enumerate() {
             let absent = rules.diverges(i, a, &chosen);
             let elsewhere = rules.other_call(i, a, &chosen);
@@ -193,7 +221,13 @@ struct Rules<'a> {
 
 impl<'a> Rules<'a> {
     fn new(program: &'a Program, out: &'a mut Unrolled, purpose: Purpose) -> Self {
-        Rules { program, purpose, out, determined: FxHashMap::default(), waited: FxHashMap::default() }
+        Rules {
+            program,
+            purpose,
+            out,
+            determined: FxHashMap::default(),
+            waited: FxHashMap::default(),
+        }
     }
 
     fn pool(&mut self) -> &mut Pool {

@@ -10,7 +10,8 @@ use cat::model::signature::BaseId;
 use cat::rel::{EventId, EventSet, Rel};
 use program::memory::{Cell, CellId, Memory};
 use program::{
-    Class, CmpOp, EventKind, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Space, ThreadId, Ty,
+    Class, CmpOp, EventKind, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Space, ThreadId,
+    Ty,
 };
 
 /// A base relation.
@@ -25,7 +26,10 @@ pub struct BaseRel {
 impl BaseRel {
     /// A relation that is known.
     pub(super) fn fixed(fixed: Rel) -> BaseRel {
-        BaseRel { fixed, open: Vec::new() }
+        BaseRel {
+            fixed,
+            open: Vec::new(),
+        }
     }
 
     /// Adds a pair that holds under a condition.
@@ -78,14 +82,18 @@ pub fn base(sk: &mut Skeleton, domains: &Domains, id: BaseId) -> Base {
 
 /// Events of some kind.
 pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'static) -> Build {
-    Build::Set(Box::new(move |sk, _| EventSet::from_fn(sk.len(), |e| is(sk, sk.event(e)))))
+    Build::Set(Box::new(move |sk, _| {
+        EventSet::from_fn(sk.len(), |e| is(sk, sk.event(e)))
+    }))
 }
 
 /// Accesses that may be to an object of some kind. Of initial writes this is exact; models that must be exact for
 /// other accesses to addresses from registers say `range([IW & X]; loc)`.
 pub(super) fn accesses(to: impl Fn(&Skeleton, Known) -> bool + Send + Sync + 'static) -> Build {
     Build::Set(Box::new(move |sk, domains| {
-        EventSet::from_fn(sk.len(), |e| objects(sk, domains, e).any(|object| to(sk, object)))
+        EventSet::from_fn(sk.len(), |e| {
+            objects(sk, domains, e).any(|object| to(sk, object))
+        })
     }))
 }
 
@@ -95,26 +103,40 @@ pub(super) fn relation(build: fn(&mut Skeleton, &Domains) -> BaseRel) -> Build {
 }
 
 /// Pairs of events.
-pub(super) fn pairs(holds: impl Fn(&Skeleton, &Event, &Event) -> bool + Send + Sync + 'static) -> Build {
-    let all = move |sk: &Skeleton| Rel::from_fn(sk.len(), |i, j| holds(sk, &sk.events[i], &sk.events[j]));
+pub(super) fn pairs(
+    holds: impl Fn(&Skeleton, &Event, &Event) -> bool + Send + Sync + 'static,
+) -> Build {
+    let all =
+        move |sk: &Skeleton| Rel::from_fn(sk.len(), |i, j| holds(sk, &sk.events[i], &sk.events[j]));
     Build::Rel(Box::new(move |sk, _| BaseRel::fixed(all(sk))))
 }
 
 /// Pairs of events by their threads.
-pub(super) fn threads(holds: impl Fn(&Skeleton, ThreadId, ThreadId) -> bool + Send + Sync + 'static) -> Build {
+pub(super) fn threads(
+    holds: impl Fn(&Skeleton, ThreadId, ThreadId) -> bool + Send + Sync + 'static,
+) -> Build {
     pairs(move |sk, a, b| a.thread.zip(b.thread).is_some_and(|(a, b)| holds(sk, a, b)))
 }
 
 /// Events of threads in one group.
 pub(super) fn group(scope: Scope) -> Build {
-    threads(move |sk, a, b| a == b || sk.program.thread(a).place.same(&sk.program.thread(b).place, scope))
+    threads(move |sk, a, b| {
+        a == b
+            || sk
+                .program
+                .thread(a)
+                .place
+                .same(&sk.program.thread(b).place, scope)
+    })
 }
 
 /// Pairs with their conditions, as the skeleton lists them.
 pub(super) fn edges(list: fn(&Skeleton) -> &Edges) -> Build {
     Build::Rel(Box::new(move |sk, _| {
         let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
-        list(sk).iter().for_each(|&(a, b, cond)| rel.add(a.index(), b.index(), cond));
+        list(sk)
+            .iter()
+            .for_each(|&(a, b, cond)| rel.add(a.index(), b.index(), cond));
         rel.open.retain(|&(i, j, _)| !rel.fixed.has(i, j));
         rel.open.sort();
         rel
@@ -128,19 +150,26 @@ pub(super) fn cells<K: PartialEq + 'static>(key: fn(&Memory, CellId) -> K) -> Bu
 
 /// Each one's scope includes the other's thread.
 pub(super) fn includes(sk: &Skeleton, a: &Event, b: &Event) -> bool {
-    let (Some(x), Some(y), Some(sa), Some(sb)) = (a.thread, b.thread, a.scope, b.scope) else { return false };
+    let (Some(x), Some(y), Some(sa), Some(sb)) = (a.thread, b.thread, a.scope, b.scope) else {
+        return false;
+    };
     let (px, py) = (&sk.program.thread(x).place, &sk.program.thread(y).place);
     x == y || (px.same(py, sa) && px.same(py, sb))
 }
 
 /// The read half of each atomic with its write half.
 pub(super) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    BaseRel::fixed(Rel::from_pairs(sk.len(), sk.rmw.iter().map(|&(a, b)| (a.index(), b.index()))))
+    BaseRel::fixed(Rel::from_pairs(
+        sk.len(),
+        sk.rmw.iter().map(|&(a, b)| (a.index(), b.index())),
+    ))
 }
 
 /// Cells of one access.
 pub(super) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| i != j && sk.first_part(i) == sk.first_part(j)))
+    BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| {
+        i != j && sk.first_part(i) == sk.first_part(j)
+    }))
 }
 
 /// Accesses of commands that map memory, each with those of the command that ends its mapping.
@@ -150,7 +179,8 @@ pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let command = |e: &Event| host.and_then(|host| host.command_of(e.thread?));
     let commands: Vec<_> = sk.events.iter().map(command).collect();
     let ends = |i: usize, j: usize| {
-        commands[i].is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
+        commands[i]
+            .is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
     };
     BaseRel::fixed(Rel::from_fn(sk.len(), ends))
 }
@@ -159,12 +189,15 @@ pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 pub(super) fn phases(after: bool) -> Build {
     Build::Rel(Box::new(move |sk, domains| {
         let same = location(sk, domains, |memory, c| memory.cell(c).memory);
-        let mut at: FxHashMap<(usize, usize), Cond> = same.fixed.iter().map(|pair| (pair, Cond::TRUE)).collect();
+        let mut at: FxHashMap<(usize, usize), Cond> =
+            same.fixed.iter().map(|pair| (pair, Cond::TRUE)).collect();
         at.extend(same.open.iter().map(|&(i, j, cond)| ((i, j), cond)));
         let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
         for (x, now, next) in sk.phases.clone() {
             for (y, other, _) in sk.phases.clone() {
-                let Some(&here) = at.get(&(x.index(), y.index())).filter(|_| x != y) else { continue };
+                let Some(&here) = at.get(&(x.index(), y.index())).filter(|_| x != y) else {
+                    continue;
+                };
                 let first = if after { next } else { now };
                 let agree = sk.pool.cmp(CmpOp::Eq, Ty::WORD, first, other);
                 let cond = sk.pool.and(here, agree);
@@ -180,12 +213,15 @@ pub(super) fn phases(after: bool) -> Build {
 pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
-        let Some(thread) = sk.events[i].thread else { continue };
+        let Some(thread) = sk.events[i].thread else {
+            continue;
+        };
         let mut away = Cond::FALSE;
         for &c in &domains.cells[i] {
             let cell = sk.memory.cell(c);
             let place = |t: ThreadId| &sk.program.thread(t).place;
-            let own = |owner: ThreadId| owner == thread || place(owner).same(place(thread), Scope::Cta);
+            let own =
+                |owner: ThreadId| owner == thread || place(owner).same(place(thread), Scope::Cta);
             if cell.space == Space::Shared && !cell.owner.is_none_or(own) {
                 let here = is_at(sk, i, c);
                 away = sk.pool.or(away, here);
@@ -203,14 +239,25 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         return rel;
     }
     for j in 0..sk.len() {
-        let Some(guest) = sk.events[j].thread else { continue };
+        let Some(guest) = sk.events[j].thread else {
+            continue;
+        };
         let mut hosts: Vec<(ThreadId, Cond)> = Vec::new();
         for &c in &domains.cells[j] {
-            let Cell { space: Space::Shared, owner: Some(owner), .. } = *sk.memory.cell(c) else { continue };
+            let Cell {
+                space: Space::Shared,
+                owner: Some(owner),
+                ..
+            } = *sk.memory.cell(c)
+            else {
+                continue;
+            };
             hosts.push((owner, is_at(sk, j, c)));
         }
         for i in 0..sk.len() {
-            let Some(thread) = sk.events[i].thread else { continue };
+            let Some(thread) = sk.events[i].thread else {
+                continue;
+            };
             let place = |t: ThreadId| &sk.program.thread(t).place;
             let same = |a: ThreadId, b: ThreadId| a == b || place(a).same(place(b), Scope::Cta);
             if same(thread, guest) {
@@ -218,7 +265,9 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             }
             let own = hosts.iter().filter(|(owner, _)| same(*owner, thread));
             let own: Vec<Cond> = own.map(|(_, here)| *here).collect();
-            let cond = own.into_iter().fold(Cond::FALSE, |any, here| sk.pool.or(any, here));
+            let cond = own
+                .into_iter()
+                .fold(Cond::FALSE, |any, here| sk.pool.or(any, here));
             rel.add(i, j, cond);
         }
     }
@@ -230,8 +279,12 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 pub(super) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in (0..sk.len()).filter(|&i| sk.events[i].kind == EventKind::Arrive) {
-        let Some(thread) = sk.events[i].thread else { continue };
-        let barrier = sk.program.thread(thread).code[sk.events[i].instr].op.barrier();
+        let Some(thread) = sk.events[i].thread else {
+            continue;
+        };
+        let barrier = sk.program.thread(thread).code[sk.events[i].instr]
+            .op
+            .barrier();
         if barrier.is_some_and(|b| sk.program.is_uncooperative(thread, b)) {
             rel.add(i, i, Cond::TRUE);
         }
@@ -248,17 +301,28 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     for i in 0..sk.len() {
         // The CTAs of a cluster start together.
         let launched = |t: &ThreadId| sk.program.thread(*t).place.launched;
-        let Some(guest) = sk.events[i].thread.filter(launched) else { continue };
+        let Some(guest) = sk.events[i].thread.filter(launched) else {
+            continue;
+        };
         let mut leaves = Cond::FALSE;
         for &c in &domains.cells[i] {
-            let Cell { space: Space::Shared, owner: Some(owner), .. } = *sk.memory.cell(c) else { continue };
+            let Cell {
+                space: Space::Shared,
+                owner: Some(owner),
+                ..
+            } = *sk.memory.cell(c)
+            else {
+                continue;
+            };
             let place = |t: ThreadId| &sk.program.thread(t).place;
             let of_owner = |t: &ThreadId| *t == owner || place(*t).same(place(owner), Scope::Cta);
             let block: Vec<ThreadId> = sk.program.thread_ids().filter(of_owner).collect();
             if block.contains(&guest) {
                 continue;
             }
-            let done = block.iter().fold(is_at(sk, i, c), |all, t| sk.pool.and(all, sk.done[usize::from(t.0)]));
+            let done = block.iter().fold(is_at(sk, i, c), |all, t| {
+                sk.pool.and(all, sk.done[usize::from(t.0)])
+            });
             leaves = sk.pool.or(leaves, done);
         }
         rel.add(i, i, leaves);
@@ -276,9 +340,24 @@ pub(super) struct Known {
 
 fn known(sk: &Skeleton, (loc, index): (LocId, u32)) -> Option<Known> {
     match sk.program.location(loc).kind {
-        LocationKind::Object { atomic, opencl, kind, class, .. } => {
-            let class = if sk.program.is_mbarrier(loc, index) { Some(Class::Mbarrier) } else { class };
-            Some(Known { atomic, opencl, kind, class })
+        LocationKind::Object {
+            atomic,
+            opencl,
+            kind,
+            class,
+            ..
+        } => {
+            let class = if sk.program.is_mbarrier(loc, index) {
+                Some(Class::Mbarrier)
+            } else {
+                class
+            };
+            Some(Known {
+                atomic,
+                opencl,
+                kind,
+                class,
+            })
         }
         LocationKind::Alias { .. } => None,
     }
@@ -291,12 +370,17 @@ pub(super) fn objects<'a>(
     event: EventId,
 ) -> impl Iterator<Item = Known> + 'a {
     let object = |c: CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location);
-    domains.cells[event.index()].iter().copied().filter_map(object)
+    domains.cells[event.index()]
+        .iter()
+        .copied()
+        .filter_map(object)
 }
 
 /// Whether an event is of a GPU and, as an access to memory of a GPU, surely of that one or of a peer with native atomics.
 pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
-    let Some(thread) = sk.event(event).thread else { return false };
+    let Some(thread) = sk.event(event).thread else {
+        return false;
+    };
     let place = &sk.program.thread(thread).place;
     let near = |object: Known| match object.kind {
         MemoryKind::Device(gpu) => !place.host && sk.program.machine.peers(place.gpu, gpu),

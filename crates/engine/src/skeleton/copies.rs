@@ -44,10 +44,20 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(pairs(sk, |a, b| begins(a, b) && !of_matrices(b)));
     for (i, j) in pairs(sk, |a, b| begins(a, b) && of_matrices(b)).iter() {
         let fences = |e: &&Event| e.tags.has("WGF") && e.thread == sk.events[i].thread;
-        let guards: Vec<Cond> = sk.events[i..j].iter().filter(fences).map(|e| e.guard).collect();
+        let guards: Vec<Cond> = sk.events[i..j]
+            .iter()
+            .filter(fences)
+            .map(|e| e.guard)
+            .collect();
         // A fence comes before what it stands in front of, if it executes.
-        let first = if sk.events[i].tags.has("WGF") { Cond::TRUE } else { Cond::FALSE };
-        let cond = guards.into_iter().fold(first, |cond, guard| sk.pool.or(cond, guard));
+        let first = if sk.events[i].tags.has("WGF") {
+            Cond::TRUE
+        } else {
+            Cond::FALSE
+        };
+        let cond = guards
+            .into_iter()
+            .fold(first, |cond, guard| sk.pool.or(cond, guard));
         rel.add(i, j, cond);
     }
     rel
@@ -56,7 +66,12 @@ pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 /// Reads of an operation, and the accesses that they feed: the writes of atomics, and what depends on a read.
 pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let inside = |&(a, b): &(usize, usize)| [a, b].iter().all(|&e| sk.events[e].is_asynchronous());
-    let fed = sk.data.iter().chain(&sk.addr).map(|&(a, b, _)| (a, b)).chain(sk.rmw.iter().copied());
+    let fed = sk
+        .data
+        .iter()
+        .chain(&sk.addr)
+        .map(|&(a, b, _)| (a, b))
+        .chain(sk.rmw.iter().copied());
     let pairs = fed.map(|(a, b)| (a.index(), b.index())).filter(inside);
     BaseRel::fixed(Rel::from_pairs(sk.len(), pairs))
 }
@@ -72,7 +87,10 @@ fn is_map(e: &Event) -> bool {
 
 /// Whose groups they are that an access belongs to, or that a mark makes or waits for: those of `cp.async` have no tag.
 fn groups(e: &Event) -> &'static str {
-    ["WGMMA", "BULK"].into_iter().find(|tag| e.tags.has(tag)).unwrap_or_default()
+    ["WGMMA", "BULK"]
+        .into_iter()
+        .find(|tag| e.tags.has(tag))
+        .unwrap_or_default()
 }
 
 /// The same of an access of an asynchronous operation; `None`: it is in no group.
@@ -90,7 +108,9 @@ impl Skeleton {
     /// The first event of the asynchronous operation that an event is of.
     pub fn operation(&self, e: usize) -> Option<usize> {
         let first = |&i: &usize| i == 0 || !goes_on(self, i);
-        self.events[e].is_asynchronous().then(|| (0..=e).rev().find(first).unwrap_or(0))
+        self.events[e]
+            .is_asynchronous()
+            .then(|| (0..=e).rev().find(first).unwrap_or(0))
     }
 }
 
@@ -99,14 +119,19 @@ fn goes_on(sk: &Skeleton, j: usize) -> bool {
     let (a, b) = (&sk.events[j - 1], &sk.events[j]);
     let span = |e: &Event| Some(sk.program.thread(e.thread?).code.get(e.instr)?.span);
     // Where a loop comes to the instruction again, it begins anew.
-    let further = (a.instr, a.part) < (b.instr, b.part) || a.instr == b.instr && a.is_read() && b.is_write();
+    let further =
+        (a.instr, a.part) < (b.instr, b.part) || a.instr == b.instr && a.is_read() && b.is_write();
     a.thread == b.thread && span(a).is_some() && span(a) == span(b) && (further || b.tags.has("MB"))
 }
 
 /// The operation on an mbarrier object that an asynchronous one ends with: its events.
 fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
-    let behind = (i + 1..sk.len()).take_while(|&j| goes_on(sk, j)).skip_while(|&j| !sk.events[j].tags.has("MB"));
-    behind.take_while(|&j| sk.events[j].tags.has("MB")).collect()
+    let behind = (i + 1..sk.len())
+        .take_while(|&j| goes_on(sk, j))
+        .skip_while(|&j| !sk.events[j].tags.has("MB"));
+    behind
+        .take_while(|&j| sk.events[j].tags.has("MB"))
+        .collect()
 }
 
 /// What tells of operations: what they end with, and, of copies by `cp.async`, later arrivals.
@@ -136,8 +161,18 @@ pub(super) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 fn waits(sk: &mut Skeleton, tag: &str, of: fn(&Event) -> bool) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for (i, j) in pairs(sk, |a, b| is_copy(a) && of(a) && b.tags.has(tag)).iter() {
-        let mark = |e: &Event| sk.program.thread(e.thread?).code.get(e.instr)?.op.mark(e.kind)?.pending;
-        let Some(pending) = mark(&sk.events[j]) else { continue };
+        let mark = |e: &Event| {
+            sk.program
+                .thread(e.thread?)
+                .code
+                .get(e.instr)?
+                .op
+                .mark(e.kind)?
+                .pending
+        };
+        let Some(pending) = mark(&sk.events[j]) else {
+            continue;
+        };
         if groups_of(sk, i) == Some(groups(&sk.events[j])) {
             let cond = at_least(sk, pending as usize + 1, i..j);
             rel.add(i, j, cond);
@@ -149,7 +184,9 @@ fn waits(sk: &mut Skeleton, tag: &str, of: fn(&Event) -> bool) -> BaseRel {
 /// Copies by `cp.async` of one group: one that the thread makes behind both, and none between them.
 pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
-    let plain: Vec<bool> = (0..sk.len()).map(|e| groups_of(sk, e) == Some("")).collect();
+    let plain: Vec<bool> = (0..sk.len())
+        .map(|e| groups_of(sk, e) == Some(""))
+        .collect();
     for (i, j) in pairs(sk, |a, b| is_copy(a) && is_copy(b)).iter() {
         if plain[i] && plain[j] {
             let some = at_least(sk, 1, i..j);
@@ -172,10 +209,18 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         };
         let within = |owner: Option<ThreadId>, scope: Scope| {
             owner.is_some_and(|t| {
-                t == thread || sk.program.thread(t).place.same(&sk.program.thread(thread).place, scope)
+                t == thread
+                    || sk
+                        .program
+                        .thread(t)
+                        .place
+                        .same(&sk.program.thread(thread).place, scope)
             })
         };
-        let space = ASYNC_SPACES.iter().find(|row| sk.events[i].tags.has(row.1)).map(|row| row.1);
+        let space = ASYNC_SPACES
+            .iter()
+            .find(|row| sk.events[i].tags.has(row.1))
+            .map(|row| row.1);
         let named = |c: CellId| {
             let cell = sk.memory.cell(c);
             match space {
@@ -187,12 +232,25 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         };
         let all: Vec<(usize, Vec<CellId>)> = (0..sk.len())
             .filter(|&j| sk.events[j].is_memory())
-            .map(|j| (j, domains.cells[j].iter().copied().filter(|&c| named(c)).collect()))
+            .map(|j| {
+                (
+                    j,
+                    domains.cells[j]
+                        .iter()
+                        .copied()
+                        .filter(|&c| named(c))
+                        .collect(),
+                )
+            })
             .collect();
         for (j, cells) in all {
             let mut cond = Cond::FALSE;
             for &c in &cells {
-                let here = if cells.len() == domains.cells[j].len() { Cond::TRUE } else { is_at(sk, j, c) };
+                let here = if cells.len() == domains.cells[j].len() {
+                    Cond::TRUE
+                } else {
+                    is_at(sk, j, c)
+                };
                 cond = sk.pool.or(cond, here);
             }
             rel.add(i, j, cond);
@@ -204,16 +262,40 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 /// The CTA of an event, by a thread of it, and when it is this one: of an asynchronous operation that writes shared memory, the CTA that
 /// has it; else that of the thread.
 fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond)> {
-    let Some(thread) = sk.events[i].thread else { return Vec::new() };
-    let stands = |e: &Event| (e.thread, sk.program.thread(thread).code.get(e.instr).map(|instr| instr.span));
-    let same = |j: &usize| sk.events[*j].is_asynchronous() && stands(&sk.events[*j]) == stands(&sk.events[i]);
+    let Some(thread) = sk.events[i].thread else {
+        return Vec::new();
+    };
+    let stands = |e: &Event| {
+        (
+            e.thread,
+            sk.program
+                .thread(thread)
+                .code
+                .get(e.instr)
+                .map(|instr| instr.span),
+        )
+    };
+    let same = |j: &usize| {
+        sk.events[*j].is_asynchronous() && stands(&sk.events[*j]) == stands(&sk.events[i])
+    };
     // A read stands before the write that it feeds.
-    let write = (i..sk.len()).take_while(same).find(|&j| sk.events[j].is_write() && !sk.events[j].tags.has("MB"));
-    let Some(write) = write else { return vec![(thread, Cond::TRUE)] };
+    let write = (i..sk.len())
+        .take_while(same)
+        .find(|&j| sk.events[j].is_write() && !sk.events[j].tags.has("MB"));
+    let Some(write) = write else {
+        return vec![(thread, Cond::TRUE)];
+    };
     let cells = &domains.cells[write];
     let alone = cells.len() == 1;
     let owned = |&c: &CellId| {
-        (sk.memory.cell(c).owner.unwrap_or(thread), if alone { Cond::TRUE } else { is_at(sk, write, c) })
+        (
+            sk.memory.cell(c).owner.unwrap_or(thread),
+            if alone {
+                Cond::TRUE
+            } else {
+                is_at(sk, write, c)
+            },
+        )
     };
     cells.iter().map(owned).collect()
 }
@@ -224,12 +306,22 @@ pub(super) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     if !speaks_of_readings(&sk.program) {
         return rel;
     }
-    let blocks: Vec<Vec<(ThreadId, Cond)>> = (0..sk.len()).map(|i| blocks(sk, domains, i)).collect();
+    let blocks: Vec<Vec<(ThreadId, Cond)>> =
+        (0..sk.len()).map(|i| blocks(sk, domains, i)).collect();
     let n = sk.len();
     for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
         let mut cond = Cond::FALSE;
-        for (&(a, here), &(b, there)) in blocks[i].iter().flat_map(|x| blocks[j].iter().map(move |y| (x, y))) {
-            if a == b || sk.program.thread(a).place.same(&sk.program.thread(b).place, Scope::Cta) {
+        for (&(a, here), &(b, there)) in blocks[i]
+            .iter()
+            .flat_map(|x| blocks[j].iter().map(move |y| (x, y)))
+        {
+            if a == b
+                || sk
+                    .program
+                    .thread(a)
+                    .place
+                    .same(&sk.program.thread(b).place, Scope::Cta)
+            {
                 let both = sk.pool.and(here, there);
                 cond = sk.pool.or(cond, both);
             }
@@ -251,7 +343,11 @@ pub(super) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 fn at_least(sk: &mut Skeleton, count: usize, among: std::ops::Range<usize>) -> Cond {
     let (thread, own) = (sk.events[among.start].thread, groups_of(sk, among.start));
     let makes = |e: &&Event| e.thread == thread && e.tags.has("CG") && own == Some(groups(e));
-    let guards: Vec<Cond> = sk.events[among].iter().filter(makes).map(|e| e.guard).collect();
+    let guards: Vec<Cond> = sk.events[among]
+        .iter()
+        .filter(makes)
+        .map(|e| e.guard)
+        .collect();
     if guards.len() < count {
         return Cond::FALSE;
     }

@@ -63,7 +63,9 @@ impl<'a> Dependencies<'a> {
 
     /// When all conditions hold.
     pub(super) fn all(&mut self, conds: [Cond; 3]) -> Cond {
-        conds.into_iter().fold(Cond::TRUE, |all, cond| self.pool.and(all, cond))
+        conds
+            .into_iter()
+            .fold(Cond::TRUE, |all, cond| self.pool.and(all, cond))
     }
 
     /// The reads in a term, each with the condition under which the value depends on it.
@@ -82,7 +84,9 @@ impl<'a> Dependencies<'a> {
                 self.add(&mut support, b, Cond::TRUE);
             }
             Term::Cast(_, a) => self.add(&mut support, a, Cond::TRUE),
-            Term::Fused(_, three) => three.into_iter().for_each(|t| self.add(&mut support, t, Cond::TRUE)),
+            Term::Fused(_, three) => three
+                .into_iter()
+                .for_each(|t| self.add(&mut support, t, Cond::TRUE)),
             Term::Ite(c, a, b) => {
                 support.extend(self.of_cond(c));
                 self.add(&mut support, a, c);
@@ -122,18 +126,27 @@ impl<'a> Dependencies<'a> {
         {
             match self.pool.atom(atom) {
                 Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
-                    for e in [a, b].into_iter().flat_map(|t| self.of_term(t).into_keys()).collect::<Vec<_>>() {
+                    for e in [a, b]
+                        .into_iter()
+                        .flat_map(|t| self.of_term(t).into_keys())
+                        .collect::<Vec<_>>()
+                    {
                         let known = reads.entry(e).or_insert(Cond::FALSE);
                         *known = self.pool.or(*known, when);
                     }
                 }
                 Atom::Choice(i) => {
-                    let Some(&Decided { reached, passes }) = self.choices.get(&i) else { continue };
+                    let Some(&Decided { reached, passes }) = self.choices.get(&i) else {
+                        continue;
+                    };
                     // Who does not come to a wait does not depend on whether it would pass.
                     let when = self.pool.and(when, reached);
                     if !self.decided.contains_key(&i) {
                         let asked = self.asked(passes);
-                        let asked = asked.into_iter().map(|(a, c)| (a, self.pool.restrict(c, reached))).collect();
+                        let asked = asked
+                            .into_iter()
+                            .map(|(a, c)| (a, self.pool.restrict(c, reached)))
+                            .collect();
                         self.decided.insert(i, asked);
                     }
                     let known = choices.entry(i).or_insert(Cond::FALSE);
@@ -170,7 +183,11 @@ impl<'a> Dependencies<'a> {
                 for (next, way) in [(low, fails), (high, holds)] {
                     if let Some((atom, ..)) = self.pool.decision(next) {
                         let when = self.pool.and(when, way);
-                        let known = open.entry(atom).or_default().entry(next).or_insert(Cond::FALSE);
+                        let known = open
+                            .entry(atom)
+                            .or_default()
+                            .entry(next)
+                            .or_insert(Cond::FALSE);
                         *known = self.pool.or(*known, when);
                     }
                 }
@@ -206,7 +223,8 @@ impl<'a> Dependencies<'a> {
     fn first_in_both(&mut self, events: &[Event], i: usize, j: usize, either: Cond) -> bool {
         let thread = events[i].thread;
         let first = |k: usize| k - usize::from(events[k].part);
-        let apart = |&k: &usize| first(k) != first(i) && first(k) != first(j) && events[k].thread == thread;
+        let apart =
+            |&k: &usize| first(k) != first(i) && first(k) != first(j) && events[k].thread == thread;
         (0..i.max(j)).filter(apart).all(|k| {
             let g = events[k].guard;
             let related = self.pool.and(either, g);

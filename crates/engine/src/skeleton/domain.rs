@@ -70,8 +70,11 @@ impl Domains {
         let n = sk.len();
         let needs = |t: TermId| needed.is_none_or(|needed| needed.rests_on(sk, t));
         // What is known is said of other events where there are more or fewer of them.
-        let Known { never, found } =
-            if known.never.is_some_and(|never| never.universe_len() == n) { known } else { Known::default() };
+        let Known { never, found } = if known.never.is_some_and(|never| never.universe_len() == n) {
+            known
+        } else {
+            Known::default()
+        };
         let may = |w: usize, r: usize| never.is_none_or(|never| !never.has(w, r));
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
@@ -87,9 +90,22 @@ impl Domains {
             seeded = cycles.iter().flatten().next().is_some();
         }
         let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
-        let mut d = Domains { images: Images::default(), cells, may_fault, open: false, seeded };
+        let mut d = Domains {
+            images: Images::default(),
+            cells,
+            may_fault,
+            open: false,
+            seeded,
+        };
         let update = |images: &mut Images, of_read: &[Option<Values>], stale: &[bool]| {
-            let updated = images.update(&sk.pool, needs, of_read, |e| stale[e.index()], rough, deadline);
+            let updated = images.update(
+                &sk.pool,
+                needs,
+                of_read,
+                |e| stale[e.index()],
+                rough,
+                deadline,
+            );
             updated.map_err(|why| stuck(sk, why))
         };
         let rounds = reads.len() + 1;
@@ -100,25 +116,34 @@ impl Domains {
         for round in 0.. {
             update(&mut d.images, &of_read, &stale)?;
             for (i, event) in sk.events.iter().enumerate() {
-                moved[i] = event.addr.is_some_and(|addr| d.images.changed[Pool::term_index(addr)]);
+                moved[i] = event
+                    .addr
+                    .is_some_and(|addr| d.images.changed[Pool::term_index(addr)]);
                 if let Some(addr) = event.addr.filter(|_| moved[i]) {
                     (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr)?;
                 }
             }
             if round == PATIENT_ROUNDS {
-                knots = self_dependent(sk, &may).into_iter().map(|events| Knot::new(n, &events, &reads)).collect();
+                knots = self_dependent(sk, &may)
+                    .into_iter()
+                    .map(|events| Knot::new(n, &events, &reads))
+                    .collect();
             }
             for knot in &mut knots {
                 let entered = |&(from, to, _): &(EventId, EventId, Cond)| {
-                    !knot.events.has(from.index()) && knot.events.has(to.index()) && stale[from.index()]
+                    !knot.events.has(from.index())
+                        && knot.events.has(to.index())
+                        && stale[from.index()]
                 };
                 let outside = |r: usize| {
-                    let written = |w: usize| moved[w] || d.images.changed[Pool::term_index(sk.seen(w))];
-                    writes
-                        .iter()
-                        .any(|&w| !knot.events.has(w) && written(w) && may(w, r) && d.may_overlap(sk, r, w))
+                    let written =
+                        |w: usize| moved[w] || d.images.changed[Pool::term_index(sk.seen(w))];
+                    writes.iter().any(|&w| {
+                        !knot.events.has(w) && written(w) && may(w, r) && d.may_overlap(sk, r, w)
+                    })
                 };
-                let fed = knot.reads.iter().any(|&r| moved[r] || outside(r)) || sk.flow.iter().any(entered);
+                let fed = knot.reads.iter().any(|&r| moved[r] || outside(r))
+                    || sk.flow.iter().any(entered);
                 knot.rounds = if fed { 0 } else { knot.rounds + 1 };
                 // Of what has a beginning in what entered it, all has gone round by then.
                 let done = knot.rounds > knot.reads.len();
@@ -134,7 +159,9 @@ impl Domains {
                 let knot = knots.iter_mut().find(|knot| knot.events.has(r));
                 let again = knot.as_ref().is_some_and(|knot| knot.again);
                 // Once they are not listed, nothing can be added.
-                let Some(known) = &mut of_read[r] else { continue };
+                let Some(known) = &mut of_read[r] else {
+                    continue;
+                };
                 let found = found.and_then(|found| found.get(&r));
                 let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
                 let mut added = Values::new();
@@ -142,14 +169,19 @@ impl Domains {
                     added.push(0);
                 }
                 let value = |w: usize| sk.seen(w);
-                let news =
-                    |w: usize| again || moved[r] || moved[w] || d.images.changed[Pool::term_index(value(w))];
+                let news = |w: usize| {
+                    again || moved[r] || moved[w] || d.images.changed[Pool::term_index(value(w))]
+                };
                 let ty = sk.events[r].ty;
-                let sources = writes.iter().filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
+                let sources = writes
+                    .iter()
+                    .filter(|&&w| news(w) && may(w, r) && d.may_overlap(sk, r, w));
                 let mut sources = sources.map(|&w| d.of(value(w)));
                 if let Some(knot) = knot.filter(|knot| knot.is_done) {
                     let lacks = |all: &Values| {
-                        all.iter().map(|&v| ty.wrap(v)).any(|v| can(&v) && known.binary_search(&v).is_err())
+                        all.iter()
+                            .map(|&v| ty.wrap(v))
+                            .any(|v| can(&v) && known.binary_search(&v).is_err())
                     };
                     knot.goes_on |= sources.any(|values| values.is_none_or(lacks));
                     continue;
@@ -197,7 +229,8 @@ impl Domains {
 
     /// The possible values of an address, sorted.
     pub fn addresses(&self, t: TermId) -> &Values {
-        self.of(t).expect("where an address is not listed, there are no domains")
+        self.of(t)
+            .expect("where an address is not listed, there are no domains")
     }
 
     /// Which function of the reads a term is.
@@ -207,15 +240,25 @@ impl Domains {
 
     /// Whether two accesses may be to the same memory.
     pub fn may_overlap(&self, sk: &Skeleton, a: usize, b: usize) -> bool {
-        self.cells[a]
-            .iter()
-            .any(|&x| self.cells[b].iter().any(|&y| sk.memory.cell(x).memory == sk.memory.cell(y).memory))
+        self.cells[a].iter().any(|&x| {
+            self.cells[b]
+                .iter()
+                .any(|&y| sk.memory.cell(x).memory == sk.memory.cell(y).memory)
+        })
     }
 
-    fn accessible(&self, sk: &Skeleton, event: usize, addr: TermId) -> Result<(Vec<CellId>, bool), Reason> {
+    fn accessible(
+        &self,
+        sk: &Skeleton,
+        event: usize,
+        addr: TermId,
+    ) -> Result<(Vec<CellId>, bool), Reason> {
         let mut cells = Vec::new();
         let mut fault = false;
-        for &a in self.of(addr).ok_or_else(|| Reason::TooManyValues(sk.place(event)))? {
+        for &a in self
+            .of(addr)
+            .ok_or_else(|| Reason::TooManyValues(sk.place(event)))?
+        {
             match sk.cell(event, a) {
                 Some(c) => cells.push(c),
                 None => fault = true,
@@ -240,36 +283,67 @@ struct Knot {
 
 impl Knot {
     fn new(n: usize, events: &[usize], reads: &[usize]) -> Knot {
-        let reads = reads.iter().copied().filter(|r| events.contains(r)).collect();
+        let reads = reads
+            .iter()
+            .copied()
+            .filter(|r| events.contains(r))
+            .collect();
         let mut set = EventSet::empty(n);
         events.iter().for_each(|&e| set.insert(e));
-        Knot { events: set, reads, rounds: 0, is_done: false, again: false, goes_on: false }
+        Knot {
+            events: set,
+            reads,
+            rounds: 0,
+            is_done: false,
+            again: false,
+            goes_on: false,
+        }
     }
 }
 
 /// Why values are not known, with the first instruction that has to do with it.
 fn stuck(sk: &Skeleton, why: Stuck) -> Reason {
-    let Stuck::At(term) = why else { return Reason::Time };
+    let Stuck::At(term) = why else {
+        return Reason::Time;
+    };
     // Operands come first.
     let mut rests: Vec<bool> = Vec::new();
     for t in sk.pool.term_ids() {
-        rests.push(t == term || sk.pool.parts(t).into_iter().any(|part| rests[Pool::term_index(part)]));
+        rests.push(
+            t == term
+                || sk
+                    .pool
+                    .parts(t)
+                    .into_iter()
+                    .any(|part| rests[Pool::term_index(part)]),
+        );
     }
     let here = |e: &usize| {
-        let Event { addr, value, guard, .. } = sk.events[*e];
-        addr.into_iter().chain(value).chain(sk.pool.compared(guard)).any(|t| rests[Pool::term_index(t)])
+        let Event {
+            addr, value, guard, ..
+        } = sk.events[*e];
+        addr.into_iter()
+            .chain(value)
+            .chain(sk.pool.compared(guard))
+            .any(|t| rests[Pool::term_index(t)])
     };
     Reason::TooManyValues((0..sk.len()).find(here).and_then(|e| sk.place(e)))
 }
 
 /// Groups of accesses whose values may depend on themselves through what other threads write.
 pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
-    let accesses =
-        |kind: fn(&Event) -> bool| (0..sk.len()).filter(move |&i| kind(&sk.events[i])).collect::<Vec<_>>();
+    let accesses = |kind: fn(&Event) -> bool| {
+        (0..sk.len())
+            .filter(move |&i| kind(&sk.events[i]))
+            .collect::<Vec<_>>()
+    };
     let (reads, writes) = (accesses(Event::is_read), accesses(Event::is_write));
     // Coarse on purpose: dynamic addresses may reach anything.
     let constant_cell = |e: &Event| {
-        let cell = e.addr.and_then(|a| sk.pool.as_const(a)).and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
+        let cell = e
+            .addr
+            .and_then(|a| sk.pool.as_const(a))
+            .and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
         cell.map(|c| sk.memory.cell(c).memory)
     };
     let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
@@ -284,12 +358,18 @@ pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<
             }
         }
     }
-    petgraph::algo::tarjan_scc(&graph).into_iter().filter(|scc| scc.len() > 1).collect()
+    petgraph::algo::tarjan_scc(&graph)
+        .into_iter()
+        .filter(|scc| scc.len() > 1)
+        .collect()
 }
 
 /// Whether every value that the writes of a group make of its reads is one of them, plus or minus a constant.
 fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
-    let values = group.iter().filter(|&&e| sk.events[e].is_write()).filter_map(|&e| sk.events[e].value);
+    let values = group
+        .iter()
+        .filter(|&&e| sk.events[e].is_write())
+        .filter_map(|&e| sk.events[e].value);
     // Each term with whether it is inside an operation that is no shift.
     let mut open: Vec<(TermId, bool)> = values.map(|t| (t, false)).collect();
     let mut seen: BTreeSet<(usize, bool)> = BTreeSet::new();

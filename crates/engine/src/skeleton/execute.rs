@@ -16,8 +16,8 @@ use super::unroll::{State, Taint, Unroller};
 use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitKey};
 use cat::rel::EventId;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Op, RegId, Scope, Tags,
-    ThreadId, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Op,
+    RegId, Scope, Tags, ThreadId, Ty, Update,
 };
 use verdict::Reason;
 
@@ -32,7 +32,19 @@ impl Here<'_> {
     /// An event without address and value.
     fn event(&self, kind: EventKind, guard: Cond, tags: &Tags, scope: Option<Scope>) -> Event {
         let (thread, instr, tags) = (Some(self.thread), self.pc, tags.clone());
-        Event { kind, thread, instr, guard, tags, scope, addr: None, value: None, ty: Ty::WORD, part: 0, parts: 1 }
+        Event {
+            kind,
+            thread,
+            instr,
+            guard,
+            tags,
+            scope,
+            addr: None,
+            value: None,
+            ty: Ty::WORD,
+            part: 0,
+            parts: 1,
+        }
     }
 }
 
@@ -44,11 +56,16 @@ impl Unroller<'_> {
             Expr::Reg(r) => (state.regs[r.0 as usize], state.taints[r.0 as usize].clone()),
             Expr::Address(loc) => {
                 let address = self.memory.address(self.program, *loc, 0, Some(thread));
-                (self.out.pool.constant(address.unwrap_or(0)), Taint::default())
+                (
+                    self.out.pool.constant(address.unwrap_or(0)),
+                    Taint::default(),
+                )
             }
-            Expr::Bin(BinOp::Tells, ty, a, b) => {
-                self.eval(state, &Expr::Cmp(CmpOp::Eq, *ty, a.clone(), b.clone()), thread)
-            }
+            Expr::Bin(BinOp::Tells, ty, a, b) => self.eval(
+                state,
+                &Expr::Cmp(CmpOp::Eq, *ty, a.clone(), b.clone()),
+                thread,
+            ),
             Expr::Bin(op, ty, a, b) => {
                 let ((a, ta), (b, tb)) = (self.eval(state, a, thread), self.eval(state, b, thread));
                 (self.out.pool.bin(*op, *ty, a, b), union(&ta, &tb))
@@ -69,8 +86,12 @@ impl Unroller<'_> {
                 (self.out.pool.cast(*ty, a), t)
             }
             Expr::Fused(fused, three) => {
-                let [(a, ta), (b, tb), (c, tc)] = three.each_ref().map(|e| self.eval(state, e, thread));
-                (self.out.pool.fused(*fused, [a, b, c]), union(&ta, &union(&tb, &tc)))
+                let [(a, ta), (b, tb), (c, tc)] =
+                    three.each_ref().map(|e| self.eval(state, e, thread));
+                (
+                    self.out.pool.fused(*fused, [a, b, c]),
+                    union(&ta, &union(&tb, &tc)),
+                )
             }
         }
     }
@@ -259,7 +280,11 @@ impl Unroller<'_> {
         if here.at.iterations().next().is_some() {
             self.out.looped.insert(read);
         }
-        if self.racing.contains(&read) && !self.purpose.is_progress() { guard } else { Cond::FALSE }
+        if self.racing.contains(&read) && !self.purpose.is_progress() {
+            guard
+        } else {
+            Cond::FALSE
+        }
     }
 
     /// A read-modify-write of 128 bits: all of its pieces are read before one of them is written. The first micro-op does what all
@@ -273,22 +298,38 @@ impl Unroller<'_> {
         let mut changes = self.shows(state.guard, here);
         let mut pieces = Vec::new();
         for pc in code[here.pc].element.siblings(here.pc) {
-            let Op::Rmw { dst, addr, update: Update::When { cond, new }, read, write } = &code[pc].op else {
+            let Op::Rmw {
+                dst,
+                addr,
+                update: Update::When { cond, new },
+                read,
+                write,
+            } = &code[pc].op
+            else {
                 unreachable!("a piece of an atomic is written if something holds of all of them")
             };
             let here = Here { pc, ..*here };
             let addr = self.eval(state, addr, here.thread);
             let (reads, old, from_read) = self.read(state, &here, read, &addr)?;
-            dst.iter().for_each(|dst| state.set(*dst, old, from_read.clone()));
+            dst.iter()
+                .for_each(|dst| state.set(*dst, old, from_read.clone()));
             pieces.push((here, addr, reads, cond, new, write));
         }
         for (here, addr, reads, cond, new, write) in pieces {
-            let ((c, tc), (v, tv)) = (self.eval(state, cond, here.thread), self.eval(state, new, here.thread));
+            let ((c, tc), (v, tv)) = (
+                self.eval(state, cond, here.thread),
+                self.eval(state, new, here.thread),
+            );
             let c = self.out.pool.non_zero(c);
             let guard = self.out.pool.and(state.guard, c);
             if guard != Cond::FALSE {
-                let writes = self.write(state, &here, write, (&addr, (v, union(&tv, &tc))), guard)?;
-                self.out.rmw.extend(reads.zip(writes).map(|(r, w)| (EventId::new(r), EventId::new(w))));
+                let writes =
+                    self.write(state, &here, write, (&addr, (v, union(&tv, &tc))), guard)?;
+                self.out.rmw.extend(
+                    reads
+                        .zip(writes)
+                        .map(|(r, w)| (EventId::new(r), EventId::new(w))),
+                );
                 changes = self.out.pool.or(changes, guard);
             }
         }
@@ -296,37 +337,68 @@ impl Unroller<'_> {
     }
 
     /// A barrier as a thread names it.
-    pub(super) fn barrier(&mut self, state: &State, b: &Barrier, thread: ThreadId) -> Result<Use, Reason> {
+    pub(super) fn barrier(
+        &mut self,
+        state: &State,
+        b: &Barrier,
+        thread: ThreadId,
+    ) -> Result<Use, Reason> {
         let lanes = match &b.lanes {
             Some(mask) => {
                 let mask = self.eval(state, mask, thread).0;
                 let unknown = "a barrier of a warp for lanes that depend on what is read";
-                let mask = self.out.pool.as_const(mask).ok_or_else(|| Reason::Unsupported(unknown.into()))?;
+                let mask = self
+                    .out
+                    .pool
+                    .as_const(mask)
+                    .ok_or_else(|| Reason::Unsupported(unknown.into()))?;
                 self.program.named_by(thread, mask)
             }
             None => None,
         };
         let mut term = |e: &Expr| self.eval(state, e, thread).0;
         let naming = match &b.naming {
-            BarrierNaming::Counted { id, count } => {
-                Naming::Counted { id: term(id), count: count.as_ref().map(&mut term) }
-            }
-            BarrierNaming::Instance { instance, id, quorum } => Naming::Instance {
+            BarrierNaming::Counted { id, count } => Naming::Counted {
+                id: term(id),
+                count: count.as_ref().map(&mut term),
+            },
+            BarrierNaming::Instance {
+                instance,
+                id,
+                quorum,
+            } => Naming::Instance {
                 instance: *instance,
                 id: id.as_ref().map(&mut term),
                 quorum: quorum.as_ref().map(&mut term),
             },
         };
-        Ok(Use { thread, group: Group { domain: b.domain, lanes }, naming })
+        Ok(Use {
+            thread,
+            group: Group {
+                domain: b.domain,
+                lanes,
+            },
+            naming,
+        })
     }
 
     /// Whether the thread may have arrived at that barrier without having waited there since.
     fn may_have_arrived(&mut self, state: &State, to: Use) -> bool {
-        let Naming::Counted { id, .. } = to.naming else { return false };
+        let Naming::Counted { id, .. } = to.naming else {
+            return false;
+        };
         let code = &self.program.thread(to.thread).code;
-        let Unrolled { pool, arrivals, waits, events, .. } = &mut self.out;
+        let Unrolled {
+            pool,
+            arrivals,
+            waits,
+            events,
+            ..
+        } = &mut self.out;
         let mut same = |other: Use| {
-            let Naming::Counted { id: x, .. } = other.naming else { return false };
+            let Naming::Counted { id: x, .. } = other.naming else {
+                return false;
+            };
             (other.thread, other.group) == (to.thread, to.group)
                 && pool.cmp(CmpOp::Eq, Ty::WORD, x, id) != Cond::FALSE
         };
@@ -335,11 +407,17 @@ impl Unroller<'_> {
             let barrier = code[events[a.event.index()].instr].op.barrier();
             barrier.is_some_and(|b| b.action == BarrierAction::Arrive && !b.takes_turns())
         };
-        let Some(last) = arrivals.iter().rev().find(|a| same(a.at) && splits(a)).map(|a| a.event) else {
+        let Some(last) = arrivals
+            .iter()
+            .rev()
+            .find(|a| same(a.at) && splits(a))
+            .map(|a| a.event)
+        else {
             return false;
         };
-        let Some(since) =
-            waits.iter().find(|w| w.event > last && w.at.thread == to.thread && w.at.naming == to.naming)
+        let Some(since) = waits
+            .iter()
+            .find(|w| w.event > last && w.at.thread == to.thread && w.at.naming == to.naming)
         else {
             return true;
         };
@@ -349,16 +427,32 @@ impl Unroller<'_> {
     }
 
     /// Lets a thread go on only if it passes a barrier.
-    fn waits(&mut self, state: &mut State, at: Use, key: WaitKey, event: EventId) -> Result<(), Reason> {
+    fn waits(
+        &mut self,
+        state: &mut State,
+        at: Use,
+        key: WaitKey,
+        event: EventId,
+    ) -> Result<(), Reason> {
         let reached = state.guard;
-        let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
+        let pass = if self.passing.contains(&key) {
+            Cond::TRUE
+        } else {
+            self.out.pool.fresh_choice()
+        };
         if self.purpose.is_progress() {
             let blocked = self.out.pool.not(pass);
             state.guard = self.out.pool.and(reached, blocked);
             self.ends(state)?;
         }
         state.guard = self.out.pool.and(reached, pass);
-        self.out.waits.push(Wait { key, event, reached, pass, at });
+        self.out.waits.push(Wait {
+            key,
+            event,
+            reached,
+            pass,
+            at,
+        });
         Ok(())
     }
 
@@ -376,21 +470,44 @@ impl Unroller<'_> {
         let ty = access.ty.piece(parts);
         let mut pieces = Vec::new();
         for part in 0..parts {
-            let event = here.event(EventKind::Read, state.guard, &self.half(&access.tags)?, access.scope);
+            let event = here.event(
+                EventKind::Read,
+                state.guard,
+                &self.half(&access.tags)?,
+                access.scope,
+            );
             let id = EventId::new(self.out.events.len());
             let addr = self.cell_address(*addr, ty, part);
             let value = self.out.pool.read(id, ty);
             let known = self.out.pool.as_const(addr).filter(|_| all == 1);
-            let known = known.and_then(|a| self.fixed.value(self.program, self.memory, here.thread, (a, ty)));
+            let known = known.and_then(|a| {
+                self.fixed
+                    .value(self.program, self.memory, here.thread, (a, ty))
+            });
             pieces.push(known.map_or(value, |v| self.out.pool.constant(v)));
             let addr = Some(addr);
             let (part, parts) = (before + part, all);
-            self.push(Event { addr, value: Some(value), ty, part, parts, ..event }, state, here.at)?;
+            self.push(
+                Event {
+                    addr,
+                    value: Some(value),
+                    ty,
+                    part,
+                    parts,
+                    ..event
+                },
+                state,
+                here.at,
+            )?;
             self.depend(id, on, true);
         }
         let events = first..self.out.events.len();
         let value = self.whole(access.ty, pieces);
-        Ok((events.clone(), value, Taint::new(events.map(EventId::new).collect())))
+        Ok((
+            events.clone(),
+            value,
+            Taint::new(events.map(EventId::new).collect()),
+        ))
     }
 
     /// Adds a write of a value, an event for each cell.
@@ -408,11 +525,27 @@ impl Unroller<'_> {
         let ty = access.ty.piece(parts);
         let value = self.out.pool.cast(access.ty, value);
         for part in 0..parts {
-            let event = here.event(EventKind::Write, guard, &self.half(&access.tags)?, access.scope);
+            let event = here.event(
+                EventKind::Write,
+                guard,
+                &self.half(&access.tags)?,
+                access.scope,
+            );
             let addr = Some(self.cell_address(*addr, ty, part));
             let value = Some(self.piece(access.ty, value, part, parts));
             let (part, parts) = (before + part, all);
-            let id = self.push(Event { addr, value, ty, part, parts, ..event }, state, here.at)?;
+            let id = self.push(
+                Event {
+                    addr,
+                    value,
+                    ty,
+                    part,
+                    parts,
+                    ..event
+                },
+                state,
+                here.at,
+            )?;
             self.depend(id, on, true);
             self.depend(id, &of, false);
         }
@@ -428,7 +561,12 @@ impl Unroller<'_> {
     /// has several micro-ops, and is one access of all, or, under `b128 = split`, one of each 64 bits unless it is an atomic.
     fn among(&self, here: &Here<'_>, ty: Ty) -> (u8, u8) {
         let instr = &self.program.thread(here.thread).code[here.pc];
-        let Element { at, of, cells, whole } = instr.element;
+        let Element {
+            at,
+            of,
+            cells,
+            whole,
+        } = instr.element;
         let is_atomic = matches!(instr.op, Op::Rmw { .. });
         let joined = match (whole, self.options.b128_split() && !is_atomic) {
             (false, _) => 1,
@@ -454,7 +592,10 @@ impl Unroller<'_> {
         if let [value] = pieces[..] {
             return value;
         }
-        let unsigned = Ty { signed: false, ..ty };
+        let unsigned = Ty {
+            signed: false,
+            ..ty
+        };
         let bits = i64::from(ty.bits) / pieces.len() as i64;
         let pool = &mut self.out.pool;
         let mut whole = pieces[0];
@@ -473,12 +614,25 @@ impl Unroller<'_> {
         if parts == 1 {
             return value;
         }
-        if let Some(pieces) = self.out.pieces.get(&value).filter(|p| p.len() == usize::from(parts)) {
+        if let Some(pieces) = self
+            .out
+            .pieces
+            .get(&value)
+            .filter(|p| p.len() == usize::from(parts))
+        {
             return pieces[usize::from(part)];
         }
         let pool = &mut self.out.pool;
         let shift = pool.constant(i64::from(ty.bits / parts) * i64::from(part));
-        let shifted = pool.bin(BinOp::Shr, Ty { signed: false, ..ty }, value, shift);
+        let shifted = pool.bin(
+            BinOp::Shr,
+            Ty {
+                signed: false,
+                ..ty
+            },
+            value,
+            shift,
+        );
         pool.cast(ty.piece(parts), shifted)
     }
 
@@ -488,7 +642,9 @@ impl Unroller<'_> {
             return Ok(tags.clone());
         }
         if self.options.red_atom() {
-            return Ok(Tags::of(&tags.iter().filter(|t| *t != "RED").collect::<Vec<_>>()));
+            return Ok(Tags::of(
+                &tags.iter().filter(|t| *t != "RED").collect::<Vec<_>>(),
+            ));
         }
         if tags.has("ACQ") {
             return Err(Reason::NotInModel(
@@ -499,7 +655,11 @@ impl Unroller<'_> {
     }
 
     fn depend(&mut self, event: EventId, on: &Taint, address: bool) {
-        let list = if address { &mut self.out.addr } else { &mut self.out.data };
+        let list = if address {
+            &mut self.out.addr
+        } else {
+            &mut self.out.data
+        };
         list.extend(on.iter().map(|&r| (r, event)));
     }
 }

@@ -30,27 +30,38 @@ impl Fixed {
         }
         let points = Points::compute(program);
         let mut fixed = vec![true; program.locations.len()];
-        for (t, instr) in
-            program.threads.iter().enumerate().flat_map(|(t, thread)| thread.code.iter().map(move |i| (t, i)))
+        for (t, instr) in program
+            .threads
+            .iter()
+            .enumerate()
+            .flat_map(|(t, thread)| thread.code.iter().map(move |i| (t, i)))
         {
             let (gives, addr) = match &instr.op {
                 // Whoever takes it may write there.
                 Op::Give { value, .. } => (true, Some(value)),
                 // What a mark says of its address is for the model to tell.
-                op => (false, op.address().filter(|_| op.write().is_some() || matches!(op, Op::Mark { .. }))),
+                op => (
+                    false,
+                    op.address()
+                        .filter(|_| op.write().is_some() || matches!(op, Op::Mark { .. })),
+                ),
             };
             let Some(addr) = addr else { continue };
             let objects = points.of(t, addr);
             if objects.is_empty() && !gives {
                 return Fixed::default();
             }
-            objects.into_iter().for_each(|object| fixed[usize::from(object.0)] = false);
+            objects
+                .into_iter()
+                .for_each(|object| fixed[usize::from(object.0)] = false);
         }
         Fixed(fixed)
     }
 
     fn has(&self, program: &Program, loc: LocId) -> bool {
-        self.0.get(usize::from(program.object(loc).0)).is_some_and(|fixed| *fixed)
+        self.0
+            .get(usize::from(program.object(loc).0))
+            .is_some_and(|fixed| *fixed)
     }
 
     /// What a read returns, if nobody writes what it is to.
@@ -69,7 +80,10 @@ impl Fixed {
     /// Whether a write may be to such memory after all.
     pub(crate) fn is_hit(&self, sk: &Skeleton, domains: &Domains) -> bool {
         let hits = |c: &CellId| self.has(&sk.program, sk.memory.cell(*c).location.0);
-        let writes = (0..sk.len()).filter(|&i| sk.events[i].thread.is_some() && sk.events[i].is_write());
-        writes.into_iter().any(|w| domains.cells[w].iter().any(hits))
+        let writes =
+            (0..sk.len()).filter(|&i| sk.events[i].thread.is_some() && sk.events[i].is_write());
+        writes
+            .into_iter()
+            .any(|w| domains.cells[w].iter().any(hits))
     }
 }

@@ -33,7 +33,11 @@ pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 pub(crate) fn place(program: &Program, (thread, at): (ThreadId, usize)) -> Place {
     let thread = program.thread(thread);
     let instr = &thread.code[at];
-    Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line.clone() }
+    Place {
+        text: instr.text.clone(),
+        thread: thread.name.clone(),
+        line: instr.line.clone(),
+    }
 }
 
 /// A test's guarded event graph.
@@ -125,31 +129,50 @@ impl Skeleton {
 
     /// The cell that an access to that address is to, if it can access what is there.
     pub fn cell(&self, event: usize, address: i64) -> Option<CellId> {
-        let Event { thread, kind, ty, part, parts, .. } = self.events[event];
+        let Event {
+            thread,
+            kind,
+            ty,
+            part,
+            parts,
+            ..
+        } = self.events[event];
         // An access is at a multiple of its size, whatever its cells are.
         let size = i64::from(ty.bytes());
         if (address - i64::from(part) * size) % (i64::from(parts) * size) != 0 && parts > 1 {
             return None;
         }
         match thread {
-            Some(t) => self.memory.accessed(&self.program, t, address, ty.bytes(), kind == EventKind::Write),
+            Some(t) => self.memory.accessed(
+                &self.program,
+                t,
+                address,
+                ty.bytes(),
+                kind == EventKind::Write,
+            ),
             None => self.memory.cell_at(address, ty.bytes()),
         }
     }
 
     /// The same, of an alias the memory that it names.
     pub fn accessed(&self, event: usize, address: i64) -> Option<CellId> {
-        self.cell(event, address).map(|c| self.memory.cell(c).memory)
+        self.cell(event, address)
+            .map(|c| self.memory.cell(c).memory)
     }
 
     /// What a read of a write returns.
     pub(crate) fn seen(&self, write: usize) -> TermId {
-        self.sums.get(&write).copied().unwrap_or_else(|| self.events[write].value.expect("writes have values"))
+        self.sums
+            .get(&write)
+            .copied()
+            .unwrap_or_else(|| self.events[write].value.expect("writes have values"))
     }
 
     /// What an observable shows, if it is a register.
     pub(crate) fn observed_register(&self, observable: Observable) -> Option<TermId> {
-        let Observable::Reg(t, r) = observable else { return None };
+        let Observable::Reg(t, r) = observable else {
+            return None;
+        };
         Some(self.final_regs[usize::from(t.0)][usize::from(r.0)])
     }
 
@@ -195,25 +218,65 @@ impl Skeleton {
             flow,
         ];
         let guards = events.iter().map(|e| e.guard);
-        let mut conds: Vec<Cond> = guards.chain(done.iter().copied()).chain([*complete, *cut]).collect();
+        let mut conds: Vec<Cond> = guards
+            .chain(done.iter().copied())
+            .chain([*complete, *cut])
+            .collect();
         conds.extend(
-            cuts.iter().map(|of| of.0).chain(unmet.iter().map(|of| of.0)).chain(constraints.iter().copied()),
+            cuts.iter()
+                .map(|of| of.0)
+                .chain(unmet.iter().map(|of| of.0))
+                .chain(constraints.iter().copied()),
         );
-        conds.extend(waits.iter().flat_map(|of| [of.0, of.1]).chain(spins.iter().map(|of| of.0)));
+        conds.extend(
+            waits
+                .iter()
+                .flat_map(|of| [of.0, of.1])
+                .chain(spins.iter().map(|of| of.0)),
+        );
         conds.extend(edges.into_iter().flatten().map(|edge| edge.2));
         let mut terms: Vec<TermId> = events.iter().filter_map(|e| e.addr).collect();
         terms.extend(phases.iter().flat_map(|&(_, now, next)| [now, next]));
         for Progress { threads, partners } in progress.iter().map(Arc::as_ref) {
             conds.extend(partners.iter().map(|pair| pair.2));
-            for ThreadProgress { done, cut, started, blocked, spins, repeats, stopped } in threads {
+            for ThreadProgress {
+                done,
+                cut,
+                started,
+                blocked,
+                spins,
+                repeats,
+                stopped,
+            } in threads
+            {
                 conds.extend([*done, *cut, *started]);
-                conds.extend(blocked.iter().map(|of| of.1).chain(stopped.iter().map(|of| of.1)));
-                conds.extend(spins.iter().map(|spin| spin.cond).chain(repeats.iter().map(|repeat| repeat.choice)));
+                conds.extend(
+                    blocked
+                        .iter()
+                        .map(|of| of.1)
+                        .chain(stopped.iter().map(|of| of.1)),
+                );
+                conds.extend(
+                    spins
+                        .iter()
+                        .map(|spin| spin.cond)
+                        .chain(repeats.iter().map(|repeat| repeat.choice)),
+                );
                 // What repeats is the same, what is written, too.
-                let pairs = repeats.iter().flat_map(|repeat| &repeat.pairs).flat_map(|&(a, b)| [a, b]);
-                let rounds = pairs.flatten().chain(spins.iter().flat_map(|spin| spin.events.iter().copied()));
+                let pairs = repeats
+                    .iter()
+                    .flat_map(|repeat| &repeat.pairs)
+                    .flat_map(|&(a, b)| [a, b]);
+                let rounds = pairs
+                    .flatten()
+                    .chain(spins.iter().flat_map(|spin| spin.events.iter().copied()));
                 terms.extend(rounds.filter_map(|e| events[e.index()].value));
-                terms.extend(repeats.iter().flat_map(|repeat| &repeat.registers).flat_map(|&(a, b)| [a, b]));
+                terms.extend(
+                    repeats
+                        .iter()
+                        .flat_map(|repeat| &repeat.registers)
+                        .flat_map(|&(a, b)| [a, b]),
+                );
             }
         }
         (conds, terms)
@@ -239,6 +302,8 @@ impl Skeleton {
 pub fn observable_ty(program: &Program, memory: &Memory, observable: Observable) -> Ty {
     match observable {
         Observable::Reg(ThreadId(t), r) => program.threads[t as usize].regs[r.0 as usize].ty,
-        o => memory.observed(program, o).map_or(Ty::WORD, |c| memory.cell(c).ty),
+        o => memory
+            .observed(program, o)
+            .map_or(Ty::WORD, |c| memory.cell(c).ty),
     }
 }

@@ -87,7 +87,10 @@ impl Images {
         deadline: Option<Instant>,
     ) -> Result<(), Stuck> {
         let sizes = |e: EventId| {
-            of_read[e.index()].as_ref().expect("functions are of reads whose values are listed").len()
+            of_read[e.index()]
+                .as_ref()
+                .expect("functions are of reads whose values are listed")
+                .len()
         };
         let first = self.all.is_empty();
         self.changed.clear();
@@ -160,42 +163,66 @@ pub(super) fn distinct(mut values: Values) -> Values {
 }
 
 /// `None`: it or its operands have to be listed, and take too many values.
-fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term: Term) -> Option<Image> {
+fn image(
+    pool: &Pool,
+    sizes: &impl Fn(EventId) -> usize,
+    images: &[Image],
+    term: Term,
+) -> Option<Image> {
     let get = |t: TermId| &images[Pool::term_index(t)];
     Some(match term {
         Term::Const(v) => Image::Of(Vec::new(), vec![v]),
         Term::Read(_) => unreachable!("handled above"),
         Term::Cast(ty, a) => match get(a) {
-            Image::Of(reads, all) => Image::Of(reads.clone(), all.iter().map(|&v| ty.wrap(v)).collect()),
+            Image::Of(reads, all) => {
+                Image::Of(reads.clone(), all.iter().map(|&v| ty.wrap(v)).collect())
+            }
             Image::Any(all) => Image::any(all.iter().map(|&v| ty.wrap(v))),
-            Image::Word => masked(ty, Ty { signed: false, ..ty }.wrap(-1)),
+            Image::Word => masked(
+                ty,
+                Ty {
+                    signed: false,
+                    ..ty
+                }
+                .wrap(-1),
+            ),
         },
         // Whatever its operands are.
         Term::Bin(BinOp::Unknown, ..) => Image::Of(Vec::new(), vec![0]),
-        Term::Bin(op, ty, a, b) => match together(sizes, &[get(a), get(b)], |row| op.apply(ty, row[0], row[1])) {
-            Some((reads, values)) => Image::Of(reads, values),
-            None => match (get(a).values(), get(b).values()) {
-                (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
-                    match Image::any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y)))) {
-                        // There are no bits of what is made of others in floating point.
-                        Image::Word if matches!(op, BinOp::Float(..)) => return None,
-                        image => image,
+        Term::Bin(op, ty, a, b) => {
+            match together(sizes, &[get(a), get(b)], |row| op.apply(ty, row[0], row[1])) {
+                Some((reads, values)) => Image::Of(reads, values),
+                None => match (get(a).values(), get(b).values()) {
+                    (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
+                        match Image::any(
+                            a.iter()
+                                .flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))),
+                        ) {
+                            // There are no bits of what is made of others in floating point.
+                            Image::Word if matches!(op, BinOp::Float(..)) => return None,
+                            image => image,
+                        }
                     }
-                }
-                _ if matches!(op, BinOp::Float(..)) => return None,
-                (values, others) => narrowed(op, ty, values, others),
-            },
-        },
+                    _ if matches!(op, BinOp::Float(..)) => return None,
+                    (values, others) => narrowed(op, ty, values, others),
+                },
+            }
+        }
         Term::Fused(fused, three) => {
             let parts = three.map(get);
             match together(sizes, &parts, |row| fused.apply(row[0], row[1], row[2])) {
                 Some((reads, values)) => Image::Of(reads, values),
                 None => {
-                    let [Some(a), Some(b), Some(c)] = parts.map(Image::values) else { return None };
+                    let [Some(a), Some(b), Some(c)] = parts.map(Image::values) else {
+                        return None;
+                    };
                     if a.len().saturating_mul(b.len()).saturating_mul(c.len()) > MAX_VALUES * 64 {
                         return None;
                     }
-                    let of = |&x: &i64| b.iter().flat_map(move |&y| c.iter().map(move |&z| fused.apply(x, y, z)));
+                    let of = |&x: &i64| {
+                        b.iter()
+                            .flat_map(move |&y| c.iter().map(move |&z| fused.apply(x, y, z)))
+                    };
                     Some(Image::any(a.iter().flat_map(of))).filter(|image| *image != Image::Word)?
                 }
             }
@@ -223,7 +250,11 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
 
 /// What an operation leaves of values that are not all listed: bits under a mask, a rest, the upper bits.
 fn narrowed(op: BinOp, ty: Ty, a: Option<&Values>, b: Option<&Values>) -> Image {
-    let listed = |values: Option<&Values>| values.filter(|all| all.len() == 1).map(|all| ty.wrap(all[0]));
+    let listed = |values: Option<&Values>| {
+        values
+            .filter(|all| all.len() == 1)
+            .map(|all| ty.wrap(all[0]))
+    };
     let bits = |values: &Values| values.iter().fold(0, |mask, &v| mask | ty.wrap(v));
     match (op, a, b) {
         (BinOp::And, Some(mask), None) | (BinOp::And, None, Some(mask)) => masked(ty, bits(mask)),
@@ -272,25 +303,37 @@ pub(crate) fn together<T>(
     let mut all: Vec<EventId> = Vec::new();
     let mut lists: Vec<&Values> = Vec::new();
     for image in images {
-        let Image::Of(reads, values) = image else { return None };
+        let Image::Of(reads, values) = image else {
+            return None;
+        };
         all.extend(reads);
         lists.push(values);
     }
     all.sort_unstable();
     all.dedup();
-    let n = all.iter().try_fold(1usize, |n, &e| n.checked_mul(sizes(e)).filter(|n| *n <= MAX_VALUES))?;
+    let n = all.iter().try_fold(1usize, |n, &e| {
+        n.checked_mul(sizes(e)).filter(|n| *n <= MAX_VALUES)
+    })?;
     let mut row = vec![0; images.len()];
     // Most are functions of the same reads.
-    if images.iter().all(|image| matches!(image, Image::Of(reads, _) if reads.is_empty() || *reads == all)) {
+    if images
+        .iter()
+        .all(|image| matches!(image, Image::Of(reads, _) if reads.is_empty() || *reads == all))
+    {
         let made = (0..n).map(|i| {
-            row.iter_mut().zip(&lists).for_each(|(value, list)| *value = list[i.min(list.len() - 1)]);
+            row.iter_mut()
+                .zip(&lists)
+                .for_each(|(value, list)| *value = list[i.min(list.len() - 1)]);
             of(&row)
         });
         let made = made.collect();
         return Some((all, made));
     }
     // By image and read of its own: how far a step of that read goes in it.
-    let strides: Vec<Vec<usize>> = images.iter().map(|image| strides(sizes, &all, image)).collect();
+    let strides: Vec<Vec<usize>> = images
+        .iter()
+        .map(|image| strides(sizes, &all, image))
+        .collect();
     let lengths: Vec<usize> = all.iter().map(|&e| sizes(e)).collect();
     let mut at = vec![0; all.len()];
     // By image: where its value is.
@@ -317,7 +360,9 @@ pub(crate) fn together<T>(
 
 /// By read of `all`: how far a step of it goes in the values of an image.
 fn strides(sizes: &impl Fn(EventId) -> usize, all: &[EventId], image: &Image) -> Vec<usize> {
-    let Image::Of(reads, _) = image else { return Vec::new() };
+    let Image::Of(reads, _) = image else {
+        return Vec::new();
+    };
     let mut stride = 1;
     let mut list: Vec<usize> = (all.iter().rev())
         .map(|e| match reads.contains(e) {
@@ -334,13 +379,15 @@ fn strides(sizes: &impl Fn(EventId) -> usize, all: &[EventId], image: &Image) ->
 
 /// Adds the terms that a condition compares; `false`: it also depends on a choice.
 fn tested(pool: &Pool, c: Cond, terms: &mut Vec<TermId>) -> bool {
-    pool.support(c).into_iter().all(|atom| match pool.atom(atom) {
-        Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
-            terms.extend([a, b]);
-            true
-        }
-        Atom::Choice(_) => false,
-    })
+    pool.support(c)
+        .into_iter()
+        .all(|atom| match pool.atom(atom) {
+            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
+                terms.extend([a, b]);
+                true
+            }
+            Atom::Choice(_) => false,
+        })
 }
 
 /// Whether a condition holds where terms have these values.

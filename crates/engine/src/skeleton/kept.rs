@@ -66,17 +66,26 @@ pub(super) fn keeps(
         (Update::Apply(..), _) if new == old => (Cond::TRUE, true),
         // What these make of a value is often that value. Whatever was read, all ones may come out of it.
         (Update::Apply(..), Term::Const(_)) => (same(pool), false),
-        (Update::Apply(..), Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, _, a, b))
-            if a == old && matches!(pool.term(b), Term::Const(_)) =>
-        {
-            (same(pool), true)
-        }
+        (
+            Update::Apply(..),
+            Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, _, a, b),
+        ) if a == old && matches!(pool.term(b), Term::Const(_)) => (same(pool), true),
         // It writes what it expects, `atomicCAS(&flag, 0, 0)`, or what such an operation makes of that, as for a byte of a word.
         (Update::CompareExchange { .. }, made) => {
             let same = same(pool);
-            let often = matches!(made, Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, ..));
+            let often = matches!(
+                made,
+                Term::Bin(BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max, ..)
+            );
             let never = if often { same } else { Cond::FALSE };
-            (if pool.and(guard, same) == guard { Cond::TRUE } else { never }, true)
+            (
+                if pool.and(guard, same) == guard {
+                    Cond::TRUE
+                } else {
+                    never
+                },
+                true,
+            )
         }
         _ => (Cond::FALSE, true),
     }
@@ -92,7 +101,8 @@ pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) ->
     let reads = reads(out);
     let used: FxHashSet<EventId> = reads.iter().flatten().copied().collect();
     for k in &kept {
-        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, (&used, &reads)) {
+        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, (&used, &reads))
+        {
             found.insert((k.thread, k.instr));
         }
     }
@@ -105,9 +115,16 @@ fn reads(out: &mut Unrolled) -> Vec<FxHashSet<EventId>> {
     let mut deps = Dependencies::new(&mut out.pool, &decided);
     let of_event = |event: &Event| {
         let value = event.value.filter(|_| event.is_write());
-        let terms: FxHashSet<EventId> =
-            event.addr.into_iter().chain(value).flat_map(|term| deps.of_term(term).into_keys()).collect();
-        terms.into_iter().chain(deps.of_cond(event.guard).into_keys()).collect()
+        let terms: FxHashSet<EventId> = event
+            .addr
+            .into_iter()
+            .chain(value)
+            .flat_map(|term| deps.of_term(term).into_keys())
+            .collect();
+        terms
+            .into_iter()
+            .chain(deps.of_cond(event.guard).into_keys())
+            .collect()
     };
     let mut reads: Vec<FxHashSet<EventId>> = out.events.iter().map(of_event).collect();
     for &(read, event) in out.addr.iter().chain(&out.data).chain(&out.ctrl) {
@@ -124,14 +141,25 @@ fn holds(
     k: &Kept,
     (used, reads): (&FxHashSet<EventId>, &[FxHashSet<EventId>]),
 ) -> bool {
-    let cell =
-        |pool: &Pool, e: &Event| -> Option<CellId> { memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes()) };
-    let Some(location) = cell(&out.pool, &out.events[k.read.index()]) else { return false };
-    let value = out.events[k.write.index()].value.and_then(|v| out.pool.as_const(v));
-    let accesses =
-        out.events.iter().enumerate().filter(|(_, e)| (e.is_read() || e.is_write()) && e.thread.is_some());
+    let cell = |pool: &Pool, e: &Event| -> Option<CellId> {
+        memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes())
+    };
+    let Some(location) = cell(&out.pool, &out.events[k.read.index()]) else {
+        return false;
+    };
+    let value = out.events[k.write.index()]
+        .value
+        .and_then(|v| out.pool.as_const(v));
+    let accesses = out
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| (e.is_read() || e.is_write()) && e.thread.is_some());
     let first = memory.cell(memory.cell(location).memory);
-    let (mut readers, mut values) = (Vec::new(), vec![Some(first.init).filter(|_| !first.unknown)]);
+    let (mut readers, mut values) = (
+        Vec::new(),
+        vec![Some(first.init).filter(|_| !first.unknown)],
+    );
     let (mut of_location, mut writes) = (FxHashSet::default(), Vec::new());
     for (i, e) in accesses {
         match cell(&out.pool, e) {
@@ -147,7 +175,11 @@ fn holds(
         }
         if e.is_write() {
             writes.push(EventId::new(i));
-            values.push(e.value.and_then(|v| out.pool.as_const(v)).map(|v| e.ty.wrap(v)));
+            values.push(
+                e.value
+                    .and_then(|v| out.pool.as_const(v))
+                    .map(|v| e.ty.wrap(v)),
+            );
         }
         if e.is_read() {
             of_location.insert(EventId::new(i));
@@ -157,7 +189,11 @@ fn holds(
         }
     }
     // What comes behind a wait at a barrier depends on more than is noted here.
-    let passes: Vec<AtomId> = out.waits.iter().flat_map(|wait| out.pool.support(wait.pass)).collect();
+    let passes: Vec<AtomId> = out
+        .waits
+        .iter()
+        .flat_map(|wait| out.pool.support(wait.pass))
+        .collect();
     let by_location = writes.into_iter().all(|w| {
         let guard = out.pool.support(out.events[w.index()].guard);
         reads[w.index()].is_subset(&of_location) && !guard.iter().any(|atom| passes.contains(atom))
@@ -169,7 +205,9 @@ fn holds(
     let known = known(out, &readers, values);
     readers.into_iter().all(|r| {
         let event = &out.events[r.index()];
-        let idle = event.thread.map_or(Cond::FALSE, |t| out.endings[usize::from(t.0)].idle);
+        let idle = event
+            .thread
+            .map_or(Cond::FALSE, |t| out.endings[usize::from(t.0)].idle);
         let (guard, value) = (event.guard, event.ty.wrap(value));
         let stays = out.pool.not(idle);
         let stays = out.pool.and(guard, stays);
@@ -180,7 +218,9 @@ fn holds(
 
 /// That reads of a location find one of the values that are written there, as far as these are few numbers.
 fn known(out: &mut Unrolled, reads: &[EventId], values: Vec<Option<i64>>) -> Cond {
-    let Some(mut values) = values.into_iter().collect::<Option<Vec<i64>>>() else { return Cond::TRUE };
+    let Some(mut values) = values.into_iter().collect::<Option<Vec<i64>>>() else {
+        return Cond::TRUE;
+    };
     values.sort_unstable();
     values.dedup();
     if values.len() > MAX_VALUES {
@@ -207,20 +247,29 @@ pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
     let unscoped = program.dialect.row().scopes.is_empty();
     let reaches = |x: &Event, y: &Event| match (x.thread, y.thread) {
         (Some(t), Some(u)) => {
-            t == u || x.scope.map_or(unscoped, |s| program.thread(t).place.same(&program.thread(u).place, s))
+            t == u
+                || x.scope.map_or(unscoped, |s| {
+                    program.thread(t).place.same(&program.thread(u).place, s)
+                })
         }
         _ => true,
     };
     let proxy = |e: &Event| e.tags.has("GEN") == a.tags.has("GEN");
     let atomic = a.tags.has("A") && b.tags.has("A");
-    atomic && (a.ty.bits, a.parts) == (b.ty.bits, b.parts) && proxy(b) && reaches(a, b) && reaches(b, a)
+    atomic
+        && (a.ty.bits, a.parts) == (b.ty.bits, b.parts)
+        && proxy(b)
+        && reaches(a, b)
+        && reaches(b, a)
 }
 
 /// Whether a condition does not hold where a read has a value, as far as that can be told from the value alone.
 fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
     let mut care = Cond::TRUE;
     for atom in pool.support(cond) {
-        let Some(holds) = truth(pool, pool.atom(atom), read, value) else { continue };
+        let Some(holds) = truth(pool, pool.atom(atom), read, value) else {
+            continue;
+        };
         let it = pool.of_atom(atom);
         let it = if holds { it } else { pool.not(it) };
         care = pool.and(care, it);
@@ -242,9 +291,11 @@ fn number(pool: &Pool, t: TermId, read: EventId, value: i64) -> Option<i64> {
     match pool.term(t) {
         Term::Const(v) => Some(v),
         Term::Read(r) => (r == read).then_some(value),
-        Term::Bin(op, ty, a, b) => {
-            Some(op.apply(ty, number(pool, a, read, value)?, number(pool, b, read, value)?))
-        }
+        Term::Bin(op, ty, a, b) => Some(op.apply(
+            ty,
+            number(pool, a, read, value)?,
+            number(pool, b, read, value)?,
+        )),
         Term::Cast(ty, a) => number(pool, a, read, value).map(|v| ty.wrap(v)),
         Term::Fused(fused, three) => {
             let [a, b, c] = three.map(|t| number(pool, t, read, value));

@@ -49,7 +49,9 @@ pub(super) fn edges(
     }
     let launches = Launches::of(program).map_err(|e| Reason::Calls(e.to_string()))?;
     if launches.ways.is_empty() {
-        let why = launches.stuck.map_or(String::new(), |(_, stuck)| stuck.brief(program));
+        let why = launches
+            .stuck
+            .map_or(String::new(), |(_, stuck)| stuck.brief(program));
         return Err(Reason::Deadlock(why));
     }
     let pool = &mut out.pool;
@@ -61,14 +63,32 @@ pub(super) fn edges(
         result.constraints.push(pool.exactly(1, &ways));
     }
     result.ways = ways.clone();
-    let of_threads: Vec<usize> = (0..out.events.len()).filter(|&i| out.events[i].thread.is_some()).collect();
-    let operations: Vec<(ThreadId, usize)> =
-        of_threads.iter().map(|&i| (out.events[i].thread.expect("of a thread"), out.events[i].instr)).collect();
+    let of_threads: Vec<usize> = (0..out.events.len())
+        .filter(|&i| out.events[i].thread.is_some())
+        .collect();
+    let operations: Vec<(ThreadId, usize)> = of_threads
+        .iter()
+        .map(|&i| {
+            (
+                out.events[i].thread.expect("of a thread"),
+                out.events[i].instr,
+            )
+        })
+        .collect();
     let fixed = |table: Vec<Vec<bool>>| -> Table {
-        table.into_iter().map(|row| row.into_iter().map(Cond::constant).collect()).collect()
+        table
+            .into_iter()
+            .map(|row| row.into_iter().map(Cond::constant).collect())
+            .collect()
     };
     let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| -> Result<Vec<Table>, Reason> {
-        let table = |way: &LaunchGraph| if stop::late(deadline) { Err(Reason::Time) } else { Ok(fixed(of(way))) };
+        let table = |way: &LaunchGraph| {
+            if stop::late(deadline) {
+                Err(Reason::Time)
+            } else {
+                Ok(fixed(of(way)))
+            }
+        };
         launches.ways.iter().map(table).collect()
     };
     let mut launch = tables(&|way| way.ordered(&operations, false))?;
@@ -82,10 +102,17 @@ pub(super) fn edges(
             answers.order(true, &mut fine[w]);
             answers.times(&mut calls[w]);
             let all = answers.constraints();
-            result.constraints.extend(all.into_iter().map(|c| out.pool.implies(ways[w], c)));
+            result
+                .constraints
+                .extend(all.into_iter().map(|c| out.pool.implies(ways[w], c)));
         }
     }
-    let lists = [&mut result.launch, &mut result.fine, &mut result.calls, &mut result.dependents];
+    let lists = [
+        &mut result.launch,
+        &mut result.fine,
+        &mut result.calls,
+        &mut result.dependents,
+    ];
     for (list, tables) in lists.into_iter().zip([launch, fine, calls, dependents]) {
         for (a, &i) in of_threads.iter().enumerate() {
             if a.is_multiple_of(64) && stop::late(deadline) {

@@ -114,10 +114,20 @@ impl Loops {
     /// If its loops are nested too deep.
     pub(super) fn new(thread: &Thread, observed: &[bool]) -> Result<Loops, Reason> {
         let n = thread.code.len();
-        let mut all =
-            Loops { loops: Vec::new(), ranks: Vec::new(), code: Vec::new(), tests: Vec::new(), live: Vec::new() };
+        let mut all = Loops {
+            loops: Vec::new(),
+            ranks: Vec::new(),
+            code: Vec::new(),
+            tests: Vec::new(),
+            live: Vec::new(),
+        };
         // Nobody asks without loops, and the tables are large.
-        if !thread.code.iter().enumerate().any(|(pc, instr)| instr.op.jumps_back(pc)) {
+        if !thread
+            .code
+            .iter()
+            .enumerate()
+            .any(|(pc, instr)| instr.op.jumps_back(pc))
+        {
             return Ok(all);
         }
         let flow = Flow::new(thread);
@@ -134,7 +144,9 @@ impl Loops {
     /// Appends the instructions of a loop of that depth to the order.
     fn arrange(&mut self, part: &BTreeSet<usize>, flow: &Flow, depth: usize) -> Result<(), Reason> {
         if depth > MAX_NESTING {
-            return Err(Reason::Unsupported(format!("loops nested deeper than {MAX_NESTING}")));
+            return Err(Reason::Unsupported(format!(
+                "loops nested deeper than {MAX_NESTING}"
+            )));
         }
         let mut graph = DiGraphMap::<usize, ()>::new();
         for &pc in part {
@@ -143,28 +155,49 @@ impl Loops {
                 graph.add_edge(pc, to, ());
             });
         }
-        let components: Vec<BTreeSet<usize>> =
-            kosaraju_scc(&graph).into_iter().map(|c| c.into_iter().collect()).collect();
+        let components: Vec<BTreeSet<usize>> = kosaraju_scc(&graph)
+            .into_iter()
+            .map(|c| c.into_iter().collect())
+            .collect();
         let mut of = rustc_hash::FxHashMap::default();
-        components.iter().enumerate().for_each(|(i, c)| of.extend(c.iter().map(|&pc| (pc, i))));
+        components
+            .iter()
+            .enumerate()
+            .for_each(|(i, c)| of.extend(c.iter().map(|&pc| (pc, i))));
         let mut before = vec![0; components.len()];
         let leaving = |i: usize| {
             let steps = components[i].iter().flat_map(|&pc| flow.next(pc));
-            steps.filter_map(|to| of.get(&to).copied()).filter(move |&j| j != i)
+            steps
+                .filter_map(|to| of.get(&to).copied())
+                .filter(move |&j| j != i)
         };
         (0..components.len()).for_each(|i| leaving(i).for_each(|j| before[j] += 1));
         // What is ready and stands first in the text comes first.
         let ready = |i: usize| Reverse((components[i].first().copied(), i));
-        let mut open: BinaryHeap<_> = (0..components.len()).filter(|&i| before[i] == 0).map(ready).collect();
+        let mut open: BinaryHeap<_> = (0..components.len())
+            .filter(|&i| before[i] == 0)
+            .map(ready)
+            .collect();
         while let Some(Reverse((_, i))) = open.pop() {
             let component = &components[i];
             match component.iter().copied().collect::<Vec<_>>()[..] {
                 [only] if !flow.next(only).any(|to| to == only) => self.code.push(only),
                 _ => {
-                    let entered = |pc: &&usize| flow.before[**pc].iter().any(|from| !component.contains(from));
-                    let head = *component.iter().find(entered).or(component.first()).expect("not empty");
+                    let entered = |pc: &&usize| {
+                        flow.before[**pc]
+                            .iter()
+                            .any(|from| !component.contains(from))
+                    };
+                    let head = *component
+                        .iter()
+                        .find(entered)
+                        .or(component.first())
+                        .expect("not empty");
                     let (at, first) = (self.loops.len(), self.code.len());
-                    self.loops.push(Loop { head: first, end: first });
+                    self.loops.push(Loop {
+                        head: first,
+                        end: first,
+                    });
                     self.code.push(head);
                     let mut rest = component.clone();
                     rest.remove(&head);
@@ -185,7 +218,9 @@ impl Loops {
     /// The loops of which a branch can count the iterations: what decides it is a register that they change, and one of its
     /// ways, but not the other, comes back to a jump to the head within the iteration.
     fn counted_by(&self, thread: &Thread, flow: &Flow, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
-        let Op::Branch { cond, target } = &thread.code[pc].op else { return Vec::new() };
+        let Op::Branch { cond, target } = &thread.code[pc].op else {
+            return Vec::new();
+        };
         let mut found = Vec::new();
         for &l in self.loops.iter().filter(|l| l.contains(self.ranks[pc])) {
             let body = &self.code[l.head..=l.end];
@@ -193,10 +228,14 @@ impl Loops {
             let head = self.code[l.head];
             let inside = |pc: usize| self.ranks.get(pc).is_some_and(|&rank| l.contains(rank));
             let counts = !counters.is_empty()
-                && flow.before[head].iter().filter(|&&from| inside(from)).any(|&from| {
-                    let natural = flow.natural_loop(head, from);
-                    natural.contains(&pc) && natural.contains(target) != natural.contains(&(pc + 1))
-                });
+                && flow.before[head]
+                    .iter()
+                    .filter(|&&from| inside(from))
+                    .any(|&from| {
+                        let natural = flow.natural_loop(head, from);
+                        natural.contains(&pc)
+                            && natural.contains(target) != natural.contains(&(pc + 1))
+                    });
             if counts {
                 found.push((l, counters));
             }
@@ -206,35 +245,56 @@ impl Loops {
 
     /// Whether it is the head of a loop.
     pub(super) fn is_head(&self, pc: usize) -> bool {
-        self.ranks.get(pc).is_some_and(|&rank| self.loops.iter().any(|l| l.head == rank))
+        self.ranks
+            .get(pc)
+            .is_some_and(|&rank| self.loops.iter().any(|l| l.head == rank))
     }
 
     /// A position as its loop counts, whatever stands between loops: which loop of the thread the one at `round` is, and the
     /// numbers of the iterations up to that.
     pub(super) fn number(&self, at: &Position, round: usize) -> Vec<u32> {
-        let which = self.loops.iter().position(|l| l.head as u32 == at.head(round));
+        let which = self
+            .loops
+            .iter()
+            .position(|l| l.head as u32 == at.head(round));
         let rounds = (1..=round).step_by(2).map(|round| at.number(round));
-        which.map(|which| which as u32).into_iter().chain(rounds).collect()
+        which
+            .map(|which| which as u32)
+            .into_iter()
+            .chain(rounds)
+            .collect()
     }
 
     /// The instruction of that rank.
     pub(super) fn instr(&self, rank: u32) -> usize {
-        self.code.get(rank as usize).copied().unwrap_or(rank as usize)
+        self.code
+            .get(rank as usize)
+            .copied()
+            .unwrap_or(rank as usize)
     }
 
     /// The loops whose iterations a branch may count, each as the place of its iteration's number in a position of that
     /// branch, with the registers by which it does.
     pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = (usize, &[RegId])> {
         let tests = self.tests.get(pc).into_iter().flatten();
-        let round =
-            |l: &Loop| 2 * self.loops.iter().filter(|o| o.contains(l.head) && o.contains(l.end)).count() - 1;
+        let round = |l: &Loop| {
+            2 * self
+                .loops
+                .iter()
+                .filter(|o| o.contains(l.head) && o.contains(l.end))
+                .count()
+                - 1
+        };
         tests.map(move |(l, counters)| (round(l), counters.as_slice()))
     }
 
     /// How many loops are around both of two instructions; the second one may be the end.
     pub(super) fn around(&self, pc: usize, other: usize) -> usize {
         let (rank, other) = (self.rank(pc), self.rank(other));
-        self.loops.iter().filter(|l| l.contains(rank) && l.contains(other)).count()
+        self.loops
+            .iter()
+            .filter(|l| l.contains(rank) && l.contains(other))
+            .count()
     }
 
     /// Whether the thread has a loop at all.
@@ -271,18 +331,36 @@ impl Loops {
     pub(super) fn step(&self, from: &Position, target: usize) -> Step {
         let (rank, to) = (self.rank(from.pc()), self.rank(target));
         let count = |l: Loop| {
-            let depth = self.loops.iter().filter(|o| o.head <= l.head && l.end <= o.end).count();
-            if l.contains(rank) { from.at[2 * depth - 1] } else { 0 }
+            let depth = self
+                .loops
+                .iter()
+                .filter(|o| o.head <= l.head && l.end <= o.end)
+                .count();
+            if l.contains(rank) {
+                from.at[2 * depth - 1]
+            } else {
+                0
+            }
         };
         if to > rank {
             return Step::Forward(self.position(target, count));
         }
         let around = |l: &&Loop| l.contains(to);
-        let innermost = *self.loops.iter().rfind(around).expect("a step back leads to the head of a loop");
-        assert!(innermost.head == to && innermost.contains(rank), "a step back leads to a head around both");
+        let innermost = *self
+            .loops
+            .iter()
+            .rfind(around)
+            .expect("a step back leads to the head of a loop");
+        assert!(
+            innermost.head == to && innermost.contains(rank),
+            "a step back leads to a head around both"
+        );
         let round = 2 * self.loops.iter().filter(around).count() - 1;
         let next = count(innermost) + 1;
-        Step::Back { to: self.position(target, |l| if l == innermost { next } else { count(l) }), round }
+        Step::Back {
+            to: self.position(target, |l| if l == innermost { next } else { count(l) }),
+            round,
+        }
     }
 }
 
@@ -316,7 +394,8 @@ impl Flow {
         let mut after = Vec::with_capacity(n);
         for (pc, instr) in thread.code.iter().enumerate() {
             let next = Some(pc + 1).filter(|_| instr.op.falls_through());
-            let ways = [next, instr.op.target().filter(|t| Some(*t) != next)].map(|way| way.filter(|&to| to < n));
+            let ways = [next, instr.op.target().filter(|t| Some(*t) != next)]
+                .map(|way| way.filter(|&to| to < n));
             ways.iter().flatten().for_each(|&to| before[to].push(pc));
             after.push(ways);
         }

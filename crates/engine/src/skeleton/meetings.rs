@@ -79,7 +79,8 @@ struct Asked {
 impl Asked {
     /// Whom all of some name, if that is known and the same.
     fn named_by_all(&self, all: &[Asked], pool: &Pool) -> Option<i64> {
-        pool.as_const(self.lanes).filter(|_| all.iter().all(|other| other.lanes == self.lanes))
+        pool.as_const(self.lanes)
+            .filter(|_| all.iter().all(|other| other.lanes == self.lanes))
     }
 }
 
@@ -96,11 +97,21 @@ impl Unroller<'_> {
     /// The meeting that a thread waits for; `None` if it waits for none, or it depends on what is read for which.
     fn asks(&mut self, run: &Run) -> Option<Meeting> {
         let (at, state) = run.meets.as_ref()?;
-        let Op::Give { among, lanes, converged: false, .. } = &self.program.thread(run.id).code[at.pc()].op else {
+        let Op::Give {
+            among,
+            lanes,
+            converged: false,
+            ..
+        } = &self.program.thread(run.id).code[at.pc()].op
+        else {
             return None;
         };
         let lanes = self.eval(state, lanes, run.id).0;
-        Some(Meeting { among: *among, lanes: self.out.pool.as_const(lanes)?, guard: state.guard })
+        Some(Meeting {
+            among: *among,
+            lanes: self.out.pool.as_const(lanes)?,
+            guard: state.guard,
+        })
     }
 
     /// Lets threads stop before they meet others, `came`: those that have just come there. If nothing was executed `since` the last meeting,
@@ -115,8 +126,12 @@ impl Unroller<'_> {
             return Ok(());
         }
         for &i in came {
-            let Some((at, mut state)) = runs[i].meets.take() else { continue };
-            self.of_run(&mut runs[i], |unroller, _| unroller.may_stop(&mut state, at.pc()))?;
+            let Some((at, mut state)) = runs[i].meets.take() else {
+                continue;
+            };
+            self.of_run(&mut runs[i], |unroller, _| {
+                unroller.may_stop(&mut state, at.pc())
+            })?;
             runs[i].meets = Some((at, state));
         }
         Ok(())
@@ -129,10 +144,14 @@ impl Unroller<'_> {
     pub(super) fn meet(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
         let asked: Vec<Option<Meeting>> = runs.iter().map(|run| self.asks(run)).collect();
         for first in 0..runs.len() {
-            let Some(meeting @ Meeting { among, guard, .. }) = asked[first] else { continue };
+            let Some(meeting @ Meeting { among, guard, .. }) = asked[first] else {
+                continue;
+            };
             let id = runs[first].id;
             let rank = |i: usize| self.program.seat(runs[i].id, among).rank;
-            let is_named = |i: &usize| self.program.same_group(id, runs[*i].id, among) && meeting.names(rank(*i));
+            let is_named = |i: &usize| {
+                self.program.same_group(id, runs[*i].id, among) && meeting.names(rank(*i))
+            };
             let group: Vec<usize> = (0..runs.len()).filter(is_named).collect();
             if !group.contains(&first) || group.iter().any(|&i| asked[i] != asked[first]) {
                 continue;
@@ -140,14 +159,26 @@ impl Unroller<'_> {
             let mut brought = vec![None; i64::BITS as usize];
             for &i in &group {
                 let (at, state) = runs[i].meets.as_ref().expect("it stands there");
-                let Op::Give { value, .. } = &self.program.thread(runs[i].id).code[at.pc()].op else { continue };
+                let Op::Give { value, .. } = &self.program.thread(runs[i].id).code[at.pc()].op
+                else {
+                    continue;
+                };
                 brought[self.program.seat(runs[i].id, among).rank as usize] =
                     Some(self.eval(state, value, runs[i].id));
             }
             let brought = Rc::new(brought);
-            let place = |i: &usize| (runs[*i].id, runs[*i].meets.as_ref().expect("it stands there").0.clone());
+            let place = |i: &usize| {
+                (
+                    runs[*i].id,
+                    runs[*i].meets.as_ref().expect("it stands there").0.clone(),
+                )
+            };
             let threads = group.iter().map(place).collect();
-            self.out.meetings.push(Met { guard, events: self.out.events.len(), threads });
+            self.out.meetings.push(Met {
+                guard,
+                events: self.out.events.len(),
+                threads,
+            });
             for &i in &group {
                 let (at, mut state) = runs[i].meets.take().expect("it stands there");
                 (state.brought, state.fresh) = (Rc::clone(&brought), false);
@@ -166,61 +197,107 @@ impl Unroller<'_> {
     fn meet_in_part(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
         let program = self.program;
         let stands = |i: &usize| runs[*i].meets.is_some();
-        let Some(first) = (0..runs.len()).filter(stands).min_by_key(|&i| runs[i].meets.as_ref().map(|m| &m.0))
+        let Some(first) = (0..runs.len())
+            .filter(stands)
+            .min_by_key(|&i| runs[i].meets.as_ref().map(|m| &m.0))
         else {
             return Ok(false);
         };
-        let here = runs[first].meets.as_ref().expect("it stands there").0.clone();
+        let here = runs[first]
+            .meets
+            .as_ref()
+            .expect("it stands there")
+            .0
+            .clone();
         let (thread, pc) = (program.thread(runs[first].id), here.pc());
-        let Op::Give { among, converged, .. } = thread.code[pc].op else { return Ok(false) };
+        let Op::Give {
+            among, converged, ..
+        } = thread.code[pc].op
+        else {
+            return Ok(false);
+        };
         let id = runs[first].id;
         let mates = |i: &usize| program.same_group(id, runs[*i].id, among);
         // Where their code differs, places of one are none of the other.
-        let alike = (0..runs.len()).filter(mates).all(|i| is_alike(thread, program.thread(runs[i].id)));
+        let alike = (0..runs.len())
+            .filter(mates)
+            .all(|i| is_alike(thread, program.thread(runs[i].id)));
         // In a loop, one may run together with others that are in another iteration.
         let progress = self.purpose.is_progress();
         if converged && (!alike || progress || here.iterations().next().is_some()) {
-            let what =
-                "which threads of a warp run together (`activemask`) in a loop, in different code, or for ever";
+            let what = "which threads of a warp run together (`activemask`) in a loop, in different code, or for ever";
             return Err(Reason::Unsupported(what.into()));
         }
         if !alike {
             return Ok(false);
         }
-        let is_here = |i: &usize| mates(i) && runs[*i].meets.as_ref().is_some_and(|(at, _)| *at == here);
+        let is_here =
+            |i: &usize| mates(i) && runs[*i].meets.as_ref().is_some_and(|(at, _)| *at == here);
         let group: Vec<usize> = (0..runs.len()).filter(is_here).collect();
         let mut asked: Vec<Asked> = Vec::new();
         for &i in &group {
             let state = &runs[i].meets.as_ref().expect("it stands there").1;
-            let Op::Give { value, lanes, .. } = &program.thread(runs[i].id).code[pc].op else { return Ok(false) };
-            let (lanes, value) = (self.eval(state, lanes, runs[i].id).0, self.eval(state, value, runs[i].id));
-            asked.push(Asked { rank: program.seat(runs[i].id, among).rank, lanes, value, guard: state.guard });
+            let Op::Give { value, lanes, .. } = &program.thread(runs[i].id).code[pc].op else {
+                return Ok(false);
+            };
+            let (lanes, value) = (
+                self.eval(state, lanes, runs[i].id).0,
+                self.eval(state, value, runs[i].id),
+            );
+            asked.push(Asked {
+                rank: program.seat(runs[i].id, among).rank,
+                lanes,
+                value,
+                guard: state.guard,
+            });
         }
         let (found, brought) = match converged {
             true => self.converged(&asked),
             false => {
                 let elsewhere: Vec<Cond> = match progress {
-                    true => (0..runs.len()).filter(mates).map(|i| self.elsewhere(&runs[i], &here)).collect(),
+                    true => (0..runs.len())
+                        .filter(mates)
+                        .map(|i| self.elsewhere(&runs[i], &here))
+                        .collect(),
                     false => Vec::new(),
                 };
-                let found = match asked[0].named_by_all(&asked, &self.out.pool).filter(|_| progress) {
+                let found = match asked[0]
+                    .named_by_all(&asked, &self.out.pool)
+                    .filter(|_| progress)
+                {
                     Some(lanes) => self.all_or_none(&asked, lanes, &elsewhere),
-                    None => {
-                        self.named(&asked, program.seat(runs[first].id, among).of, progress.then_some(&elsewhere))
-                    }
+                    None => self.named(
+                        &asked,
+                        program.seat(runs[first].id, among).of,
+                        progress.then_some(&elsewhere),
+                    ),
                 };
-                if found.unmet.iter().zip(&asked).any(|(unmet, one)| *unmet == one.guard) {
+                if found
+                    .unmet
+                    .iter()
+                    .zip(&asked)
+                    .any(|(unmet, one)| *unmet == one.guard)
+                {
                     return Ok(false);
                 }
                 let mut brought = vec![None; i64::BITS as usize];
-                asked.iter().for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
+                asked
+                    .iter()
+                    .for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
                 let brought = Rc::new(brought);
                 (found, asked.iter().map(|_| Rc::clone(&brought)).collect())
             }
         };
         for (some, guard) in found.meet {
-            let threads = some.into_iter().map(|i| (runs[group[i]].id, here.clone())).collect();
-            self.out.meetings.push(Met { guard, events: self.out.events.len(), threads });
+            let threads = some
+                .into_iter()
+                .map(|i| (runs[group[i]].id, here.clone()))
+                .collect();
+            self.out.meetings.push(Met {
+                guard,
+                events: self.out.events.len(),
+                threads,
+            });
         }
         for (one, ((i, brought), asked)) in group.into_iter().zip(brought).zip(asked).enumerate() {
             let run = &mut runs[i];
@@ -228,9 +305,17 @@ impl Unroller<'_> {
             if let Some(unmet) = found.unmet.get(one).filter(|unmet| **unmet != Cond::FALSE) {
                 self.out.unmet.push((*unmet, place(program, (run.id, pc))));
             }
-            if let Some(blocked) = found.blocked.get(one).filter(|blocked| **blocked != Cond::FALSE) {
+            if let Some(blocked) = found
+                .blocked
+                .get(one)
+                .filter(|blocked| **blocked != Cond::FALSE)
+            {
                 state.guard = *blocked;
-                let apart = Apart { place: at.clone(), among, named: asked.lanes };
+                let apart = Apart {
+                    place: at.clone(),
+                    among,
+                    named: asked.lanes,
+                };
                 run.endings.apart.push((apart, *blocked));
                 self.of_run(run, |unroller, _| unroller.ends(&state))?;
             }
@@ -286,14 +371,27 @@ impl Unroller<'_> {
     fn all_or_none(&mut self, all: &[Asked], lanes: i64, elsewhere: &[Cond]) -> Came {
         let pool = &mut self.out.pool;
         let (mut complete, mut lacks) = (Cond::TRUE, Cond::FALSE);
-        for (rank, elsewhere) in (0..i64::BITS).zip(elsewhere).filter(|(rank, _)| lanes >> rank & 1 != 0) {
-            let comes = all.iter().find(|one| one.rank == rank).map_or(Cond::FALSE, |one| one.guard);
+        for (rank, elsewhere) in (0..i64::BITS)
+            .zip(elsewhere)
+            .filter(|(rank, _)| lanes >> rank & 1 != 0)
+        {
+            let comes = all
+                .iter()
+                .find(|one| one.rank == rank)
+                .map_or(Cond::FALSE, |one| one.guard);
             complete = pool.and(complete, comes);
             lacks = pool.or(lacks, *elsewhere);
         }
-        let mut came = Came { meet: vec![((0..all.len()).collect(), complete)], ..Came::default() };
+        let mut came = Came {
+            meet: vec![((0..all.len()).collect(), complete)],
+            ..Came::default()
+        };
         for one in all {
-            let lacks = if lanes >> one.rank & 1 == 0 { Cond::TRUE } else { lacks };
+            let lacks = if lanes >> one.rank & 1 == 0 {
+                Cond::TRUE
+            } else {
+                lacks
+            };
             came.push(pool, one.guard, lacks, complete);
         }
         if lacks == Cond::FALSE {
@@ -309,16 +407,25 @@ impl Unroller<'_> {
         for run in runs {
             for repeat in &run.endings.repeats {
                 for met in &self.out.meetings {
-                    if !met.threads.iter().any(|(t, at)| *t == run.id && repeat.range.contains(at)) {
+                    if !met
+                        .threads
+                        .iter()
+                        .any(|(t, at)| *t == run.id && repeat.range.contains(at))
+                    {
                         continue;
                     }
                     let pool = &mut self.out.pool;
                     let both = pool.and(repeat.choice, met.guard);
-                    for other in
-                        runs.iter().filter(|o| o.id != run.id && met.threads.iter().any(|(t, _)| *t == o.id))
+                    for other in runs
+                        .iter()
+                        .filter(|o| o.id != run.id && met.threads.iter().any(|(t, _)| *t == o.id))
                     {
                         let alike = is_alike(program.thread(run.id), program.thread(other.id));
-                        let same = other.endings.repeats.iter().filter(|r| alike && r.range == repeat.range);
+                        let same = other
+                            .endings
+                            .repeats
+                            .iter()
+                            .filter(|r| alike && r.range == repeat.range);
                         let same = same.fold(Cond::FALSE, |any, r| pool.or(any, r.choice));
                         self.out.constraints.push(pool.implies(both, same));
                     }
@@ -329,7 +436,10 @@ impl Unroller<'_> {
 
     /// Which of some that are at one place run together, which is an equivalence, and what each of them takes.
     fn converged(&mut self, all: &[Asked]) -> (Came, Vec<Rc<Taken>>) {
-        let mut came = Came { on: all.iter().map(|one| one.guard).collect(), ..Came::default() };
+        let mut came = Came {
+            on: all.iter().map(|one| one.guard).collect(),
+            ..Came::default()
+        };
         let mut together = vec![vec![Cond::TRUE; all.len()]; all.len()];
         for i in 0..all.len() {
             for j in 0..i {
@@ -366,9 +476,15 @@ impl Unroller<'_> {
 
     /// What some of those that are at one place bring, as one set of bits together with `first`.
     fn set(&mut self, some: &[Cond], all: &[Asked], first: i64) -> TermId {
-        let Some((one, others)) = all.split_first() else { return self.out.pool.constant(first) };
+        let Some((one, others)) = all.split_first() else {
+            return self.out.pool.constant(first);
+        };
         let (with, others_of) = (some[0], &some[1..]);
-        let value = self.out.pool.as_const(one.value.0).filter(|_| all.len() <= MOST_LISTED);
+        let value = self
+            .out
+            .pool
+            .as_const(one.value.0)
+            .filter(|_| all.len() <= MOST_LISTED);
         let Some(value) = value else {
             let nothing = self.out.pool.constant(first);
             return all.iter().zip(some).fold(nothing, |set, (one, &with)| {
@@ -392,8 +508,12 @@ impl Unroller<'_> {
     /// Gives up what waits for lanes that it does not meet: nothing is known of what follows.
     pub(super) fn part(&mut self, runs: &mut [Run]) {
         for run in runs {
-            let named = self.asks(run).is_none_or(|m| m.names(self.program.seat(run.id, m.among).rank));
-            let Some((at, _)) = run.meets.take() else { continue };
+            let named = self
+                .asks(run)
+                .is_none_or(|m| m.names(self.program.seat(run.id, m.among).rank));
+            let Some((at, _)) = run.meets.take() else {
+                continue;
+            };
             let place = place(self.program, (run.id, at.pc()));
             self.out.apart.get_or_insert(Reason::Apart { place, named });
         }

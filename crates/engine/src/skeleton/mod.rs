@@ -58,7 +58,11 @@ use unrolled::{Ending, Unrolled};
 
 /// That there is time left, between one step and the next.
 fn in_time(deadline: Option<Instant>) -> Result<(), Reason> {
-    if stop::late(deadline) { Err(Reason::Time) } else { Ok(()) }
+    if stop::late(deadline) {
+        Err(Reason::Time)
+    } else {
+        Ok(())
+    }
 }
 
 impl Skeleton {
@@ -84,7 +88,11 @@ impl Skeleton {
     ) -> Result<Skeleton, Reason> {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
-        let fixed = if fold { Fixed::of(&program) } else { Fixed::default() };
+        let fixed = if fold {
+            Fixed::of(&program)
+        } else {
+            Fixed::default()
+        };
         let observed = observed_registers(test);
         let (mut passing, mut long) = <(_, LongLoops)>::default();
         let (mut out, first_events) = loop {
@@ -106,7 +114,8 @@ impl Skeleton {
                 }
                 // What was found while threads stood where lanes meet may not hold of all that come after that.
                 if known.len() < passing.len() {
-                    let what = "a barrier for part of the threads, to which more come once lanes have met";
+                    let what =
+                        "a barrier for part of the threads, to which more come once lanes have met";
                     return Err(Reason::Unsupported(what.into()));
                 }
                 break (out, init);
@@ -119,8 +128,11 @@ impl Skeleton {
         let mut launches = launch::edges(&program, &mut out, deadline)?;
         barriers.constraints.append(&mut launches.constraints);
         let partners = std::mem::take(&mut barriers.partners);
-        let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&program, &mut out, partners)));
-        let always = |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
+        let progress = purpose
+            .is_progress()
+            .then(|| Arc::new(progress::collect(&program, &mut out, partners)));
+        let always =
+            |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
         // Neither the end of a thread nor a meeting of lanes waits for asynchronous operations.
         let asynchronous: Vec<bool> = out.events.iter().map(Event::is_asynchronous).collect();
         let in_threads = |mut edges: Vec<(EventId, EventId, Cond)>| {
@@ -174,15 +186,21 @@ impl Skeleton {
         };
         for (t, ending) in out.endings.iter().enumerate() {
             let thread = ThreadId(t as u16);
-            sk.cuts.extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
-            sk.spins.extend(ending.spins.iter().map(|&(cond, pc)| (cond, thread, pc)));
+            sk.cuts
+                .extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
+            sk.spins
+                .extend(ending.spins.iter().map(|&(cond, pc)| (cond, thread, pc)));
             if !purpose.is_progress() {
                 sk.complete = sk.pool.and(sk.complete, ending.done);
             }
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
         let at = |sk: &Skeleton, wait: &unrolled::Wait| sk.event(wait.event).instr;
-        sk.waits = out.waits.iter().map(|w| (w.reached, w.pass, w.at.thread, at(&sk, w))).collect();
+        sk.waits = out
+            .waits
+            .iter()
+            .map(|w| (w.reached, w.pass, w.at.thread, at(&sk, w)))
+            .collect();
         sk.constraints.retain(|&c| c != Cond::TRUE);
         in_time(deadline)?;
         sk.value_dependencies(&barriers.decided, &barriers.absent)?;
@@ -207,14 +225,23 @@ impl Skeleton {
             if let (Some(v), EventKind::Write) = (event.value, event.kind) {
                 data.extend(deps.of_term(v).into_iter().map(|(r, c)| (r, id, c)));
             }
-            ctrl.extend(deps.control(&self.events, id).into_iter().map(|(r, c)| (r, id, c)));
+            ctrl.extend(
+                deps.control(&self.events, id)
+                    .into_iter()
+                    .map(|(r, c)| (r, id, c)),
+            );
             deps.given_up()?;
         }
         for &(wait, reached, ended) in absent {
             for (r, when) in deps.of_cond(ended) {
                 let when = deps.all([reached, ended, when]);
-                let behind = (wait.index()..self.events.len()).filter(|&e| self.order.has(wait.index(), e));
-                ctrl.extend(behind.filter(|_| when != Cond::FALSE).map(|e| (r, EventId::new(e), when)));
+                let behind =
+                    (wait.index()..self.events.len()).filter(|&e| self.order.has(wait.index(), e));
+                ctrl.extend(
+                    behind
+                        .filter(|_| when != Cond::FALSE)
+                        .map(|e| (r, EventId::new(e), when)),
+                );
             }
             deps.given_up()?;
         }
@@ -238,7 +265,10 @@ impl Skeleton {
         let Skeleton { phases, pool, .. } = self;
         for (write, now, next) in phases {
             if let Some(&phase) = known.get(&write.index()) {
-                (*now, *next) = (pool.constant(phase), pool.constant((phase + 1) & (mbarrier::PHASES - 1)));
+                (*now, *next) = (
+                    pool.constant(phase),
+                    pool.constant((phase + 1) & (mbarrier::PHASES - 1)),
+                );
             }
         }
     }
@@ -246,8 +276,12 @@ impl Skeleton {
 
 /// The phases of mbarrier objects in which operations fall: terms, so that they are made before values are known.
 fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
-    let Unrolled { rmw, events, pool, .. } = out;
-    let on_object = rmw.iter().filter(|(_, write)| events[write.index()].tags.has("MB"));
+    let Unrolled {
+        rmw, events, pool, ..
+    } = out;
+    let on_object = rmw
+        .iter()
+        .filter(|(_, write)| events[write.index()].tags.has("MB"));
     let phase = |&(read, write): &(EventId, EventId)| {
         let word = events[read.index()].value.expect("reads have values");
         let mut bin = |op, a, n| {
@@ -266,7 +300,10 @@ fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
 /// all.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
     let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
-    let elements: Vec<_> = events.iter().map(|e| element(e).filter(|e| e.of > 1)).collect();
+    let elements: Vec<_> = events
+        .iter()
+        .map(|e| element(e).filter(|e| e.of > 1))
+        .collect();
     // Cells of one access have one number.
     let mut count = 0;
     let mut number = |e: &Event| {
@@ -301,7 +338,12 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
 
 /// What a test asks about: the registers needed at the end of each thread.
 fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
-    let mut needed: Vec<Vec<bool>> = test.program.threads.iter().map(|t| vec![false; t.regs.len()]).collect();
+    let mut needed: Vec<Vec<bool>> = test
+        .program
+        .threads
+        .iter()
+        .map(|t| vec![false; t.regs.len()])
+        .collect();
     let mut note = |o: Observable| {
         if let Observable::Reg(t, r) = o {
             needed[t.0 as usize][r.0 as usize] = true;
@@ -319,14 +361,21 @@ fn unroll(
     (program, memory): (&Program, &Memory),
     options: Options,
     (bound, deadline): (u32, Option<Instant>),
-    (passing, long, fixed): (&rustc_hash::FxHashSet<unrolled::WaitKey>, &mut LongLoops, &Fixed),
+    (passing, long, fixed): (
+        &rustc_hash::FxHashSet<unrolled::WaitKey>,
+        &mut LongLoops,
+        &Fixed,
+    ),
     observed: &[Vec<bool>],
     purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), Reason> {
     let (mut writing, mut racing) = (Instructions::default(), Instructions::default());
     loop {
         let endings = Default::default();
-        let out = Unrolled { pool: Pool::watched(deadline), ..Unrolled::default() };
+        let out = Unrolled {
+            pool: Pool::watched(deadline),
+            ..Unrolled::default()
+        };
         let mut unroller = Unroller {
             program,
             memory,
@@ -342,15 +391,22 @@ fn unroll(
             endings,
         };
         let done = unroller.all(observed);
-        let Unrolled { counted, long: found, .. } = &mut unroller.out;
+        let Unrolled {
+            counted,
+            long: found,
+            ..
+        } = &mut unroller.out;
         match done {
             Err(late @ Reason::Time) => return Err(late),
             Ok(init_cells) if found.is_empty() => {
                 let mut out = unroller.out;
                 let grown = kept::writing(program, memory, &mut out);
                 out.pool.given_up()?;
-                let shown =
-                    if purpose.is_progress() { Instructions::default() } else { racing::reads(program, &out) };
+                let shown = if purpose.is_progress() {
+                    Instructions::default()
+                } else {
+                    racing::reads(program, &out)
+                };
                 if grown.is_empty() && shown.is_subset(&racing) {
                     return Ok((out, init_cells));
                 }
@@ -359,7 +415,8 @@ fn unroll(
             }
             Err(limit) if found.is_empty() && !*counted => return Err(limit),
             Err(_) if found.is_empty() => {
-                let all = |t: ThreadId| (0..program.thread(t).code.len() as u32).map(move |pc| (t, pc));
+                let all =
+                    |t: ThreadId| (0..program.thread(t).code.len() as u32).map(move |pc| (t, pc));
                 long.extend(program.thread_ids().flat_map(all));
             }
             _ => long.extend(std::mem::take(found)),
@@ -406,7 +463,9 @@ impl Unroller<'_> {
             }
             let mut since = None;
             loop {
-                let left: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].meets.is_none()).collect();
+                let left: Vec<usize> = (0..runs.len())
+                    .filter(|i| runs[*i].meets.is_none())
+                    .collect();
                 for &i in &left {
                     self.advance(&mut runs[i])?;
                 }
@@ -436,13 +495,19 @@ impl Unroller<'_> {
     /// The threads that are unrolled together with one: those of its group, if they hand each other values.
     fn met_by(&self, thread: ThreadId) -> Vec<ThreadId> {
         let place = &self.program.thread(thread).place;
-        let mates =
-            |scope| self.program.thread_ids().filter(move |t| self.program.thread(*t).place.same(place, scope));
+        let mates = |scope| {
+            self.program
+                .thread_ids()
+                .filter(move |t| self.program.thread(*t).place.same(place, scope))
+        };
         let gives = |t: ThreadId, scope| {
             let code = &self.program.thread(t).code;
-            code.iter().any(|i| matches!(i.op, Op::Give { among, .. } if among == scope))
+            code.iter()
+                .any(|i| matches!(i.op, Op::Give { among, .. } if among == scope))
         };
-        let scope = [Scope::Cta, Scope::Warp].into_iter().find(|s| mates(*s).any(|t| gives(t, *s)));
+        let scope = [Scope::Cta, Scope::Warp]
+            .into_iter()
+            .find(|s| mates(*s).any(|t| gives(t, *s)));
         scope.map_or_else(|| vec![thread], |scope| mates(scope).collect())
     }
 }

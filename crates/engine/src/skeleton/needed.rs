@@ -52,21 +52,35 @@ impl Needed {
         compared.chain(terms).for_each(|t| needed.term(t));
         for &observable in asked {
             match observable {
-                Observable::Reg(t, r) => needed.term(sk.final_regs[usize::from(t.0)][usize::from(r.0)]),
-                of => sk.observed_cell(of).into_iter().for_each(|cell| needed.memory(sk, cell)),
+                Observable::Reg(t, r) => {
+                    needed.term(sk.final_regs[usize::from(t.0)][usize::from(r.0)])
+                }
+                of => sk
+                    .observed_cell(of)
+                    .into_iter()
+                    .for_each(|cell| needed.memory(sk, cell)),
             }
         }
         while let Some(t) = needed.open.pop() {
             match sk.pool.term(t) {
                 Term::Read(e) => {
-                    needed.places[e.index()].clone().into_iter().for_each(|cell| needed.memory(sk, cell));
+                    needed.places[e.index()]
+                        .clone()
+                        .into_iter()
+                        .for_each(|cell| needed.memory(sk, cell));
                 }
-                _ => sk.pool.parts(t).into_iter().for_each(|part| needed.term(part)),
+                _ => sk
+                    .pool
+                    .parts(t)
+                    .into_iter()
+                    .for_each(|part| needed.term(part)),
             }
         }
         let zero = sk.pool.constant(0);
         for (e, (event, places)) in sk.events.iter_mut().zip(&needed.places).enumerate() {
-            let known = event.value.is_some_and(|value| sk.pool.as_const(value).is_some());
+            let known = event
+                .value
+                .is_some_and(|value| sk.pool.as_const(value).is_some());
             if event.is_write() && !known && places.is_disjoint(&needed.cells) {
                 event.value = Some(zero);
                 sk.given_up.push(e);
@@ -127,7 +141,9 @@ impl Needed {
 fn places(sk: &Skeleton) -> Vec<BTreeSet<CellId>> {
     let points = Points::compute(&sk.program);
     let of = |e: usize, event: &Event| {
-        let Some(addr) = event.addr else { return BTreeSet::new() };
+        let Some(addr) = event.addr else {
+            return BTreeSet::new();
+        };
         if let Some(address) = sk.pool.as_const(addr) {
             return sk.accessed(e, address).into_iter().collect();
         }
@@ -136,9 +152,20 @@ fn places(sk: &Skeleton) -> Vec<BTreeSet<CellId>> {
             Some(points.of(usize::from(t.0), address)).filter(|objects| !objects.is_empty())
         });
         let is = |cell: &&program::memory::Cell| {
-            objects.as_ref().is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
+            objects
+                .as_ref()
+                .is_none_or(|objects| objects.contains(&sk.program.object(cell.location.0)))
         };
-        sk.memory.cells.iter().filter(is).map(|cell| cell.memory).collect()
+        sk.memory
+            .cells
+            .iter()
+            .filter(is)
+            .map(|cell| cell.memory)
+            .collect()
     };
-    sk.events.iter().enumerate().map(|(e, event)| of(e, event)).collect()
+    sk.events
+        .iter()
+        .enumerate()
+        .map(|(e, event)| of(e, event))
+        .collect()
 }

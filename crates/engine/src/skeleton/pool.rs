@@ -119,7 +119,14 @@ struct Watch {
 impl Pool {
     /// An empty pool that gives up when it becomes too large, or at a deadline, if there is one.
     pub fn watched(deadline: Option<Instant>) -> Pool {
-        Pool { watch: Some(Watch { deadline, ticks: 0, given_up: None }), ..Pool::default() }
+        Pool {
+            watch: Some(Watch {
+                deadline,
+                ticks: 0,
+                given_up: None,
+            }),
+            ..Pool::default()
+        }
     }
 
     /// Why nothing that came of operations means anything, if it does not.
@@ -127,7 +134,10 @@ impl Pool {
     /// # Errors
     /// That reason.
     pub fn given_up(&self) -> Result<(), Reason> {
-        self.watch.as_ref().and_then(|w| w.given_up.clone()).map_or(Ok(()), Err)
+        self.watch
+            .as_ref()
+            .and_then(|w| w.given_up.clone())
+            .map_or(Ok(()), Err)
     }
 
     /// Ends the watch: operations are carried out from now on, however long they take.
@@ -144,7 +154,9 @@ impl Pool {
     pub(super) fn tick(&mut self) -> bool {
         let size = self.size();
         let deep = stop::deep();
-        let Some(watch) = &mut self.watch else { return deep };
+        let Some(watch) = &mut self.watch else {
+            return deep;
+        };
         watch.ticks = watch.ticks.wrapping_add(1);
         if deep {
             watch.given_up.get_or_insert(Reason::Time);
@@ -165,7 +177,12 @@ impl Pool {
                 *e = of[e.index()];
             }
         }
-        self.term_ids = self.terms.iter().enumerate().map(|(i, term)| (*term, TermId(i as u32))).collect();
+        self.term_ids = self
+            .terms
+            .iter()
+            .enumerate()
+            .map(|(i, term)| (*term, TermId(i as u32)))
+            .collect();
     }
 
     /// A term.
@@ -277,8 +294,12 @@ impl Pool {
         };
         let least = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(least));
         let most = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(most));
-        let unsigned = Ty { signed: false, ..ty };
-        let too_far = |v: Option<i64>| v.is_some_and(|v| unsigned.wrap(v) as u64 >= u64::from(ty.bits));
+        let unsigned = Ty {
+            signed: false,
+            ..ty
+        };
+        let too_far =
+            |v: Option<i64>| v.is_some_and(|v| unsigned.wrap(v) as u64 >= u64::from(ty.bits));
         match op {
             BinOp::Shl if too_far(cb) => return self.constant(0),
             BinOp::Shr if too_far(cb) && !ty.signed => return self.constant(0),
@@ -299,13 +320,19 @@ impl Pool {
             BinOp::Min if most(ca) => return self.cast(ty, b),
             BinOp::Min if most(cb) => return self.cast(ty, a),
             BinOp::Add | BinOp::Or | BinOp::Xor if zero(ca) => return self.cast(ty, b),
-            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl if zero(cb) => return self.cast(ty, a),
+            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl if zero(cb) => {
+                return self.cast(ty, a);
+            }
             _ => {}
         }
         // Whether two conditions hold is one: each of them may be asked for elsewhere.
         if matches!(op, BinOp::And | BinOp::Or) && self.is_truth(a) && self.is_truth(b) {
             let (a, b) = (self.non_zero(a), self.non_zero(b));
-            let both = if op == BinOp::And { self.and(a, b) } else { self.or(a, b) };
+            let both = if op == BinOp::And {
+                self.and(a, b)
+            } else {
+                self.or(a, b)
+            };
             return self.truth(both);
         }
         // A choice between constants stays one: keeps conditions on it exact.
@@ -331,7 +358,13 @@ impl Pool {
         if let [Some(a), Some(b), Some(c)] = three.map(|t| self.as_const(t)) {
             return self.constant(fused.apply(a, b, c));
         }
-        self.intern(Term::Fused(fused, three), Some(Ty { bits: fused.format.bits, signed: false }))
+        self.intern(
+            Term::Fused(fused, three),
+            Some(Ty {
+                bits: fused.format.bits,
+                signed: false,
+            }),
+        )
     }
 
     /// `if c then a else b`.
@@ -351,8 +384,12 @@ impl Pool {
 
     /// Whether it is a condition as a value.
     fn is_truth(&self, a: TermId) -> bool {
-        let Term::Ite(_, x, y) = self.term(a) else { return false };
-        [x, y].into_iter().all(|t| matches!(self.term(t), Term::Const(0 | 1)))
+        let Term::Ite(_, x, y) = self.term(a) else {
+            return false;
+        };
+        [x, y]
+            .into_iter()
+            .all(|t| matches!(self.term(t), Term::Const(0 | 1)))
     }
 
     /// The condition as a value: 1 or 0.
@@ -395,7 +432,10 @@ impl Pool {
         if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
             return Cond::constant(CmpOp::Eq.holds(ty, x, y));
         }
-        let ty = self.common(a, b).filter(|own| own.bits <= ty.bits).unwrap_or(ty);
+        let ty = self
+            .common(a, b)
+            .filter(|own| own.bits <= ty.bits)
+            .unwrap_or(ty);
         let atom = Atom::Eq(ty, a.min(b), a.max(b));
         if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.equal(ty, x, y)) {
             return c;
@@ -523,8 +563,12 @@ impl Pool {
         if self.tick() {
             return Cond::FALSE;
         }
-        let top =
-            [c, a, b].into_iter().filter_map(|x| self.decision(x)).map(|d| d.0).min().expect("c is not constant");
+        let top = [c, a, b]
+            .into_iter()
+            .filter_map(|x| self.decision(x))
+            .map(|d| d.0)
+            .min()
+            .expect("c is not constant");
         let split = |x: Cond| match self.decision(x) {
             Some((atom, low, high)) if atom == top => (low, high),
             _ => (x, x),
@@ -567,7 +611,9 @@ impl Pool {
     pub fn at_least(&mut self, k: usize, conds: &[Cond]) -> Cond {
         let sure = conds.iter().filter(|&&c| c == Cond::TRUE).count();
         let open: Vec<Cond> = conds.iter().copied().filter(|c| !c.is_const()).collect();
-        let Some(k @ 1..) = k.checked_sub(sure) else { return Cond::TRUE };
+        let Some(k @ 1..) = k.checked_sub(sure) else {
+            return Cond::TRUE;
+        };
         if open.len() < k {
             return Cond::FALSE;
         }
@@ -616,7 +662,11 @@ impl Pool {
             let either = self.or(care_low, care_high);
             return self.restrict(c, either);
         }
-        let (care_low, care_high) = if care_atom == atom { (care_low, care_high) } else { (care, care) };
+        let (care_low, care_high) = if care_atom == atom {
+            (care_low, care_high)
+        } else {
+            (care, care)
+        };
         if care_low == Cond::FALSE {
             return self.restrict(high, care_high);
         }

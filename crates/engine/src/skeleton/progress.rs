@@ -53,7 +53,13 @@ pub enum Purpose {
 impl Purpose {
     /// Whether registers have a final value wherever a thread ends.
     pub(super) fn asks_for_registers(self) -> bool {
-        matches!(self, Purpose::Progress { registers: true, .. })
+        matches!(
+            self,
+            Purpose::Progress {
+                registers: true,
+                ..
+            }
+        )
     }
 
     /// Whether it is [`Purpose::Progress`].
@@ -164,30 +170,65 @@ pub(super) type Pairs = fn(&Skeleton, &Progress) -> Edges;
 
 /// Base relations of rules about endless executions. Sets that depend on the execution are parts of the identity.
 pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
-    ("repeated", "an event that is executed again and again, to itself", |_, progress| {
-        let of_thread = |thread: &ThreadProgress| {
-            let blocks = thread
-                .repeats
-                .iter()
-                .flat_map(|r| r.pairs.iter().filter_map(|&(_, later)| Some((later?, later?, r.choice))));
-            let spins = thread.spins.iter().flat_map(|s| s.events.iter().map(|&e| (e, e, s.cond)));
-            blocks.chain(spins).collect::<Edges>()
-        };
-        progress.threads.iter().flat_map(of_thread).collect()
-    }),
-    ("block", "an event of one of the two blocks of a thread that loops with effect, to itself", |_, progress| {
-        let either = |(a, b): (Option<EventId>, Option<EventId>)| a.into_iter().chain(b);
-        let repeats = progress.repeats();
-        repeats.flat_map(|(pair, choice)| either(pair).map(move |e| (e, e, choice))).collect()
-    }),
-    ("unfinished", "an event of a thread that is cut at the loop bound, to itself", |sk, progress| {
-        let cut = |e: EventId| Some((e, e, progress.threads[usize::from(sk.event(e).thread?.0)].cut));
-        (0..sk.len()).map(EventId::new).filter_map(cut).collect()
-    }),
-    ("again", "event of an earlier block to the same one in the later block", |_, progress| {
-        progress.repeats().filter_map(|((earlier, later), choice)| Some((earlier?, later?, choice))).collect()
-    }),
-    ("partner", "barrier events of one barrier and phase", |_, progress| progress.partners.clone()),
+    (
+        "repeated",
+        "an event that is executed again and again, to itself",
+        |_, progress| {
+            let of_thread = |thread: &ThreadProgress| {
+                let blocks = thread.repeats.iter().flat_map(|r| {
+                    r.pairs
+                        .iter()
+                        .filter_map(|&(_, later)| Some((later?, later?, r.choice)))
+                });
+                let spins = thread
+                    .spins
+                    .iter()
+                    .flat_map(|s| s.events.iter().map(|&e| (e, e, s.cond)));
+                blocks.chain(spins).collect::<Edges>()
+            };
+            progress.threads.iter().flat_map(of_thread).collect()
+        },
+    ),
+    (
+        "block",
+        "an event of one of the two blocks of a thread that loops with effect, to itself",
+        |_, progress| {
+            let either = |(a, b): (Option<EventId>, Option<EventId>)| a.into_iter().chain(b);
+            let repeats = progress.repeats();
+            repeats
+                .flat_map(|(pair, choice)| either(pair).map(move |e| (e, e, choice)))
+                .collect()
+        },
+    ),
+    (
+        "unfinished",
+        "an event of a thread that is cut at the loop bound, to itself",
+        |sk, progress| {
+            let cut = |e: EventId| {
+                Some((
+                    e,
+                    e,
+                    progress.threads[usize::from(sk.event(e).thread?.0)].cut,
+                ))
+            };
+            (0..sk.len()).map(EventId::new).filter_map(cut).collect()
+        },
+    ),
+    (
+        "again",
+        "event of an earlier block to the same one in the later block",
+        |_, progress| {
+            progress
+                .repeats()
+                .filter_map(|((earlier, later), choice)| Some((earlier?, later?, choice)))
+                .collect()
+        },
+    ),
+    (
+        "partner",
+        "barrier events of one barrier and phase",
+        |_, progress| progress.partners.clone(),
+    ),
 ];
 
 impl Progress {
@@ -199,19 +240,34 @@ impl Progress {
 }
 
 /// Collects what an unrolling says about progress.
-pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)>) -> Progress {
+pub(super) fn collect(
+    program: &Program,
+    out: &mut Unrolled,
+    partners: Vec<(EventId, EventId, Cond)>,
+) -> Progress {
     let endings: Vec<Ending> = out.endings.clone();
     let mut threads = Vec::new();
     for (t, ending) in endings.into_iter().enumerate() {
         let mut blocked = Vec::new();
-        for w in out.waits.clone().iter().filter(|w| w.at.thread.0 as usize == t) {
+        for w in out
+            .waits
+            .clone()
+            .iter()
+            .filter(|w| w.at.thread.0 as usize == t)
+        {
             let stuck = out.pool.not(w.pass);
             let stuck = out.pool.and(w.reached, stuck);
             if stuck != Cond::FALSE {
                 blocked.push((Held::Barrier(w.event), stuck));
             }
         }
-        blocked.extend(ending.progress.apart.into_iter().map(|(apart, stuck)| (Held::Lanes(apart), stuck)));
+        blocked.extend(
+            ending
+                .progress
+                .apart
+                .into_iter()
+                .map(|(apart, stuck)| (Held::Lanes(apart), stuck)),
+        );
         // The first place to stop is before the first instruction; without instructions nothing is executed.
         let started = match ending.progress.stopped.first() {
             Some(&(_, first)) => out.pool.not(first),
@@ -233,8 +289,10 @@ pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(Even
 /// How one of [`ROWS`] is built.
 pub(super) fn relation(pairs: Pairs) -> Build {
     Build::Rel(Box::new(move |sk, _| {
-        let progress =
-            sk.progress.clone().expect("rules about endless executions are for skeletons that know them");
+        let progress = sk
+            .progress
+            .clone()
+            .expect("rules about endless executions are for skeletons that know them");
         let mut found: FxHashMap<(EventId, EventId), Cond> = FxHashMap::default();
         for (a, b, cond) in pairs(sk, &progress) {
             let old = found.get(&(a, b)).copied().unwrap_or(Cond::FALSE);
@@ -254,24 +312,50 @@ pub(super) fn relation(pairs: Pairs) -> Build {
 
 impl Unroller<'_> {
     /// A thread that ends in a round without effect that began at a position, in `state`.
-    pub(super) fn spins(&mut self, state: &State, from: &Position, thread: ThreadId) -> Result<(), Reason> {
+    pub(super) fn spins(
+        &mut self,
+        state: &State,
+        from: &Position,
+        thread: ThreadId,
+    ) -> Result<(), Reason> {
         let inside = |place: &Position| place >= from;
         self.not_for_ever(state.guard, thread, &inside);
-        let events = self.placed(thread).filter(|(_, place)| inside(place)).map(|(e, _)| *e).collect();
-        self.endings.spins.push(Spin { cond: state.guard, header: from.pc(), events });
+        let events = self
+            .placed(thread)
+            .filter(|(_, place)| inside(place))
+            .map(|(e, _)| *e)
+            .collect();
+        self.endings.spins.push(Spin {
+            cond: state.guard,
+            header: from.pc(),
+            events,
+        });
         self.ends(state)
     }
 
     /// Notes which queries are asked for ever: that they are not in vain depends on what they ask about.
-    pub(super) fn asks_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+    pub(super) fn asks_for_ever(
+        &mut self,
+        repeats: Cond,
+        thread: ThreadId,
+        inside: &dyn Fn(&Position) -> bool,
+    ) {
         let Unrolled { pool, answers, .. } = &mut self.out;
-        for answer in answers.iter_mut().filter(|a| a.thread == thread && inside(&a.place)) {
+        for answer in answers
+            .iter_mut()
+            .filter(|a| a.thread == thread && inside(&a.place))
+        {
             answer.for_ever = pool.or(answer.for_ever, repeats);
         }
     }
 
     /// A weak compare-exchange does not fail spuriously for ever (ISO C++ [atomics.types.operations]).
-    fn not_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+    fn not_for_ever(
+        &mut self,
+        repeats: Cond,
+        thread: ThreadId,
+        inside: &dyn Fn(&Position) -> bool,
+    ) {
         self.asks_for_ever(repeats, thread, inside);
         for i in 0..self.out.spurious.len() {
             let (of, place, fails) = &self.out.spurious[i];
@@ -285,7 +369,10 @@ impl Unroller<'_> {
 
     /// Events of a thread with their places.
     fn placed(&self, thread: ThreadId) -> impl Iterator<Item = &(EventId, Position)> {
-        self.out.places.iter().filter(move |(e, _)| self.out.events[e.index()].thread == Some(thread))
+        self.out
+            .places
+            .iter()
+            .filter(move |(e, _)| self.out.events[e.index()].thread == Some(thread))
     }
 
     /// Lets a thread that jumps back to `to` in `state`, in the loop at `round`, repeat its last iterations for ever, if
@@ -304,11 +391,18 @@ impl Unroller<'_> {
                 return Ok(());
             }
             let later = executed - period;
-            let (from, middle) = (to.at_number(round, later - period), to.at_number(round, later));
-            let (Some(first), Some(second)) = (past.visit(&from), past.visit(&middle)) else { continue };
+            let (from, middle) = (
+                to.at_number(round, later - period),
+                to.at_number(round, later),
+            );
+            let (Some(first), Some(second)) = (past.visit(&from), past.visit(&middle)) else {
+                continue;
+            };
             let needed = |i: &usize| loops.is_live(header, RegId(*i as u16));
-            let registers: Vec<(TermId, TermId)> =
-                (0..second.regs.len()).filter(needed).map(|i| (second.regs[i], state.regs[i])).collect();
+            let registers: Vec<(TermId, TermId)> = (0..second.regs.len())
+                .filter(needed)
+                .map(|i| (second.regs[i], state.regs[i]))
+                .collect();
             let pool = &mut self.out.pool;
             let there = pool.and(first.guard, second.guard);
             let mut possible = pool.and(state.guard, there);
@@ -335,7 +429,14 @@ impl Unroller<'_> {
             self.ends(state)?;
             state.guard = on;
             let range = from..to.clone();
-            self.endings.repeats.push(Repeat { choice, header, period, pairs, registers, range });
+            self.endings.repeats.push(Repeat {
+                choice,
+                header,
+                period,
+                pairs,
+                registers,
+                range,
+            });
         }
         Ok(())
     }
@@ -353,15 +454,27 @@ impl Unroller<'_> {
         let later = to.number(round) - period;
         let from = to.at_number(round, later - period);
         for (e, place) in self.placed(thread) {
-            let rest = place.suffix(to.around(round)).and_then(<[u32]>::split_first);
-            let Some((&number, rest)) = rest.filter(|_| *place >= from) else { continue };
+            let rest = place
+                .suffix(to.around(round))
+                .and_then(<[u32]>::split_first);
+            let Some((&number, rest)) = rest.filter(|_| *place >= from) else {
+                continue;
+            };
             // An instruction makes at most one event of a kind.
-            let key = ((number + 2 * period - later) % period, rest, self.out.events[e.index()].kind);
+            let key = (
+                (number + 2 * period - later) % period,
+                rest,
+                self.out.events[e.index()].kind,
+            );
             let slot = found.entry(key).or_insert_with(|| {
                 order.push(key);
                 (None, None)
             });
-            *(if number < later { &mut slot.0 } else { &mut slot.1 }) = Some(*e);
+            *(if number < later {
+                &mut slot.0
+            } else {
+                &mut slot.1
+            }) = Some(*e);
         }
         order.iter().map(|key| found[key]).collect()
     }
@@ -369,7 +482,9 @@ impl Unroller<'_> {
     /// When two blocks have equal content: events, addresses, values, barriers.
     fn same_content(&mut self, pairs: &[(Option<EventId>, Option<EventId>)]) -> Cond {
         let mut all = Cond::TRUE;
-        let guard = |out: &Unrolled, e: Option<EventId>| e.map_or(Cond::FALSE, |e| out.events[e.index()].guard);
+        let guard = |out: &Unrolled, e: Option<EventId>| {
+            e.map_or(Cond::FALSE, |e| out.events[e.index()].guard)
+        };
         for &(a, b) in pairs {
             let (ga, gb) = (guard(&self.out, a), guard(&self.out, b));
             let both_or_none = self.out.pool.iff(ga, gb);
@@ -390,7 +505,11 @@ impl Unroller<'_> {
 /// What an event has besides its instruction: address and value, or the name of its barrier.
 fn content(out: &Unrolled, e: EventId) -> Vec<TermId> {
     let event = &out.events[e.index()];
-    let naming = out.arrivals.iter().find(|a| a.event == e).map(|a| a.at.naming);
+    let naming = out
+        .arrivals
+        .iter()
+        .find(|a| a.event == e)
+        .map(|a| a.at.naming);
     let naming = naming.or_else(|| out.waits.iter().find(|w| w.event == e).map(|w| w.at.naming));
     match naming {
         None => event.addr.into_iter().chain(event.value).collect(),

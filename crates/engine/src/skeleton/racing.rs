@@ -27,8 +27,12 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
     }
     // Others know of it, too, where they wait for its end.
     let ends = program.host.is_some() || !out.waits.is_empty();
-    let events =
-        |of: fn(&Event) -> bool| out.events.iter().enumerate().filter(move |(_, e)| e.thread.is_some() && of(e));
+    let events = |of: fn(&Event) -> bool| {
+        out.events
+            .iter()
+            .enumerate()
+            .filter(move |(_, e)| e.thread.is_some() && of(e))
+    };
     let read_in_loop = |e: &&Event| e.thread.is_some_and(|t| out.looped.contains(&(t, e.instr)));
     let together = |e: &Event| out.segments.iter().any(|s| Some(s.thread) == e.thread);
     let goes_on = |i: usize, e: &Event| {
@@ -37,14 +41,22 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
     // Seldom needed: most addresses are known.
     let points = LazyCell::new(|| Points::compute(program));
     let objects = |e: &Event| -> Targets {
-        let at = e.thread.map(|t| (usize::from(t.0), program.thread(t).code[e.instr].op.address()));
-        at.and_then(|(t, addr)| Some(points.of(t, addr?))).unwrap_or_default()
+        let at = e.thread.map(|t| {
+            (
+                usize::from(t.0),
+                program.thread(t).code[e.instr].op.address(),
+            )
+        });
+        at.and_then(|(t, addr)| Some(points.of(t, addr?)))
+            .unwrap_or_default()
     };
     // Operations on mbarrier objects are one kind of access among themselves.
-    let kind = |e: &Event, w: &Event| (e.tags.has("MB") && w.tags.has("MB")) || strong(program, e, w);
+    let kind =
+        |e: &Event, w: &Event| (e.tags.has("MB") && w.tags.has("MB")) || strong(program, e, w);
     let races = |e: &Event| {
         let other = |w: &Event| w.thread != e.thread || w.is_asynchronous();
-        events(Event::is_write).any(|(_, w)| other(w) && !kind(e, w) && overlap(&out.pool, (e, w), &objects))
+        events(Event::is_write)
+            .any(|(_, w)| other(w) && !kind(e, w) && overlap(&out.pool, (e, w), &objects))
     };
     events(Event::is_read)
         .filter(|(i, e)| read_in_loop(e) && goes_on(*i, e) && races(e))
@@ -54,7 +66,10 @@ pub(super) fn reads(program: &Program, out: &Unrolled) -> Instructions {
 
 /// Whether two accesses may be to the same memory.
 fn overlap(pool: &Pool, (a, b): (&Event, &Event), objects: &dyn Fn(&Event) -> Targets) -> bool {
-    let at = |e: &Event| pool.as_const(e.addr?).map(|at| (at, at + i64::from(e.ty.bytes())));
+    let at = |e: &Event| {
+        pool.as_const(e.addr?)
+            .map(|at| (at, at + i64::from(e.ty.bytes())))
+    };
     if let (Some((a, end_a)), Some((b, end_b))) = (at(a), at(b)) {
         return a < end_b && b < end_a;
     }

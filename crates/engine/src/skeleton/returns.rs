@@ -69,17 +69,27 @@ pub(super) struct Effect {
 }
 
 impl Effect {
-    pub(super) const NONE: Effect =
-        Effect { changes: Cond::FALSE, keeps: Cond::FALSE, meets: Cond::FALSE, shows: Cond::FALSE };
+    pub(super) const NONE: Effect = Effect {
+        changes: Cond::FALSE,
+        keeps: Cond::FALSE,
+        meets: Cond::FALSE,
+        shows: Cond::FALSE,
+    };
 
     /// Something that changes what others see.
     pub(super) fn when(changes: Cond) -> Effect {
-        Effect { changes, ..Effect::NONE }
+        Effect {
+            changes,
+            ..Effect::NONE
+        }
     }
 
     /// To meet other threads.
     pub(super) fn meeting(meets: Cond) -> Effect {
-        Effect { meets, ..Effect::NONE }
+        Effect {
+            meets,
+            ..Effect::NONE
+        }
     }
 }
 
@@ -126,12 +136,18 @@ impl Past {
                 continue;
             }
             let (number, around) = iteration.split_last().expect("an iteration has a number");
-            let before = number.checked_sub(1).map(|n| self.iterations[&[around, &[n]].concat()]);
+            let before = number
+                .checked_sub(1)
+                .map(|n| self.iterations[&[around, &[n]].concat()]);
             let spent = before.map_or(0, |i| i.spent + u32::from(!i.free));
-            self.iterations.insert(iteration.to_vec(), Iteration { spent, free: false });
+            self.iterations
+                .insert(iteration.to_vec(), Iteration { spent, free: false });
         }
         if loops.is_head(at.pc()) {
-            let visit = Visit { guard: state.guard, regs: state.regs.clone() };
+            let visit = Visit {
+                guard: state.guard,
+                regs: state.regs.clone(),
+            };
             self.visits.insert(at.clone(), visit);
         }
     }
@@ -146,24 +162,35 @@ impl Past {
     /// How many iterations that count lie before the one that a position is in, of the loop with the most; and the rank
     /// of its head.
     pub(super) fn spent(&self, at: &Position) -> (u32, u32) {
-        let all = at.iterations().map(|i| (self.iterations[i].spent, i[i.len() - 2]));
+        let all = at
+            .iterations()
+            .map(|i| (self.iterations[i].spent, i[i.len() - 2]));
         all.max_by_key(|(spent, _)| *spent).unwrap_or((0, 0))
     }
 
     /// The same after the iteration of the loop at `round` that a position is in.
     pub(super) fn spent_after(&self, at: &Position, round: usize) -> u32 {
-        let iteration = &self.iterations[[at.around(round), &[at.number(round)]].concat().as_slice()];
+        let iteration =
+            &self.iterations[[at.around(round), &[at.number(round)]].concat().as_slice()];
         iteration.spent + u32::from(!iteration.free)
     }
 
     /// Notes that a branch which may count the iterations of a loop was decided, by what its counters hold where that are
     /// numbers. Answers with the loop if it
     /// took too many such iterations.
-    pub(super) fn decided(&mut self, at: &Position, round: usize, by: &[Option<i64>]) -> Option<u32> {
+    pub(super) fn decided(
+        &mut self,
+        at: &Position,
+        round: usize,
+        by: &[Option<i64>],
+    ) -> Option<u32> {
         let key = (at.around(round).to_vec(), at.pc());
         if self.decided.get(&key).is_none_or(|last| last != by) {
             let iteration = [at.around(round), &[at.number(round)]].concat();
-            let iteration = self.iterations.get_mut(&iteration).expect("it has arrived there");
+            let iteration = self
+                .iterations
+                .get_mut(&iteration)
+                .expect("it has arrived there");
             iteration.free = true;
             if at.number(round) - iteration.spent >= MAX_COUNTED {
                 return Some(at.head(round));
@@ -207,7 +234,9 @@ impl Past {
             if open == Cond::FALSE {
                 break;
             }
-            let Some(visit) = self.visits.get(&from) else { continue };
+            let Some(visit) = self.visits.get(&from) else {
+                continue;
+            };
             let mut back = pool.and(open, visit.guard);
             for (i, (&old, &new)) in visit.regs.iter().zip(&state.regs).enumerate() {
                 if back != Cond::FALSE && old != new && loops.is_live(to.pc(), RegId(i as u16)) {
@@ -216,17 +245,29 @@ impl Past {
                 }
             }
             let length = next - number;
-            let round = |when, keeps, how| Round { from: from.clone(), length, when, keeps, how };
+            let round = |when, keeps, how| Round {
+                from: from.clone(),
+                length,
+                when,
+                keeps,
+                how,
+            };
             let met = pool.and(back, meets);
             if met != Cond::FALSE {
                 let shows = pool.and(met, shows) != Cond::FALSE;
-                found.push(round(met, pool.and(met, keeps) != Cond::FALSE, How::Together { shows }));
+                found.push(round(
+                    met,
+                    pool.and(met, keeps) != Cond::FALSE,
+                    How::Together { shows },
+                ));
             }
             let alone = pool.not(meets);
             let alone = pool.and(back, alone);
             let twice = if seen { keeps } else { shows };
             // It has been there if what came before was as long.
-            let halves = found.iter().filter(|r| r.how == How::First && 2 * r.length == length);
+            let halves = found
+                .iter()
+                .filter(|r| r.how == How::First && 2 * r.length == length);
             let half = halves.fold(Cond::FALSE, |half, r| pool.or(half, r.when));
             let once = pool.not(twice);
             let enough = pool.or(once, half);

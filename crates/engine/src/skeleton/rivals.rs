@@ -34,13 +34,22 @@ impl Rivals {
                 && domains.cells[e].iter().all(|&c| worked_out(c))
         };
         let there = location(sk, domains, |memory, c| memory.cell(c).memory);
-        let fixed: Vec<_> = there.fixed.iter().map(|(i, j)| (i, j, Cond::TRUE)).collect();
+        let fixed: Vec<_> = there
+            .fixed
+            .iter()
+            .map(|(i, j)| (i, j, Cond::TRUE))
+            .collect();
         let mut all: BTreeMap<[Spot; 2], Vec<Cond>> = BTreeMap::new();
         // By places: writes that are always there, each with one that stores the same value unless something was said.
         let mut alike: BTreeMap<[Spot; 2], BTreeMap<usize, usize>> = BTreeMap::new();
         for (i, j, here) in fixed.into_iter().chain(there.open) {
             let (a, b) = (&sk.events[i], &sk.events[j]);
-            if i >= j || !a.is_write() || !b.is_write() || a.thread.is_none() || a.thread == b.thread {
+            if i >= j
+                || !a.is_write()
+                || !b.is_write()
+                || a.thread.is_none()
+                || a.thread == b.thread
+            {
                 continue;
             }
             let (ty, same_bytes) = (a.ty, (a.part, a.parts) == (b.part, b.parts));
@@ -54,7 +63,9 @@ impl Rivals {
                 let alike = alike.entry(places).or_default();
                 let first = |of: usize| {
                     let next = |&e: &usize| alike.get(&e).copied().filter(|&n| n != e);
-                    std::iter::successors(Some(of), next).last().expect("begins with it")
+                    std::iter::successors(Some(of), next)
+                        .last()
+                        .expect("begins with it")
                 };
                 let (x, y) = (first(i), first(j));
                 if x == y {
@@ -71,8 +82,16 @@ impl Rivals {
                 all.entry(places).or_default().push(cond);
             }
         }
-        let mut join = |conds: &[Cond]| conds.iter().fold(Cond::FALSE, |all, &cond| sk.pool.or(all, cond));
-        Rivals(all.into_iter().map(|(at, conds)| (at, conds.chunks(TOGETHER).map(&mut join).collect())).collect())
+        let mut join = |conds: &[Cond]| {
+            conds
+                .iter()
+                .fold(Cond::FALSE, |all, &cond| sk.pool.or(all, cond))
+        };
+        Rivals(
+            all.into_iter()
+                .map(|(at, conds)| (at, conds.chunks(TOGETHER).map(&mut join).collect()))
+                .collect(),
+        )
     }
 
     /// When writes at these places store different values: under any of these conditions.

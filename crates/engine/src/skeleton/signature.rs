@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::base::{
-    BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, leaves, lends, mapping, near,
-    not_cooperative, objects, pairs, phases, relation, remote, threads, whole,
+    BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, leaves, lends,
+    mapping, near, not_cooperative, objects, pairs, phases, relation, remote, threads, whole,
 };
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
@@ -27,7 +27,8 @@ use program::dialect::Convergence;
 use program::options::{OPTIONS, Setting};
 use program::tags::{SCOPE_TAGS, TAGS};
 use program::{
-    ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program, Scope,
+    ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program,
+    Scope,
 };
 
 /// A base set or relation.
@@ -121,7 +122,10 @@ pub fn count(role: Role) -> usize {
 
 /// Whether a model speaks of a base relation with that role.
 pub fn speaks_of(model: &Model, role: Role) -> bool {
-    model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
+    model
+        .nodes
+        .iter()
+        .any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
 }
 
 /// By node of a model, whether it is empty in all executions of a program, since what it speaks of needs instructions that
@@ -140,12 +144,23 @@ pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
             true
         }
     }
-    let values = interpret_all(model, &Presence, &Present(program), &vec![true; model.nodes.len()]);
+    let values = interpret_all(
+        model,
+        &Presence,
+        &Present(program),
+        &vec![true; model.nodes.len()],
+    );
     let may = |value: &Value<bool, bool>| match value {
         Value::Set(may) | Value::Rel(may) => *may,
     };
-    let mut absent: Vec<bool> = values.iter().map(|v| !may(v.as_deref().expect("all are asked for"))).collect();
-    model.groups.iter().for_each(|group| absent[group.range.start as usize..group.range.end as usize].fill(false));
+    let mut absent: Vec<bool> = values
+        .iter()
+        .map(|v| !may(v.as_deref().expect("all are asked for")))
+        .collect();
+    model
+        .groups
+        .iter()
+        .for_each(|group| absent[group.range.start as usize..group.range.end as usize].fill(false));
     absent
 }
 
@@ -155,7 +170,11 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
     struct Numbers<'p>(&'p Program);
     impl Leaves<Fingerprint> for Numbers<'_> {
         fn base(&self, id: BaseId, kind: Kind) -> Value<u64, u64> {
-            let value = if is_present(id, self.0) { number(("base", id)) } else { 0 };
+            let value = if is_present(id, self.0) {
+                number(("base", id))
+            } else {
+                0
+            };
             match kind {
                 Kind::Set => Value::Set(value),
                 Kind::Rel => Value::Rel(value),
@@ -166,18 +185,37 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
         }
     }
     if !model.groups.is_empty() {
-        let tests = model.axioms.iter().chain(&model.flags).map(|a| (a.effect, a.test, a.negated, a.node));
-        let bounds = model.free.iter().map(|f| (f.shape, f.within, f.containing, f.covering));
+        let tests = model
+            .axioms
+            .iter()
+            .chain(&model.flags)
+            .map(|a| (a.effect, a.test, a.negated, a.node));
+        let bounds = model
+            .free
+            .iter()
+            .map(|f| (f.shape, f.within, f.containing, f.covering));
         let nodes = model.nodes.iter().map(|n| n.op);
-        let all =
-            (nodes.collect::<Vec<_>>(), tests.collect::<Vec<_>>(), bounds.collect::<Vec<_>>(), &model.options);
+        let all = (
+            nodes.collect::<Vec<_>>(),
+            tests.collect::<Vec<_>>(),
+            bounds.collect::<Vec<_>>(),
+            &model.options,
+        );
         return BTreeSet::from([number(all)]);
     }
-    let values = interpret_all(model, &Fingerprint, &Numbers(program), &vec![true; model.nodes.len()]);
+    let values = interpret_all(
+        model,
+        &Fingerprint,
+        &Numbers(program),
+        &vec![true; model.nodes.len()],
+    );
     let value = |node: NodeId| match values[node.index()].as_deref().expect("all are asked for") {
         Value::Set(n) | Value::Rel(n) => *n,
     };
-    let flags = model.flags.iter().filter(|flag| effects.contains(&flag.effect));
+    let flags = model
+        .flags
+        .iter()
+        .filter(|flag| effects.contains(&flag.effect));
     // What has no members is empty, irreflexive and acyclic: an axiom asks nothing then, a flag marks nothing.
     let asks = |a: &&Axiom| value(a.node) != 0 || a.negated != (a.effect != Effect::Rejects);
     let tests = model.axioms.iter().chain(flags).filter(asks);
@@ -186,7 +224,10 @@ pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTre
         let least = [free.containing, free.covering].map(|bound| bound.map_or(0, value));
         number((i, free.shape, value(free.within), least))
     });
-    let options = model.options.iter().map(|option| number(("option", option)));
+    let options = model
+        .options
+        .iter()
+        .map(|option| number(("option", option)));
     tests.chain(bounds).chain(options).collect()
 }
 
@@ -204,28 +245,53 @@ pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
 
 /// Whether a model says what each value of an option means.
 pub fn has_readings(model: &Model, option: &str) -> bool {
-    let of = |name: &str| name.strip_prefix(option).is_some_and(|rest| rest.starts_with('.'));
+    let of = |name: &str| {
+        name.strip_prefix(option)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
     // What cells an access has is no matter of the model, which relates them.
     let cells = option == "b128" && speaks_of(model, Role::Whole);
-    cells || model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
+    cells
+        || model
+            .nodes
+            .iter()
+            .any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
 }
 
 /// Whether a model has a word that stands for something which only programs in PTX have.
 pub fn has_words_of_ptx(model: &Model) -> bool {
     const PROXIES: [&str; 6] = ["GEN", "SUR", "TEX", "ASYNC", "ALIAS", "PF"];
     // One that other languages have, too, says so.
-    let alone = |doc: &str| doc.strip_prefix("PTX: ").is_some_and(|doc| !doc.contains(": "));
-    let of_ptx = |name: &str| PROXIES.contains(&name) || TAGS.iter().any(|tag| tag.0 == name && alone(tag.1));
-    model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if of_ptx(row(id).name)))
+    let alone = |doc: &str| {
+        doc.strip_prefix("PTX: ")
+            .is_some_and(|doc| !doc.contains(": "))
+    };
+    let of_ptx = |name: &str| {
+        PROXIES.contains(&name) || TAGS.iter().any(|tag| tag.0 == name && alone(tag.1))
+    };
+    model
+        .nodes
+        .iter()
+        .any(|n| matches!(n.op, NodeOp::Base(id) if of_ptx(row(id).name)))
 }
 
 /// Whether a model tells accesses apart by their tags, but does not speak of this one.
 pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
-    let words =
-        || model.nodes.iter().filter_map(|n| if let NodeOp::Base(id) = n.op { Some(row(id).name) } else { None });
+    let words = || {
+        model.nodes.iter().filter_map(|n| {
+            if let NodeOp::Base(id) = n.op {
+                Some(row(id).name)
+            } else {
+                None
+            }
+        })
+    };
     // These say something of launches, and nothing of accesses.
     let of_access = |word: &&str| !["GDL", "GDW", "ALIGNED", "LANES"].contains(word);
-    words().filter(of_access).any(|word| TAGS.iter().any(|t| t.0 == word)) && !words().any(|word| word == tag)
+    words()
+        .filter(of_access)
+        .any(|word| TAGS.iter().any(|t| t.0 == word))
+        && !words().any(|word| word == tag)
 }
 
 /// The words of models.
@@ -247,14 +313,21 @@ pub(crate) fn of_the_checker() -> [BaseId; 2] {
 }
 
 fn of(rows: &[Row]) -> Signature {
-    let names = rows.iter().map(|row| BaseName { name: row.name, kind: row.kind(), doc: row.doc });
+    let names = rows.iter().map(|row| BaseName {
+        name: row.name,
+        kind: row.kind(),
+        doc: row.doc,
+    });
     let option = |o: &'static program::options::Row| OptionSpec {
         name: o.name,
         values: o.values,
         doc: o.doc,
         unspoken: o.unspoken,
     };
-    Signature { names: names.collect(), options: OPTIONS.iter().map(option).collect() }
+    Signature {
+        names: names.collect(),
+        options: OPTIONS.iter().map(option).collect(),
+    }
 }
 
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
@@ -262,7 +335,14 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     rows.extend(relations());
     let endless = progress::ROWS.iter().map(|&(name, doc, pairs)| {
         let says = ["", "not "].map(|not| format!("{{a}} and {{b}} are {not}in `{name}`"));
-        Row { name, doc, says, role: Role::None, build: progress::relation(pairs), needs: NOTHING }
+        Row {
+            name,
+            doc,
+            says,
+            role: Role::None,
+            build: progress::relation(pairs),
+            needs: NOTHING,
+        }
     });
     rows.extend(endless);
     let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
@@ -274,7 +354,9 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
 fn sets() -> Vec<Row> {
     let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
     let mut rows: Vec<Row> = (EVENT_SETS.iter())
-        .map(|&(name, doc, noun, kinds)| called(name, doc, noun, events(move |_, e| kinds.contains(&e.kind))))
+        .map(|&(name, doc, noun, kinds)| {
+            called(name, doc, noun, events(move |_, e| kinds.contains(&e.kind)))
+        })
         .collect();
     rows.extend([
         set("FW", "final writes: empty, kept for published files", none()),
@@ -321,28 +403,43 @@ fn sets() -> Vec<Row> {
         set("UL", "unlock events: empty, kept for published files", none()),
         set("LK", "lock events: empty, kept for published files", none()),
     ]);
-    rows.extend(
-        MEMORY_KINDS
-            .iter()
-            .map(|&(name, doc)| set(name, doc, accesses(move |_, object| object.kind.set() == name))),
-    );
+    rows.extend(MEMORY_KINDS.iter().map(|&(name, doc)| {
+        set(
+            name,
+            doc,
+            accesses(move |_, object| object.kind.set() == name),
+        )
+    }));
     rows.extend(ATTRIBUTES.iter().map(|&name| {
         let doc = "CUDA, OpenCL: every event if the test's machine has the attribute, else none";
         set(name, doc, events(move |sk, _| sk.program.machine.has(name)))
     }));
-    for (option, row) in OPTIONS.iter().enumerate().filter(|(_, row)| row.reading.is_some()) {
+    for (option, row) in OPTIONS
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.reading.is_some())
+    {
         rows.extend(
-            row.values.iter().enumerate().map(|(value, word)| reading(Setting { option, value }, row.name, word)),
+            row.values
+                .iter()
+                .enumerate()
+                .map(|(value, word)| reading(Setting { option, value }, row.name, word)),
         );
     }
     rows.extend(TAGS.iter().map(|&(name, doc)| tag(name, doc)));
-    rows.extend(
-        SCOPE_TAGS.iter().map(|&(name, scope)| {
-            set(name, "operations of this scope", events(move |_, e| e.scope == Some(scope)))
-        }),
-    );
+    rows.extend(SCOPE_TAGS.iter().map(|&(name, scope)| {
+        set(
+            name,
+            "operations of this scope",
+            events(move |_, e| e.scope == Some(scope)),
+        )
+    }));
     // Tags of other dialects are sets without members. A dialect that makes such events lists the tag in `TAGS`.
-    rows.extend(DIALECT_TAGS.iter().map(|&(name, doc)| set(name, doc, none())));
+    rows.extend(
+        DIALECT_TAGS
+            .iter()
+            .map(|&(name, doc)| set(name, doc, none())),
+    );
     rows
 }
 
@@ -353,22 +450,35 @@ fn may_diverge(program: &Program) -> bool {
     !aligned
         || program.instrs().any(|(t, _, instr)| {
             let in_warp = program.thread(t).place.warp.is_some();
-            let lanes = matches!(instr.op, Op::Give { among: Scope::Warp, .. });
+            let lanes = matches!(
+                instr.op,
+                Op::Give {
+                    among: Scope::Warp,
+                    ..
+                }
+            );
             lanes && in_warp
                 || instr.op.has("LANES")
-                || instr.op.barrier().is_some_and(|b| b.lanes.is_some() || in_warp && b.is_aligned())
+                || instr
+                    .op
+                    .barrier()
+                    .is_some_and(|b| b.lanes.is_some() || in_warp && b.is_aligned())
         })
 }
 
 /// Whether its barriers may say different thread counts.
 fn may_say_unlike_counts(program: &Program) -> bool {
     let count = |of: &Op| match of {
-        Op::Barrier(Barrier { naming: BarrierNaming::Counted { count, .. }, .. }) => {
-            Some(count.as_ref().map(|count| count.value(&|_| None)))
-        }
+        Op::Barrier(Barrier {
+            naming: BarrierNaming::Counted { count, .. },
+            ..
+        }) => Some(count.as_ref().map(|count| count.value(&|_| None))),
         _ => None,
     };
-    let mut counts: Vec<Option<Option<i64>>> = program.instrs().filter_map(|(_, _, i)| count(&i.op)).collect();
+    let mut counts: Vec<Option<Option<i64>>> = program
+        .instrs()
+        .filter_map(|(_, _, i)| count(&i.op))
+        .collect();
     counts.sort_unstable();
     counts.dedup();
     counts.len() > 1 || counts.contains(&Some(None))
@@ -377,43 +487,71 @@ fn may_say_unlike_counts(program: &Program) -> bool {
 /// Whether it has a barrier for all threads of a group at which arrivals and waits are instructions of their own.
 fn may_miss_turns(program: &Program) -> bool {
     let barriers = program.instrs().filter_map(|(_, _, i)| i.op.barrier());
-    barriers.into_iter().any(|b| b.takes_turns() && b.action != BarrierAction::Sync)
+    barriers
+        .into_iter()
+        .any(|b| b.takes_turns() && b.action != BarrierAction::Sync)
 }
 
 /// Whether it has the barrier of a grid whose launch is not cooperative.
 fn has_uncooperative(program: &Program) -> bool {
-    program.instrs().any(|(t, _, i)| i.op.barrier().is_some_and(|b| program.is_uncooperative(t, b)))
+    program.instrs().any(|(t, _, i)| {
+        i.op.barrier()
+            .is_some_and(|b| program.is_uncooperative(t, b))
+    })
 }
 
 /// Whether it has CTAs of clusters that start and exit in it.
 pub(super) fn has_launched_clusters(program: &Program) -> bool {
-    program.threads.iter().any(|t| t.place.launched && t.place.cluster.is_some())
+    program
+        .threads
+        .iter()
+        .any(|t| t.place.launched && t.place.cluster.is_some())
 }
 
 /// Whether it has what readings speak of.
 pub(super) fn speaks_of_readings(program: &Program) -> bool {
-    program.asynchronous().is_some() || program.has_mbarriers() || program.of_several_cells().is_some()
+    program.asynchronous().is_some()
+        || program.has_mbarriers()
+        || program.of_several_cells().is_some()
 }
 
 /// Whether it has what readings speak of, or what one of them does, which is called `OPTION.VALUE`.
 fn speaks_of_reading(name: &str, program: &Program) -> bool {
-    let row = || OPTIONS.iter().find(|row| name.strip_prefix(row.name).is_some_and(|rest| rest.starts_with('.')));
-    let bears = || row().and_then(|row| row.reading.as_ref()).is_some_and(|reading| reading.bears_on(program));
+    let row = || {
+        OPTIONS.iter().find(|row| {
+            name.strip_prefix(row.name)
+                .is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    let bears = || {
+        row()
+            .and_then(|row| row.reading.as_ref())
+            .is_some_and(|reading| reading.bears_on(program))
+    };
     speaks_of_readings(program) || bears()
 }
 
 /// All events, if a reading is chosen and the program has what readings speak of.
 fn reading(chosen: Setting, option: &str, value: &str) -> Row {
-    let doc =
-        format!("PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none");
-    let (name, doc): (&'static str, &'static str) = (format!("{option}.{value}").leak(), doc.leak());
+    let doc = format!(
+        "PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none"
+    );
+    let (name, doc): (&'static str, &'static str) =
+        (format!("{option}.{value}").leak(), doc.leak());
     let needs: Needs = |name, program| speaks_of_reading(name, program);
     let build = Build::Set(Box::new(move |sk, _| {
         let holds = sk.options.has(chosen) && speaks_of_reading(name, &sk.program);
         EventSet::from_fn(sk.len(), |_| holds)
     }));
     let says = ["", "not "].map(|not| format!("`{option}` is {not}`{value}`"));
-    Row { name, doc, says, role: Role::Reading, build, needs }
+    Row {
+        name,
+        doc,
+        says,
+        role: Role::Reading,
+        build,
+        needs,
+    }
 }
 
 /// The events that carry a tag; of a region of memory also the accesses to it.
@@ -422,14 +560,24 @@ fn tag(name: &'static str, doc: &'static str) -> Row {
     let carries = move |sk: &Skeleton, domains: &Domains, e: EventId| {
         sk.event(e).tags.has(name) || to.is_some_and(|to| objects(sk, domains, e).any(to))
     };
-    let build = Build::Set(Box::new(move |sk, domains| EventSet::from_fn(sk.len(), |e| carries(sk, domains, e))));
-    let noun = format!("`{name}` ({})", doc.split_once(": ").map_or(doc, |(_, doc)| doc));
+    let build = Build::Set(Box::new(move |sk, domains| {
+        EventSet::from_fn(sk.len(), |e| carries(sk, domains, e))
+    }));
+    let noun = format!(
+        "`{name}` ({})",
+        doc.split_once(": ").map_or(doc, |(_, doc)| doc)
+    );
     // Initial writes are of the generic proxy.
     let needs: Needs = match to {
-        None if name != "GEN" => |name, program| program.instrs().any(|(_, _, instr)| instr.op.has(name)),
+        None if name != "GEN" => {
+            |name, program| program.instrs().any(|(_, _, instr)| instr.op.has(name))
+        }
         _ => NOTHING,
     };
-    Row { needs, ..called(name, doc, &noun, build) }
+    Row {
+        needs,
+        ..called(name, doc, &noun, build)
+    }
 }
 
 /// Whether an object is of some kind.
@@ -445,17 +593,47 @@ const REGIONS: &[(&str, Is)] = &[
 /// Accesses by who allocated the memory ([`program::MemoryKind`]).
 const MEMORY_KINDS: &[(&str, &str)] = &[
     ("MANAGED", "CUDA: accesses to managed memory"),
-    ("MAPPED", "CUDA: accesses to mapped (pinned) memory of the host"),
-    ("PAGEABLE", "CUDA: accesses to system-allocated memory, files aside"),
-    ("PAGEABLE_FILE", "CUDA: accesses to system-allocated memory that maps a file"),
+    (
+        "MAPPED",
+        "CUDA: accesses to mapped (pinned) memory of the host",
+    ),
+    (
+        "PAGEABLE",
+        "CUDA: accesses to system-allocated memory, files aside",
+    ),
+    (
+        "PAGEABLE_FILE",
+        "CUDA: accesses to system-allocated memory that maps a file",
+    ),
     ("GPU_MEMORY", "CUDA: accesses to memory of a GPU"),
-    ("PRIVATE", "CUDA: accesses to memory of a single block or thread"),
-    ("BUFFER", "OpenCL: accesses to buffer objects that are no shared virtual memory"),
-    ("SVM_COARSE", "OpenCL: accesses to coarse-grained shared virtual memory"),
-    ("SVM_FINE", "OpenCL: accesses to fine-grained shared virtual memory without atomics"),
-    ("SVM_FINE_ATOMIC", "OpenCL: accesses to fine-grained shared virtual memory of a buffer, with atomics"),
-    ("SVM_SYSTEM", "OpenCL: accesses to fine-grained shared virtual memory of the system"),
-    ("PROGRAM_SCOPE", "OpenCL: accesses to variables at program scope"),
+    (
+        "PRIVATE",
+        "CUDA: accesses to memory of a single block or thread",
+    ),
+    (
+        "BUFFER",
+        "OpenCL: accesses to buffer objects that are no shared virtual memory",
+    ),
+    (
+        "SVM_COARSE",
+        "OpenCL: accesses to coarse-grained shared virtual memory",
+    ),
+    (
+        "SVM_FINE",
+        "OpenCL: accesses to fine-grained shared virtual memory without atomics",
+    ),
+    (
+        "SVM_FINE_ATOMIC",
+        "OpenCL: accesses to fine-grained shared virtual memory of a buffer, with atomics",
+    ),
+    (
+        "SVM_SYSTEM",
+        "OpenCL: accesses to fine-grained shared virtual memory of the system",
+    ),
+    (
+        "PROGRAM_SCOPE",
+        "OpenCL: accesses to variables at program scope",
+    ),
 ];
 
 /// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.

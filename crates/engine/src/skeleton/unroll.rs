@@ -115,7 +115,14 @@ impl Unroller<'_> {
             .collect();
         let taints = vec![no_taint.clone(); regs.len()];
         let brought = Rc::default();
-        let mut start = State { guard: Cond::TRUE, taints, regs, ctrl: no_taint, brought, fresh: false };
+        let mut start = State {
+            guard: Cond::TRUE,
+            taints,
+            regs,
+            ctrl: no_taint,
+            brought,
+            fresh: false,
+        };
         if !thread.code.is_empty() {
             self.may_stop(&mut start, 0)?;
         }
@@ -157,7 +164,11 @@ impl Unroller<'_> {
     }
 
     /// Does something for a thread whose endings are the present ones meanwhile.
-    pub(super) fn of_run<T>(&mut self, run: &mut Run, what: impl FnOnce(&mut Self, &mut Run) -> T) -> T {
+    pub(super) fn of_run<T>(
+        &mut self,
+        run: &mut Run,
+        what: impl FnOnce(&mut Self, &mut Run) -> T,
+    ) -> T {
         std::mem::swap(&mut self.endings, &mut run.endings);
         let done = what(self, run);
         std::mem::swap(&mut self.endings, &mut run.endings);
@@ -236,19 +247,29 @@ impl Unroller<'_> {
         mut jumps: Vec<(Cond, usize)>,
     ) -> Result<(), Reason> {
         let (id, last) = (run.id, self.program.thread(run.id).code.len());
-        for &(_, dead) in jumps.iter().filter(|(guard, _)| run.suites && *guard == Cond::FALSE) {
+        for &(_, dead) in jumps
+            .iter()
+            .filter(|(guard, _)| run.suites && *guard == Cond::FALSE)
+        {
             let live = jumps.iter().filter(|(guard, _)| *guard != Cond::FALSE);
             // An iteration that does not take place is none of the program: the thread leaves a loop.
             let around = |to: usize| run.loops.around(at.pc(), to);
-            let leaves = live.clone().count() > 0 && live.clone().all(|(_, to)| around(*to) < around(dead));
-            run.unreached.push((at.clone(), dead, leaves, state.clone()));
+            let leaves =
+                live.clone().count() > 0 && live.clone().all(|(_, to)| around(*to) < around(dead));
+            run.unreached
+                .push((at.clone(), dead, leaves, state.clone()));
         }
         jumps.retain(|(guard, _)| *guard != Cond::FALSE);
         let mut state = Some(state);
         for (i, &(guard, target)) in jumps.iter().enumerate() {
             // Threads have many registers and few branches: only a branch copies them.
             let last_jump = i + 1 == jumps.len();
-            let mut next = if last_jump { state.take() } else { state.clone() }.expect("taken by the last jump");
+            let mut next = if last_jump {
+                state.take()
+            } else {
+                state.clone()
+            }
+            .expect("taken by the last jump");
             next.guard = guard;
             if target == last {
                 self.merge(&mut run.end, next)?;
@@ -259,8 +280,20 @@ impl Unroller<'_> {
                 Step::Back { to, round } => {
                     let progress = self.purpose.is_progress();
                     let (mut left_out, mut segments) = (Cond::FALSE, Vec::new());
-                    for found in run.past.rounds(&mut self.out.pool, &next, &run.loops, (&to, round), progress) {
-                        let Round { from, when: idle, keeps, how, length } = found;
+                    for found in run.past.rounds(
+                        &mut self.out.pool,
+                        &next,
+                        &run.loops,
+                        (&to, round),
+                        progress,
+                    ) {
+                        let Round {
+                            from,
+                            when: idle,
+                            keeps,
+                            how,
+                            length,
+                        } = found;
                         let pool = &mut self.out.pool;
                         self.out.left_out.extend(Some(keeps));
                         if let How::Together { shows } = how {
@@ -330,9 +363,16 @@ impl Unroller<'_> {
     }
 
     /// Lets one that met others go on.
-    pub(super) fn leave(&mut self, run: &mut Run, at: &Position, state: State) -> Result<(), Reason> {
+    pub(super) fn leave(
+        &mut self,
+        run: &mut Run,
+        at: &Position,
+        state: State,
+    ) -> Result<(), Reason> {
         let (guard, next) = (state.guard, at.pc() + 1);
-        self.of_run(run, |unroller, run| unroller.go_on(run, at, state, vec![(guard, next)]))
+        self.of_run(run, |unroller, run| {
+            unroller.go_on(run, at, state, vec![(guard, next)])
+        })
     }
 
     /// Says how a thread ends of which nothing is left.
@@ -347,7 +387,12 @@ impl Unroller<'_> {
         if let Some(mut state) = run.end {
             // A command ends when its threads do, so that it matters whether they come to that.
             let last = thread.code.len();
-            if last > 0 && program.host.as_ref().is_some_and(|h| h.command_of(id).is_some()) {
+            if last > 0
+                && program
+                    .host
+                    .as_ref()
+                    .is_some_and(|h| h.command_of(id).is_some())
+            {
                 self.may_stop(&mut state, last)?;
             }
             ending.done = state.guard;
@@ -376,7 +421,11 @@ impl Unroller<'_> {
 
     /// When a thread is neither there nor gone for ever: at another place, from where it goes on, or at the end of its code.
     pub(super) fn elsewhere(&mut self, run: &Run, here: &Position) -> Cond {
-        let stands = run.meets.as_ref().filter(|(at, _)| at != here).map(|(_, state)| state);
+        let stands = run
+            .meets
+            .as_ref()
+            .filter(|(at, _)| at != here)
+            .map(|(_, state)| state);
         let states = run.pending.values().chain(&run.end).chain(stands);
         states.fold(Cond::FALSE, |any, state| self.out.pool.or(any, state.guard))
     }
@@ -437,7 +486,13 @@ impl Unroller<'_> {
     /// Notes the barriers of the suites on a way that is never taken, if no other way leads there in the same iterations of
     /// the loops around; in any, if the thread `leaves` a loop instead. That values alone show that it is not taken makes no
     /// difference: to those who wait for all matching barriers of the program they count.
-    fn never_reached(&mut self, mut state: State, (at, dead): (&Position, usize), leaves: bool, run: &Run) {
+    fn never_reached(
+        &mut self,
+        mut state: State,
+        (at, dead): (&Position, usize),
+        leaves: bool,
+        run: &Run,
+    ) {
         let thread = run.id;
         let code = &self.program.thread(thread).code;
         let mut seen: BTreeSet<Position> = BTreeSet::new();
@@ -446,7 +501,9 @@ impl Unroller<'_> {
             if pc >= code.len() || (leaves && run.reached.iter().any(|at| at.pc() == pc)) {
                 continue;
             }
-            let Step::Forward(here) = run.loops.step(&from, pc) else { continue };
+            let Step::Forward(here) = run.loops.step(&from, pc) else {
+                continue;
+            };
             if run.reached.contains(&here) || !seen.insert(here.clone()) {
                 continue;
             }
@@ -460,7 +517,10 @@ impl Unroller<'_> {
                 let never = self.barrier(&state, barrier, thread).ok();
                 self.out.unreached.extend(never);
             }
-            let next = op.target().into_iter().chain(op.falls_through().then_some(pc + 1));
+            let next = op
+                .target()
+                .into_iter()
+                .chain(op.falls_through().then_some(pc + 1));
             todo.extend(next.map(|to| (here.clone(), to)));
         }
     }
@@ -470,7 +530,10 @@ impl Unroller<'_> {
         let thread = run.id;
         for (round, counters) in run.loops.tested(at.pc()) {
             let pool = &self.out.pool;
-            let by: Vec<_> = counters.iter().map(|r| pool.as_const(state.regs[usize::from(r.0)])).collect();
+            let by: Vec<_> = counters
+                .iter()
+                .map(|r| pool.as_const(state.regs[usize::from(r.0)]))
+                .collect();
             if !self.long.contains(&(thread, at.head(round))) && by.iter().any(Option::is_some) {
                 self.out.counted = true;
                 if let Some(head) = run.past.decided(at, round, &by) {
@@ -483,5 +546,6 @@ impl Unroller<'_> {
 
 /// Whether it is a barrier of the published suites.
 fn is_of_suites(op: &Op) -> bool {
-    op.barrier().is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
+    op.barrier()
+        .is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
 }

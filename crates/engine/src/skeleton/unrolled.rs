@@ -95,8 +95,15 @@ pub(super) struct Group {
 /// [`BarrierNaming`](program::BarrierNaming) with its operands evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
-    Counted { id: TermId, count: Option<TermId> },
-    Instance { instance: i64, id: Option<TermId>, quorum: Option<TermId> },
+    Counted {
+        id: TermId,
+        count: Option<TermId>,
+    },
+    Instance {
+        instance: i64,
+        id: Option<TermId>,
+        quorum: Option<TermId>,
+    },
 }
 
 /// How a thread's states end.
@@ -187,12 +194,21 @@ impl Unrolled {
     /// unrolled together.
     pub(super) fn in_order_of_threads(&mut self) {
         let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
-        for Met { guard: when, events, threads } in &self.meetings {
+        for Met {
+            guard: when,
+            events,
+            threads,
+        } in &self.meetings
+        {
             let each = || threads.iter().map(|(t, _)| *t);
-            for (a, b) in each().flat_map(|a| each().map(move |b| (a, b))).filter(|(a, b)| a != b) {
+            for (a, b) in each()
+                .flat_map(|a| each().map(move |b| (a, b)))
+                .filter(|(a, b)| a != b)
+            {
                 for before in (0..*events).filter(|e| is_of(e, a)) {
                     let after = (*events..self.events.len()).filter(|e| is_of(e, b));
-                    self.meets.extend(after.map(|e| (EventId::new(before), EventId::new(e), *when)));
+                    self.meets
+                        .extend(after.map(|e| (EventId::new(before), EventId::new(e), *when)));
                 }
             }
         }
@@ -202,7 +218,10 @@ impl Unrolled {
         let mut order: Vec<usize> = (0..self.events.len()).collect();
         order.sort_by_key(|&i| self.events[i].thread);
         let mut of = vec![EventId::new(0); order.len()];
-        order.iter().enumerate().for_each(|(new, &old)| of[old] = EventId::new(new));
+        order
+            .iter()
+            .enumerate()
+            .for_each(|(new, &old)| of[old] = EventId::new(new));
         let anew = |e: &mut EventId| {
             if let Some(new) = of.get(e.index()) {
                 *e = *new;
@@ -210,7 +229,12 @@ impl Unrolled {
         };
         self.pool.renumber(&of);
         self.events = order.iter().map(|&old| self.events[old].clone()).collect();
-        let pairs = [&mut self.rmw, &mut self.addr, &mut self.data, &mut self.ctrl];
+        let pairs = [
+            &mut self.rmw,
+            &mut self.addr,
+            &mut self.data,
+            &mut self.ctrl,
+        ];
         pairs.into_iter().flatten().for_each(|(a, b)| {
             anew(a);
             anew(b);
@@ -235,8 +259,17 @@ impl Unrolled {
             answer.events = later.map(EventId::index).min().unwrap_or(of.len());
         }
         for ending in &mut self.endings {
-            ending.progress.spins.iter_mut().flat_map(|s| &mut s.events).for_each(anew);
-            let pairs = ending.progress.repeats.iter_mut().flat_map(|r| &mut r.pairs);
+            ending
+                .progress
+                .spins
+                .iter_mut()
+                .flat_map(|s| &mut s.events)
+                .for_each(anew);
+            let pairs = ending
+                .progress
+                .repeats
+                .iter_mut()
+                .flat_map(|r| &mut r.pairs);
             pairs.flat_map(|(a, b)| [a, b]).flatten().for_each(anew);
         }
     }

@@ -65,7 +65,10 @@ impl Solver for Batsat {
 
     fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
         let deadline = milliseconds.map(|ms| Instant::now() + Duration::from_millis(ms));
-        *self.solver.cb_mut() = Clock { deadline, ..Clock::default() };
+        *self.solver.cb_mut() = Clock {
+            deadline,
+            ..Clock::default()
+        };
         let assumptions: Vec<Lit> = assumptions.iter().map(|&l| self.lit(l)).collect();
         match self.solver.solve_limited(&assumptions) {
             found if found == lbool::TRUE => Outcome::Sat,
@@ -75,6 +78,9 @@ impl Solver for Batsat {
     }
 
     fn value(&self, var: u32) -> bool {
-        self.solver.get_model().get(var as usize).is_some_and(|&value| value == lbool::TRUE)
+        self.solver
+            .get_model()
+            .get(var as usize)
+            .is_some_and(|&value| value == lbool::TRUE)
     }
 }

@@ -40,7 +40,11 @@ pub(super) struct Encoding<'a> {
 }
 
 /// Encodes a task.
-pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budget: Budget) -> Encoding<'a> {
+pub(super) fn with_encoding<'a>(
+    task: &Rc<Task<'a>>,
+    start: Rc<TaskBounds>,
+    budget: Budget,
+) -> Encoding<'a> {
     let sk = &task.sk;
     let n = sk.len();
     let mut gates = Gates::within(budget);
@@ -51,7 +55,11 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budg
         if !event.is_read() || !start.algebra.may.has(r) {
             continue;
         }
-        let value = match task.domains.of(event.value.expect("reads have values")).map(Vec::as_slice) {
+        let value = match task
+            .domains
+            .of(event.value.expect("reads have values"))
+            .map(Vec::as_slice)
+        {
             None => Value::Word(Rc::new(Word::input(&mut gates, event.ty))),
             Some([one]) => Value::constant(*one),
             Some([a, b]) => {
@@ -81,7 +89,12 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budg
         gates,
         clauses,
         task: task.clone(),
-        inner: Circuit::new(task.model, start.algebra.clone(), start.values.clone(), leaves),
+        inner: Circuit::new(
+            task.model,
+            start.algebra.clone(),
+            start.values.clone(),
+            leaves,
+        ),
         start,
         finals: Vec::new(),
         axioms: vec![None; task.model.axioms.len()],
@@ -119,7 +132,11 @@ impl Encoding<'_> {
 
     /// When an event executes.
     pub(super) fn executes(&mut self, e: usize) -> Lit {
-        if self.start.algebra.must.has(e) { Lit::TRUE } else { self.inner.leaves.executes(&mut self.gates, e) }
+        if self.start.algebra.must.has(e) {
+            Lit::TRUE
+        } else {
+            self.inner.leaves.executes(&mut self.gates, e)
+        }
     }
 
     /// A value of the skeleton.
@@ -134,7 +151,11 @@ impl Encoding<'_> {
 
     /// What is known of a relation beforehand.
     pub(super) fn bound(&self, id: NodeId) -> Bound<Rel> {
-        self.start.values[id.index()].as_deref().expect("bounds were computed").rel().clone()
+        self.start.values[id.index()]
+            .as_deref()
+            .expect("bounds were computed")
+            .rel()
+            .clone()
     }
 
     /// Whether a recursive definition was given up.
@@ -187,12 +208,23 @@ impl Encoding<'_> {
             return self.value(register);
         }
         let cell = sk.observed_cell(o);
-        let Some((_, last)) = self.finals.iter().find(|last| Some(last.0) == cell).cloned() else {
+        let Some((_, last)) = self
+            .finals
+            .iter()
+            .find(|last| Some(last.0) == cell)
+            .cloned()
+        else {
             return Value::constant(0);
         };
-        let values: Vec<(Value, Lit)> = last.into_iter().map(|(w, fin)| (self.value(sk.seen(w)), fin)).collect();
+        let values: Vec<(Value, Lit)> = last
+            .into_iter()
+            .map(|(w, fin)| (self.value(sk.seen(w)), fin))
+            .collect();
         let gates = &mut self.gates;
-        if values.iter().all(|(value, _)| matches!(value, Value::Cases(_))) {
+        if values
+            .iter()
+            .all(|(value, _)| matches!(value, Value::Cases(_)))
+        {
             let mut list = Vec::new();
             for (value, fin) in &values {
                 let Value::Cases(cases) = value else { continue };
@@ -200,32 +232,53 @@ impl Encoding<'_> {
             }
             return Value::Cases(collect(gates, list));
         }
-        let words = values.into_iter().map(|(value, fin)| (value.word(gates), fin)).collect::<Vec<_>>();
+        let words = values
+            .into_iter()
+            .map(|(value, fin)| (value.word(gates), fin))
+            .collect::<Vec<_>>();
         let (first, rest) = words.split_first().expect("a cell is written at the start");
-        let chosen =
-            rest.iter().fold((*first.0).clone(), |other, (word, fin)| Word::ite(gates, *fin, word, &other));
+        let chosen = rest.iter().fold((*first.0).clone(), |other, (word, fin)| {
+            Word::ite(gates, *fin, word, &other)
+        });
         Value::Word(Rc::new(chosen))
     }
 
     /// What inputs are where operations on mbarrier objects come in an order in which they can.
     fn guesses(&self) -> FxHashMap<usize, bool> {
         let (task, leaves) = (&self.task, &self.inner.leaves);
-        let [values, finals] = [task.model.values, task.model.finals].map(|f| &leaves.free[f.0 as usize]);
+        let [values, finals] =
+            [task.model.values, task.model.finals].map(|f| &leaves.free[f.0 as usize]);
         let mut guesses: Vec<(Lit, bool)> = Vec::new();
         for run in &task.objects.runs {
-            let place = run.iter().enumerate().map(|(at, turn)| (turn.0.1 as u32, at));
+            let place = run
+                .iter()
+                .enumerate()
+                .map(|(at, turn)| (turn.0.1 as u32, at));
             let place: FxHashMap<u32, usize> = place.collect();
-            guesses.extend(finals.iter().filter_map(|((i, j), &l)| Some((l, place.get(i)? < place.get(j)?))));
-            let before: FxHashMap<u32, u32> =
-                run.iter().map(|&((r, _), before, _)| (r as u32, before as u32)).collect();
-            guesses.extend(values.iter().filter_map(|(&(w, r), &l)| Some((l, *before.get(&r)? == w))));
+            guesses.extend(
+                finals
+                    .iter()
+                    .filter_map(|((i, j), &l)| Some((l, place.get(i)? < place.get(j)?))),
+            );
+            let before: FxHashMap<u32, u32> = run
+                .iter()
+                .map(|&((r, _), before, _)| (r as u32, before as u32))
+                .collect();
+            guesses.extend(
+                values
+                    .iter()
+                    .filter_map(|(&(w, r), &l)| Some((l, *before.get(&r)? == w))),
+            );
             for &((r, _), _, word) in run {
                 if let Some(Value::Cases(cases)) = &leaves.reads[r] {
                     guesses.extend(cases.iter().map(|&(v, l)| (l, v == word)));
                 }
             }
         }
-        guesses.into_iter().map(|(l, is)| (l.gate(), is != l.negated())).collect()
+        guesses
+            .into_iter()
+            .map(|(l, is)| (l.gate(), is != l.negated()))
+            .collect()
     }
 
     /// A proposition over final values.
@@ -270,15 +323,21 @@ impl Encoding<'_> {
         let sk = &task.sk;
         let is = |l: Lit| values.get(l.gate()).copied().unwrap_or(false) != l.negated();
         // Guards that no clause asked about have no gate yet.
-        let lits: Vec<Lit> = (0..sk.len()).map(|e| self.inner.leaves.executes(&mut self.gates, e)).collect();
-        let all = self.gates.evaluate(|i| values.get(i).copied().unwrap_or(false));
+        let lits: Vec<Lit> = (0..sk.len())
+            .map(|e| self.inner.leaves.executes(&mut self.gates, e))
+            .collect();
+        let all = self
+            .gates
+            .evaluate(|i| values.get(i).copied().unwrap_or(false));
         let executed = EventSet::from_fn(sk.len(), |e| {
             let l = lits[e.index()];
             all[l.gate()] != l.negated()
         });
         let reads = (0..sk.len())
             .map(|r| {
-                let value = self.inner.leaves.reads[r].as_ref().filter(|_| executed.has(r))?;
+                let value = self.inner.leaves.reads[r]
+                    .as_ref()
+                    .filter(|_| executed.has(r))?;
                 value.read(is).map(|read| read.0)
             })
             .collect();
@@ -286,12 +345,23 @@ impl Encoding<'_> {
         let free = (0..task.model.free.len())
             .map(|f| {
                 let chosen = self.inner.leaves.free[f].iter().filter(|(_, l)| is(**l));
-                Rel::from_pairs(sk.len(), chosen.map(|(&(i, j), _)| (i as usize, j as usize)))
-                    .restricted(&executed)
+                Rel::from_pairs(
+                    sk.len(),
+                    chosen.map(|(&(i, j), _)| (i as usize, j as usize)),
+                )
+                .restricted(&executed)
             })
             .collect();
-        let last = |(cell, of): &(CellId, Vec<(usize, Lit)>)| Some((*cell, of.iter().find(|l| is(l.1))?.0));
+        let last = |(cell, of): &(CellId, Vec<(usize, Lit)>)| {
+            Some((*cell, of.iter().find(|l| is(l.1))?.0))
+        };
         let finals = self.finals.iter().filter_map(last).collect();
-        Execution { executed, reads, choices, free, finals }
+        Execution {
+            executed,
+            reads,
+            choices,
+            free,
+            finals,
+        }
     }
 }

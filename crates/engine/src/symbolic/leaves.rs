@@ -52,9 +52,16 @@ impl Value {
     /// Which number it is, and the literals that together say so.
     pub(super) fn read(&self, is: impl Fn(Lit) -> bool) -> Option<(i64, Vec<Lit>)> {
         match self {
-            Value::Cases(cases) => cases.iter().find(|c| is(c.1)).map(|&(v, lit)| (v, vec![lit])),
+            Value::Cases(cases) => cases
+                .iter()
+                .find(|c| is(c.1))
+                .map(|&(v, lit)| (v, vec![lit])),
             Value::Word(word) => {
-                let lits: Vec<Lit> = word.bits().iter().map(|&l| if is(l) { l } else { !l }).collect();
+                let lits: Vec<Lit> = word
+                    .bits()
+                    .iter()
+                    .map(|&l| if is(l) { l } else { !l })
+                    .collect();
                 let bits = word.bits().iter().rev();
                 Some((bits.fold(0, |v, &l| v << 1 | i64::from(is(l))), lits))
             }
@@ -101,7 +108,9 @@ impl LeafGates<'_> {
     fn compare(&mut self, gates: &mut Gates, op: CmpOp, ty: Ty, a: TermId, b: TermId) -> Lit {
         let task = self.task.clone();
         let images = [task.domains.image(a), task.domains.image(b)];
-        match together(&|e| self.reads_of(e).len(), &images, |row| op.holds(ty, row[0], row[1])) {
+        match together(&|e| self.reads_of(e).len(), &images, |row| {
+            op.holds(ty, row[0], row[1])
+        }) {
             Some((reads, truths)) => {
                 let combinations = self.combinations(gates, &reads);
                 the_yes(gates, truths.into_iter().zip(combinations.iter().copied()))
@@ -158,7 +167,11 @@ impl LeafGates<'_> {
 
     /// A value of the skeleton.
     pub(super) fn value(&mut self, gates: &mut Gates, t: TermId) -> Value {
-        if self.is_listed(t) { Value::Cases(self.term(gates, t)) } else { Value::Word(self.word(gates, t)) }
+        if self.is_listed(t) {
+            Value::Cases(self.term(gates, t))
+        } else {
+            Value::Word(self.word(gates, t))
+        }
     }
 
     /// The bits of a value of the skeleton.
@@ -202,17 +215,23 @@ impl LeafGates<'_> {
         let cases = match (task.domains.image(t), task.sk.pool.term(t)) {
             (Image::Of(reads, values), _) => {
                 let combinations = self.combinations(gates, reads);
-                collect(gates, values.iter().copied().zip(combinations.iter().copied()))
+                collect(
+                    gates,
+                    values.iter().copied().zip(combinations.iter().copied()),
+                )
             }
             (Image::Word, _) => unreachable!("they are not listed"),
             (Image::Any(values), _) if self.is_of_words(t) => {
                 let word = self.word(gates, t);
-                let is =
-                    |gates: &mut Gates, v: i64| Word::holds(gates, CmpOp::Eq, Ty::WORD, &word, &Word::constant(v));
+                let is = |gates: &mut Gates, v: i64| {
+                    Word::holds(gates, CmpOp::Eq, Ty::WORD, &word, &Word::constant(v))
+                };
                 let cases: Vec<(i64, Lit)> = values.iter().map(|&v| (v, is(gates, v))).collect();
                 collect(gates, cases)
             }
-            (Image::Any(_), Term::Const(_) | Term::Read(_)) => unreachable!("they are functions of reads"),
+            (Image::Any(_), Term::Const(_) | Term::Read(_)) => {
+                unreachable!("they are functions of reads")
+            }
             (Image::Any(_), Term::Cast(ty, a)) => {
                 let a = self.term(gates, a);
                 collect(gates, a.iter().map(|&(v, l)| (ty.wrap(v), l)))
@@ -238,7 +257,10 @@ impl LeafGates<'_> {
                 let mut list = Vec::new();
                 for (&(x, lx), &(y, ly)) in a.iter().flat_map(|x| b.iter().map(move |y| (x, y))) {
                     let both = gates.and(lx, ly);
-                    list.extend(c.iter().map(|&(z, lz)| (fused.apply(x, y, z), gates.and(both, lz))));
+                    list.extend(
+                        c.iter()
+                            .map(|&(z, lz)| (fused.apply(x, y, z), gates.and(both, lz))),
+                    );
                 }
                 collect(gates, list)
             }
@@ -256,11 +278,21 @@ pub(super) fn collect(gates: &mut Gates, list: impl IntoIterator<Item = (i64, Li
             by_value.entry(v).or_default().push(l);
         }
     }
-    Rc::new(by_value.into_iter().map(|(v, ls)| (v, gates.any(ls))).collect())
+    Rc::new(
+        by_value
+            .into_iter()
+            .map(|(v, ls)| (v, gates.any(ls)))
+            .collect(),
+    )
 }
 
 /// When a comparison holds of two values.
-pub(super) fn compare_cases(gates: &mut Gates, a: &Cases, b: &Cases, holds: impl Fn(i64, i64) -> bool) -> Lit {
+pub(super) fn compare_cases(
+    gates: &mut Gates,
+    a: &Cases,
+    b: &Cases,
+    holds: impl Fn(i64, i64) -> bool,
+) -> Lit {
     let mut cases = Vec::with_capacity(a.len() * b.len());
     for &(x, lx) in a {
         cases.extend(b.iter().map(|&(y, ly)| (holds(x, y), gates.and(lx, ly))));
@@ -322,18 +354,28 @@ impl CircuitLeaves for LeafGates<'_> {
     }
 
     fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit {
-        let Base::Rel(relation) = self.task.base(id) else { unreachable!("sets have no open cells") };
-        let from = relation.open.partition_point(|cell| (cell.0, cell.1) < (i, j));
+        let Base::Rel(relation) = self.task.base(id) else {
+            unreachable!("sets have no open cells")
+        };
+        let from = relation
+            .open
+            .partition_point(|cell| (cell.0, cell.1) < (i, j));
         let here: Vec<Cond> = relation.open[from..]
             .iter()
             .take_while(|cell| (cell.0, cell.1) == (i, j))
             .map(|cell| cell.2)
             .collect();
-        let here: Vec<Lit> = here.into_iter().map(|cond| self.cond(gates, cond)).collect();
+        let here: Vec<Lit> = here
+            .into_iter()
+            .map(|cond| self.cond(gates, cond))
+            .collect();
         gates.any(here)
     }
 
     fn free(&mut self, _: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit {
-        self.free[id.0 as usize].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE)
+        self.free[id.0 as usize]
+            .get(&(i as u32, j as u32))
+            .copied()
+            .unwrap_or(Lit::FALSE)
     }
 }

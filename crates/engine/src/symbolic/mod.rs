@@ -72,12 +72,14 @@ struct Told {
 impl Told {
     /// Hands new clauses to the solver; what is left when time is up stays for later.
     fn flush(&mut self, encoding: &Encoding<'_>, deadline: Deadline) -> Result<(), Reason> {
-        self.cnf.count_uses(&encoding.gates, &encoding.clauses[self.emitted..]);
+        self.cnf
+            .count_uses(&encoding.gates, &encoding.clauses[self.emitted..]);
         while self.emitted < encoding.clauses.len() {
             if self.emitted.is_multiple_of(256) && deadline.passed() {
                 return Err(Reason::Time);
             }
-            self.cnf.demand(&encoding.gates, &encoding.clauses[self.emitted]);
+            self.cnf
+                .demand(&encoding.gates, &encoding.clauses[self.emitted]);
             self.emitted += 1;
             self.define(encoding, deadline)?;
         }
@@ -85,7 +87,11 @@ impl Told {
     }
 
     fn define(&mut self, encoding: &Encoding<'_>, deadline: Deadline) -> Result<(), Reason> {
-        if self.cnf.define(&encoding.gates, deadline) { Ok(()) } else { Err(Reason::Time) }
+        if self.cnf.define(&encoding.gates, deadline) {
+            Ok(())
+        } else {
+            Err(Reason::Time)
+        }
     }
 }
 
@@ -103,9 +109,9 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
     match encoding.gates.exhausted() {
         Some(Exhausted::Time) => Err(Reason::Time),
         Some(Exhausted::Size) => Err(Reason::TooManyGates),
-        None if encoding.failed() => {
-            Err(Reason::Unsupported("a recursive definition that needs too many rounds".into()))
-        }
+        None if encoding.failed() => Err(Reason::Unsupported(
+            "a recursive definition that needs too many rounds".into(),
+        )),
         None => Ok(()),
     }
 }
@@ -122,21 +128,52 @@ pub(crate) struct Expected {
 
 impl<'a> Symbolic<'a> {
     /// Encodes what holds in every execution of the task that these bounds are about, in a circuit of at most that size.
-    pub(crate) fn new(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, size: usize, deadline: Deadline) -> Self {
-        let encoding = with_encoding(task, start, Budget { size, deadline: deadline.0 });
-        Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None }
+    pub(crate) fn new(
+        task: &Rc<Task<'a>>,
+        start: Rc<TaskBounds>,
+        size: usize,
+        deadline: Deadline,
+    ) -> Self {
+        let encoding = with_encoding(
+            task,
+            start,
+            Budget {
+                size,
+                deadline: deadline.0,
+            },
+        );
+        Symbolic {
+            task: task.clone(),
+            size,
+            encoding,
+            told: Vec::new(),
+            classes: None,
+        }
     }
 
     /// About how large a circuit from these bounds is at least; triples of orders are counted up to `most`.
     pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> Expected {
         let events = &task.sk.events;
-        let listed = |e: usize| events[e].value.and_then(|term| task.domains.of(term)).map_or(0, Vec::len);
+        let listed = |e: usize| {
+            events[e]
+                .value
+                .and_then(|term| task.domains.of(term))
+                .map_or(0, Vec::len)
+        };
         let several = |e: &usize| listed(*e) > 1;
-        let reads = (0..events.len()).filter(|&e| events[e].is_read()).filter(several);
+        let reads = (0..events.len())
+            .filter(|&e| events[e].is_read())
+            .filter(several);
         let read_from = &start.free[task.model.values.0 as usize];
-        let values = read_from.may.iter().filter(|(w, r)| several(w) && several(r)).map(|(w, _)| listed(w)).sum();
-        let relations =
-            reads.map(listed).sum::<usize>() + start.open(task) / 4 + relations::triples(task, start, most);
+        let values = read_from
+            .may
+            .iter()
+            .filter(|(w, r)| several(w) && several(r))
+            .map(|(w, _)| listed(w))
+            .sum();
+        let relations = reads.map(listed).sum::<usize>()
+            + start.open(task) / 4
+            + relations::triples(task, start, most);
         Expected { values, relations }
     }
 
@@ -163,7 +200,10 @@ impl<'a> Symbolic<'a> {
         }
         if let Some(flags) = &query.flags {
             let spared = query.spared.as_ref();
-            let flags: Vec<Lit> = flags.iter().map(|&f| self.encoding.flag(f, spared)).collect();
+            let flags: Vec<Lit> = flags
+                .iter()
+                .map(|&f| self.encoding.flag(f, spared))
+                .collect();
             lits.push(self.encoding.gates.any(flags));
         }
         if query.complete || complete || !query.props.is_empty() {
@@ -187,7 +227,9 @@ impl<'a> Symbolic<'a> {
 
     /// The threads that are alike as far as a query, or one for final states, is concerned.
     fn alike(&mut self, query: &Query<'_>, states: bool) -> Vec<Class> {
-        let classes = self.classes.get_or_insert_with(|| symmetry::classes(&self.task));
+        let classes = self
+            .classes
+            .get_or_insert_with(|| symmetry::classes(&self.task));
         symmetry::of_query(&self.task, classes, query, states)
     }
 
@@ -203,26 +245,56 @@ impl<'a> Symbolic<'a> {
         let Some(mut demands) = self.demands(query, complete)? else {
             return Ok(None);
         };
-        let alike = if with.uses_symmetry() { self.alike(query, complete) } else { Vec::new() };
-        demands.extend(self.encoding.sorted(&alike, &query.axioms).into_iter().filter(|&l| l != Lit::TRUE));
+        let alike = if with.uses_symmetry() {
+            self.alike(query, complete)
+        } else {
+            Vec::new()
+        };
+        demands.extend(
+            self.encoding
+                .sorted(&alike, &query.axioms)
+                .into_iter()
+                .filter(|&l| l != Lit::TRUE),
+        );
         given_up(&self.encoding)?;
-        let at = self.told.iter().position(|(backend, _)| *backend == with).unwrap_or_else(|| {
-            self.told
-                .push((with, Told { cnf: Cnf::new(with.solver(), self.encoding.likely.clone()), emitted: 0 }));
-            self.told.len() - 1
-        });
+        let at = self
+            .told
+            .iter()
+            .position(|(backend, _)| *backend == with)
+            .unwrap_or_else(|| {
+                self.told.push((
+                    with,
+                    Told {
+                        cnf: Cnf::new(with.solver(), self.encoding.likely.clone()),
+                        emitted: 0,
+                    },
+                ));
+                self.told.len() - 1
+            });
         let told = &mut self.told[at].1;
-        let mut assumptions: Vec<SatLit> =
-            demands.into_iter().map(|l| told.cnf.lit(&self.encoding.gates, l)).collect();
+        let mut assumptions: Vec<SatLit> = demands
+            .into_iter()
+            .map(|l| told.cnf.lit(&self.encoding.gates, l))
+            .collect();
         assumptions.sort_unstable();
         assumptions.dedup();
         told.flush(&self.encoding, deadline)?;
-        Ok(Some(Asked { told, encoding: &mut self.encoding, assumptions, alike }))
+        Ok(Some(Asked {
+            told,
+            encoding: &mut self.encoding,
+            assumptions,
+            alike,
+        }))
     }
 
     /// Looks for one execution.
     pub(crate) fn find(&mut self, with: Backend, query: &Query<'_>, deadline: Deadline) -> Found {
-        let Asked { told, encoding, assumptions, .. } = match self.question(with, query, false, deadline) {
+        let Asked {
+            told,
+            encoding,
+            assumptions,
+            ..
+        } = match self.question(with, query, false, deadline) {
             Err(reason) => return Found::Unknown(reason),
             Ok(None) => return Found::No,
             Ok(Some(question)) => question,
@@ -248,7 +320,12 @@ impl<'a> Symbolic<'a> {
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Reason>) {
         let task = self.task.clone();
-        let Asked { told, encoding, mut assumptions, alike } = match self.question(with, query, true, deadline) {
+        let Asked {
+            told,
+            encoding,
+            mut assumptions,
+            alike,
+        } = match self.question(with, query, true, deadline) {
             Err(reason) => return (Vec::new(), Some(reason)),
             Ok(None) => return (Vec::new(), None),
             Ok(Some(question)) => question,
@@ -259,7 +336,11 @@ impl<'a> Symbolic<'a> {
         let switch = encoding.gates.input();
         let on = told.cnf.lit(&encoding.gates, switch);
         assumptions.push(on);
-        let observed: Vec<_> = task.observed.iter().map(|&o| encoding.observable(o)).collect();
+        let observed: Vec<_> = task
+            .observed
+            .iter()
+            .map(|&o| encoding.observable(o))
+            .collect();
         if let Err(reason) = given_up(encoding) {
             return finish(states, Some(reason));
         }
@@ -283,13 +364,19 @@ impl<'a> Symbolic<'a> {
             for value in &observed {
                 let is = |l: Lit| values[l.gate()] != l.negated();
                 let Some((v, lits)) = value.read(is) else {
-                    return finish(states, Some(Reason::Engine("an observed value has no case".into())));
+                    return finish(
+                        states,
+                        Some(Reason::Engine("an observed value has no case".into())),
+                    );
                 };
                 state.push(v);
                 block.extend(lits.into_iter().map(|l| !l));
             }
             if !states.insert(state) {
-                return finish(states, Some(Reason::Engine("a state was found twice".into())));
+                return finish(
+                    states,
+                    Some(Reason::Engine("a state was found twice".into())),
+                );
             }
             told.cnf.demand(&encoding.gates, &block);
         }

@@ -21,7 +21,10 @@ impl Encoding<'_> {
     fn same_memory(&mut self, a: usize, b: usize) -> Lit {
         let task = self.task.clone();
         let sk = &task.sk;
-        let (x, y) = (sk.events[a].addr.expect("an access"), sk.events[b].addr.expect("an access"));
+        let (x, y) = (
+            sk.events[a].addr.expect("an access"),
+            sk.events[b].addr.expect("an access"),
+        );
         let (x, y) = (self.term(x), self.term(y));
         compare_cases(&mut self.gates, &x, &y, |p, q| {
             let memory = sk.accessed(a, p);
@@ -37,7 +40,11 @@ impl Encoding<'_> {
         let task = self.task.clone();
         let sk = &task.sk;
         let cases = self.term(sk.events[e].addr.expect("an access"));
-        let lits: Vec<Lit> = cases.iter().filter(|c| sk.accessed(e, c.0).is_none()).map(|c| c.1).collect();
+        let lits: Vec<Lit> = cases
+            .iter()
+            .filter(|c| sk.accessed(e, c.0).is_none())
+            .map(|c| c.1)
+            .collect();
         self.gates.any(lits)
     }
 
@@ -53,8 +60,9 @@ impl Encoding<'_> {
             if self.gates.tick(self.clauses.len()) {
                 return;
             }
-            let sources: Vec<usize> =
-                (0..sk.len()).filter(|&w| self.start.algebra.may.has(w) && may.has(w, r)).collect();
+            let sources: Vec<usize> = (0..sk.len())
+                .filter(|&w| self.start.algebra.may.has(w) && may.has(w, r))
+                .collect();
             let reads = self.executes(r);
             let astray = self.astray(r);
             let lits: Vec<Lit> = match sources.as_slice() {
@@ -70,7 +78,10 @@ impl Encoding<'_> {
                 self.inner.leaves.free[f].insert((w as u32, r as u32), lit);
                 let mut demands = vec![self.executes(w), !astray];
                 demands.push(self.same_memory(r, w));
-                demands.push(self.inner.cell(&mut self.gates, task.model.free[f].within, w, r));
+                demands.push(
+                    self.inner
+                        .cell(&mut self.gates, task.model.free[f].within, w, r),
+                );
                 for d in demands {
                     if d != Lit::TRUE {
                         self.clauses.push(vec![!lit, !reads, d]);
@@ -82,7 +93,8 @@ impl Encoding<'_> {
                 }
             }
             if astray != Lit::FALSE {
-                for zero in same_value(&mut self.gates, &mine, &Value::constant(0), sk.events[r].ty) {
+                for zero in same_value(&mut self.gates, &mine, &Value::constant(0), sk.events[r].ty)
+                {
                     self.clauses.push([vec![!astray, !reads], zero].concat());
                 }
             }
@@ -108,8 +120,12 @@ impl Encoding<'_> {
                 self.inner.leaves.free[f].insert(key, Lit::TRUE);
                 continue;
             }
-            let back = self.inner.leaves.free[f].get(&(j as u32, i as u32)).copied();
-            let total = covers.as_ref().is_some_and(|c| c.must.has(i, j) || c.must.has(j, i));
+            let back = self.inner.leaves.free[f]
+                .get(&(j as u32, i as u32))
+                .copied();
+            let total = covers
+                .as_ref()
+                .is_some_and(|c| c.must.has(i, j) || c.must.has(j, i));
             let lit = match back {
                 Some(l) if total => !l,
                 _ => self.gates.input(),
@@ -119,7 +135,10 @@ impl Encoding<'_> {
         let algebra = self.start.algebra.clone();
         let implied = Implied::new(&free_bound, &within, &algebra.must);
         let cell = |e: &Self, i: usize, j: usize| {
-            e.inner.leaves.free[f].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE)
+            e.inner.leaves.free[f]
+                .get(&(i as u32, j as u32))
+                .copied()
+                .unwrap_or(Lit::FALSE)
         };
         for i in 0..n {
             for j in free_bound.may.successors(i) {
@@ -130,7 +149,8 @@ impl Encoding<'_> {
                 let there: Vec<Lit> = vec![!self.executes(i), !self.executes(j)];
                 if !within.must.has(i, j) {
                     let inside = self.inner.cell(&mut self.gates, decl.within, i, j);
-                    self.clauses.push([vec![!ij, inside], there.clone()].concat());
+                    self.clauses
+                        .push([vec![!ij, inside], there.clone()].concat());
                 }
                 if i < j && free_bound.may.has(j, i) {
                     self.clauses.push(vec![!ij, !cell(self, j, i)]);
@@ -148,7 +168,12 @@ impl Encoding<'_> {
         if let (Some(c), Some(bound)) = (decl.containing, contains) {
             for (i, j) in bound.may.iter() {
                 let wanted = self.inner.cell(&mut self.gates, c, i, j);
-                let clause = vec![!wanted, cell(self, i, j), !self.executes(i), !self.executes(j)];
+                let clause = vec![
+                    !wanted,
+                    cell(self, i, j),
+                    !self.executes(i),
+                    !self.executes(j),
+                ];
                 self.clauses.push(clause);
             }
         }
@@ -169,11 +194,20 @@ impl Encoding<'_> {
         }
         // Transitivity inside `within` makes an order acyclic if `within` is transitive itself.
         let all = &self.start.algebra.clone().may;
-        if !free_bound.may.seq(&free_bound.may, all).is_subset(&within.may.clone().or(&Rel::identity_on(all))) {
+        if !free_bound
+            .may
+            .seq(&free_bound.may, all)
+            .is_subset(&within.may.clone().or(&Rel::identity_on(all)))
+        {
             let gates = &mut self.gates;
-            let l = self.inner.acyclic(gates, free_bound.may.clone(), |c, _, i, j| {
-                c.leaves.free[f].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE)
-            });
+            let l = self
+                .inner
+                .acyclic(gates, free_bound.may.clone(), |c, _, i, j| {
+                    c.leaves.free[f]
+                        .get(&(i as u32, j as u32))
+                        .copied()
+                        .unwrap_or(Lit::FALSE)
+                });
             self.clauses.push(vec![l]);
         }
     }
@@ -186,7 +220,8 @@ impl Encoding<'_> {
         let task = self.task.clone();
         let sk = &task.sk;
         let mut may = sk.program_order().clone();
-        let mut edges: FxHashMap<(usize, usize), Lit> = may.iter().map(|p| (p, Lit::TRUE)).collect();
+        let mut edges: FxHashMap<(usize, usize), Lit> =
+            may.iter().map(|p| (p, Lit::TRUE)).collect();
         for &(a, b, cond) in &sk.barrier_order {
             let (i, j) = (a.index(), b.index());
             may.insert(i, j);
@@ -194,9 +229,11 @@ impl Encoding<'_> {
             let old = edges.get(&(i, j)).copied().unwrap_or(Lit::FALSE);
             edges.insert((i, j), self.gates.or(old, l));
         }
-        let l = self
-            .inner
-            .acyclic(&mut self.gates, may.restricted(&self.start.algebra.may), |_, _, i, j| edges[&(i, j)]);
+        let l = self.inner.acyclic(
+            &mut self.gates,
+            may.restricted(&self.start.algebra.may),
+            |_, _, i, j| edges[&(i, j)],
+        );
         self.clauses.push(vec![l]);
     }
 
@@ -236,8 +273,17 @@ impl Encoding<'_> {
 /// How many triples of free orders are demanded to be transitive; counted until there are more than `most`.
 pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize {
     let mut count = 0;
-    for (f, order) in task.model.free.iter().zip(&start.free).filter(|(f, _)| f.shape == Shape::Order) {
-        let within = start.values[f.within.index()].as_deref().expect("bounds were computed").rel();
+    for (f, order) in task
+        .model
+        .free
+        .iter()
+        .zip(&start.free)
+        .filter(|(f, _)| f.shape == Shape::Order)
+    {
+        let within = start.values[f.within.index()]
+            .as_deref()
+            .expect("bounds were computed")
+            .rel();
         let implied = Implied::new(order, within, &start.algebra.must);
         for (i, j) in order.may.iter() {
             if count > most {
@@ -252,13 +298,23 @@ pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize
 /// Clauses for "what is read is what was written", as a value of the type that reads it.
 fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<Vec<Lit>> {
     if let (Value::Cases(read), Value::Cases(written)) = (read, written) {
-        let case = |v: i64| read.iter().find(|c| c.0 == ty.wrap(v)).map_or(Lit::FALSE, |c| c.1);
+        let case = |v: i64| {
+            read.iter()
+                .find(|c| c.0 == ty.wrap(v))
+                .map_or(Lit::FALSE, |c| c.1)
+        };
         let clauses = written.iter().map(|&(v, l)| vec![!l, case(v)]);
         return clauses.filter(|clause| clause[1] != Lit::TRUE).collect();
     }
     let (read, written) = (read.word(gates), written.word(gates).wrapped(ty));
-    let bits = read.bits().iter().zip(written.bits()).take(usize::from(ty.bits));
-    bits.filter(|(r, w)| r != w).flat_map(|(&r, &w)| [vec![!r, w], vec![r, !w]]).collect()
+    let bits = read
+        .bits()
+        .iter()
+        .zip(written.bits())
+        .take(usize::from(ty.bits));
+    bits.filter(|(r, w)| r != w)
+        .flat_map(|(&r, &w)| [vec![!r, w], vec![r, !w]])
+        .collect()
 }
 
 /// Triples whose transitivity follows from that of others, and from antisymmetry: those of an order that is known in part.
@@ -285,23 +341,40 @@ impl<'a> Implied<'a> {
         let inside = within.must.clone().restricted(sure);
         let whole = inside.inverse() == inside
             && within.may.clone().restricted(sure) == inside
-            && inside.seq(&inside, sure).is_subset(&inside.clone().or(&Rel::identity_on(sure)))
+            && inside
+                .seq(&inside, sure)
+                .is_subset(&inside.clone().or(&Rel::identity_on(sure)))
             && steps.is_subset(known);
         let back = known.inverse();
-        Implied { order, within: &within.may, steps, back, sure: whole.then_some(sure) }
+        Implied {
+            order,
+            within: &within.may,
+            steps,
+            back,
+            sure: whole.then_some(sure),
+        }
     }
 
     /// The events behind `j` for which it has to be said that they are behind `i`, which comes before `j`.
     fn others(&self, i: usize, j: usize) -> Vec<usize> {
         let Bound { must, may } = self.order;
-        let sure = self.sure.filter(|sure| sure.has(i) && sure.has(j)).map(EventSet::words);
+        let sure = self
+            .sure
+            .filter(|sure| sure.has(i) && sure.has(j))
+            .map(EventSet::words);
         let whole = self.steps.has(i, j);
         let words = may.row(j).iter().enumerate().map(|(w, behind)| {
-            let implied = if whole { !0 } else { self.steps.row(j)[w] | self.back.row(i)[w] };
+            let implied = if whole {
+                !0
+            } else {
+                self.steps.row(j)[w] | self.back.row(i)[w]
+            };
             let implied = implied & sure.map_or(0, |sure| sure[w]);
             behind & self.within.row(i)[w] & !must.row(i)[w] & !implied
         });
-        ones(&words.collect::<Vec<u64>>()).filter(|&k| k != i).collect()
+        ones(&words.collect::<Vec<u64>>())
+            .filter(|&k| k != i)
+            .collect()
     }
 }
 

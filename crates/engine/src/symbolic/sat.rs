@@ -24,7 +24,10 @@ pub(super) struct SatLit {
 impl std::ops::Not for SatLit {
     type Output = SatLit;
     fn not(self) -> SatLit {
-        SatLit { var: self.var, positive: !self.positive }
+        SatLit {
+            var: self.var,
+            positive: !self.positive,
+        }
     }
 }
 
@@ -85,7 +88,14 @@ pub(super) struct Cnf<S> {
 
 impl<S: Solver> Cnf<S> {
     pub(super) fn new(solver: S, likely: Rc<FxHashMap<usize, bool>>) -> Self {
-        Cnf { solver, likely, vars: Vec::new(), uses: Vec::new(), pending: Vec::new(), clauses: 0 }
+        Cnf {
+            solver,
+            likely,
+            vars: Vec::new(),
+            uses: Vec::new(),
+            pending: Vec::new(),
+            clauses: 0,
+        }
     }
 
     fn add(&mut self, clause: &[SatLit]) {
@@ -111,7 +121,10 @@ impl<S: Solver> Cnf<S> {
     /// The solver literal of a gate literal; [`Cnf::define`] will define it in the polarity in which it is used here.
     pub(super) fn lit(&mut self, gates: &Gates, lit: Lit) -> SatLit {
         self.pending.push(lit);
-        SatLit { var: self.var(gates, lit.gate()), positive: !lit.negated() }
+        SatLit {
+            var: self.var(gates, lit.gate()),
+            positive: !lit.negated(),
+        }
     }
 
     /// Counts what uses which gate, in the circuit and in clauses that are about to be demanded.
@@ -150,12 +163,18 @@ impl<S: Solver> Cnf<S> {
                 Gate::Input => {}
                 Gate::True => {
                     if have == 0 {
-                        self.add(&[SatLit { var, positive: true }]);
+                        self.add(&[SatLit {
+                            var,
+                            positive: true,
+                        }]);
                     }
                 }
                 Gate::And(operands) => {
                     // A gate that implies its operands uses them as they are, one that they imply uses their negations.
-                    let mine = SatLit { var, positive: true };
+                    let mine = SatLit {
+                        var,
+                        positive: true,
+                    };
                     let mut clause = Vec::new();
                     if wanted == 1 {
                         let mut implied = operands.to_vec();
@@ -207,7 +226,11 @@ impl<S: Solver> Cnf<S> {
         if clause.contains(&Lit::TRUE) {
             return;
         }
-        let all: Vec<Lit> = clause.iter().filter(|&&l| l != Lit::FALSE).map(|&l| !l).collect();
+        let all: Vec<Lit> = clause
+            .iter()
+            .filter(|&&l| l != Lit::FALSE)
+            .map(|&l| !l)
+            .collect();
         let mut lits = Vec::new();
         self.disjoin(gates, &all, &mut lits);
         self.add(&lits);
@@ -275,7 +298,12 @@ mod tests {
         assert_eq!(finished, [true]);
         let (finished, partial) = clauses_by(&[past]);
         assert_eq!(finished, [false]);
-        assert!(partial.len() < whole.len() / 2, "{} of {}", partial.len(), whole.len());
+        assert!(
+            partial.len() < whole.len() / 2,
+            "{} of {}",
+            partial.len(),
+            whole.len()
+        );
         let (finished, resumed) = clauses_by(&[past, past, never]);
         assert_eq!(finished, [false, false, true]);
         assert_eq!(resumed, whole);
@@ -305,7 +333,9 @@ mod tests {
         const INPUTS: usize = 4;
         let mut number = 1u64;
         let mut below = |n: usize| {
-            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (number >> 33) as usize % n
         };
         for _ in 0..300 {
@@ -331,9 +361,17 @@ mod tests {
             for bits in 0..1 << INPUTS {
                 let values = gates.evaluate(|input| bits >> (input - 1) & 1 == 1);
                 let is = |l: Lit| values[l.gate()] != l.negated();
-                let holds = is(assumed) && clauses.iter().all(|clause| clause.iter().any(|&l| is(l)));
-                let mut assumptions: Vec<SatLit> =
-                    (0..INPUTS).map(|i| if bits >> i & 1 == 1 { inputs[i] } else { !inputs[i] }).collect();
+                let holds =
+                    is(assumed) && clauses.iter().all(|clause| clause.iter().any(|&l| is(l)));
+                let mut assumptions: Vec<SatLit> = (0..INPUTS)
+                    .map(|i| {
+                        if bits >> i & 1 == 1 {
+                            inputs[i]
+                        } else {
+                            !inputs[i]
+                        }
+                    })
+                    .collect();
                 assumptions.push(on);
                 let found = cnf.solver.solve(&assumptions, None);
                 assert_eq!(

@@ -126,14 +126,19 @@ impl Exchange<'_> {
     /// Whether pairs of events, each with its condition, are mapped to each other.
     fn keeps(&mut self, pairs: &[(usize, usize, Cond)]) -> bool {
         let all: FxHashSet<(usize, usize, Cond)> = pairs.iter().copied().collect();
-        all.iter().all(|&(a, b, c)| all.contains(&(self.to[a], self.to[b], self.cond(c))))
+        all.iter()
+            .all(|&(a, b, c)| all.contains(&(self.to[a], self.to[b], self.cond(c))))
     }
 }
 
 /// The classes of a task.
 pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
     let sk = &task.sk;
-    if sk.len() > MOST_EVENTS || sk.program.host.is_some() || sk.progress.is_some() || !sk.phases.is_empty() {
+    if sk.len() > MOST_EVENTS
+        || sk.program.host.is_some()
+        || sk.progress.is_some()
+        || !sk.phases.is_empty()
+    {
         return Vec::new();
     }
     let mut events: Vec<Vec<usize>> = vec![Vec::new(); sk.program.threads.len()];
@@ -150,12 +155,19 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
             let (first, theirs) = &class.threads[0];
             looks_alike(task, theirs, &mine) && {
                 let pool = pool.get_or_insert_with(|| sk.pool.clone());
-                alike(task, pool, (*first, theirs.as_slice()), (thread, mine.as_slice()))
+                alike(
+                    task,
+                    pool,
+                    (*first, theirs.as_slice()),
+                    (thread, mine.as_slice()),
+                )
             }
         });
         match class {
             Some(class) => classes[class].threads.push((thread, mine)),
-            None => classes.push(Class { threads: vec![(thread, mine)] }),
+            None => classes.push(Class {
+                threads: vec![(thread, mine)],
+            }),
         }
     }
     classes.retain(|class| class.threads.len() > 1);
@@ -166,15 +178,30 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
 fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
     let sk = &task.sk;
     let kind = |e: usize| {
-        let Event { kind, tags, scope, ty, part, parts, .. } = &sk.events[e];
-        let address = sk.events[e].addr.and_then(|address| sk.pool.as_const(address));
+        let Event {
+            kind,
+            tags,
+            scope,
+            ty,
+            part,
+            parts,
+            ..
+        } = &sk.events[e];
+        let address = sk.events[e]
+            .addr
+            .and_then(|address| sk.pool.as_const(address));
         (*kind, tags.clone(), *scope, *ty, *part, *parts, address)
     };
     a.len() == b.len() && !a.is_empty() && a.iter().zip(b).all(|(&a, &b)| kind(a) == kind(b))
 }
 
 /// Whether exchanging two threads maps the task to itself.
-fn alike(task: &Task<'_>, pool: &mut Pool, a: (ThreadId, &[usize]), b: (ThreadId, &[usize])) -> bool {
+fn alike(
+    task: &Task<'_>,
+    pool: &mut Pool,
+    a: (ThreadId, &[usize]),
+    b: (ThreadId, &[usize]),
+) -> bool {
     let sk = &task.sk;
     let mut to: Vec<usize> = (0..sk.len()).collect();
     for (&x, &y) in a.1.iter().zip(b.1) {
@@ -184,15 +211,22 @@ fn alike(task: &Task<'_>, pool: &mut Pool, a: (ThreadId, &[usize]), b: (ThreadId
     let order = sk.program_order();
     let keeps_order = |to: &[usize]| {
         moved.iter().all(|&e| {
-            (0..sk.len())
-                .all(|f| order.has(e, f) == order.has(to[e], to[f]) && order.has(f, e) == order.has(to[f], to[e]))
+            (0..sk.len()).all(|f| {
+                order.has(e, f) == order.has(to[e], to[f])
+                    && order.has(f, e) == order.has(to[f], to[e])
+            })
         })
     };
     if !keeps_order(&to) {
         return false;
     }
-    let mut exchange =
-        Exchange { pool, events: &sk.events, to, terms: FxHashMap::default(), conds: FxHashMap::default() };
+    let mut exchange = Exchange {
+        pool,
+        events: &sk.events,
+        to,
+        terms: FxHashMap::default(),
+        conds: FxHashMap::default(),
+    };
     let of = |thread: ThreadId| usize::from(thread.0);
     // Events: all of them, as what happens to one may depend on any read.
     for (e, event) in sk.events.iter().enumerate() {
@@ -211,11 +245,19 @@ fn alike(task: &Task<'_>, pool: &mut Pool, a: (ThreadId, &[usize]), b: (ThreadId
         cells == task.domains.cells[image].iter().collect()
             && task.domains.may_fault[e] == task.domains.may_fault[image]
             && sk.events[e].addr.is_none_or(|address| {
-                task.domains.addresses(address).iter().all(|&at| sk.cell(e, at) == sk.cell(image, at))
+                task.domains
+                    .addresses(address)
+                    .iter()
+                    .all(|&at| sk.cell(e, at) == sk.cell(image, at))
             })
     });
-    let rmw: FxHashSet<(usize, usize)> = sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).collect();
-    if !names_the_same || !rmw.iter().all(|&(r, w)| rmw.contains(&(exchange.to[r], exchange.to[w]))) {
+    let rmw: FxHashSet<(usize, usize)> =
+        sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).collect();
+    if !names_the_same
+        || !rmw
+            .iter()
+            .all(|&(r, w)| rmw.contains(&(exchange.to[r], exchange.to[w])))
+    {
         return false;
     }
     // Base sets and relations: only what moves can differ.
@@ -231,18 +273,35 @@ fn alike(task: &Task<'_>, pool: &mut Pool, a: (ThreadId, &[usize]), b: (ThreadId
             }) && exchange.keeps(&rel.open)
         }
     });
-    let order: Vec<(usize, usize, Cond)> =
-        sk.barrier_order.iter().map(|&(x, y, c)| (x.index(), y.index(), c)).collect();
+    let order: Vec<(usize, usize, Cond)> = sk
+        .barrier_order
+        .iter()
+        .map(|&(x, y, c)| (x.index(), y.index(), c))
+        .collect();
     let constraints: FxHashSet<Cond> = sk.constraints.iter().copied().collect();
-    if !bases || !exchange.keeps(&order) || !constraints.iter().all(|&c| constraints.contains(&exchange.cond(c))) {
+    if !bases
+        || !exchange.keeps(&order)
+        || !constraints
+            .iter()
+            .all(|&c| constraints.contains(&exchange.cond(c)))
+    {
         return false;
     }
     // When final values exist, and what they are.
     let (regs, others) = (&sk.final_regs[of(a.0)], &sk.final_regs[of(b.0)]);
-    let types =
-        |thread: ThreadId| sk.program.thread(thread).regs.iter().map(|r| (&r.name, r.ty)).collect::<Vec<_>>();
+    let types = |thread: ThreadId| {
+        sk.program
+            .thread(thread)
+            .regs
+            .iter()
+            .map(|r| (&r.name, r.ty))
+            .collect::<Vec<_>>()
+    };
     types(a.0) == types(b.0)
-        && regs.iter().zip(others).all(|(&x, &y)| exchange.term(x) == y && exchange.term(y) == x)
+        && regs
+            .iter()
+            .zip(others)
+            .all(|(&x, &y)| exchange.term(x) == y && exchange.term(y) == x)
         && exchange.cond(sk.done[of(a.0)]) == sk.done[of(b.0)]
         && exchange.cond(sk.complete) == sk.complete
         && exchange.cond(task.fault) == task.fault
@@ -259,14 +318,23 @@ fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
 
 /// The parts of a task's classes that a query leaves alike: what it demands of final values stays what it is when two threads
 /// of a part are exchanged, and, if it is for `states`, what they show does.
-pub(super) fn of_query(task: &Task<'_>, classes: &[Class], query: &Query<'_>, states: bool) -> Vec<Class> {
+pub(super) fn of_query(
+    task: &Task<'_>,
+    classes: &[Class],
+    query: &Query<'_>,
+    states: bool,
+) -> Vec<Class> {
     let ours = |flag: &usize| initial::is_ours(task.model, *flag);
     if !query.require.is_const() || query.flags.iter().flatten().any(ours) {
         return Vec::new();
     }
     // Where values may be missing, the image of an execution may be among those.
     let misses_values = task.misses_values(&query.axioms);
-    let props: Vec<(String, bool)> = query.props.iter().map(|&(p, truth)| (written(p, &|o| o), truth)).collect();
+    let props: Vec<(String, bool)> = query
+        .props
+        .iter()
+        .map(|&(p, truth)| (written(p, &|o| o), truth))
+        .collect();
     let mut mentioned = BTreeSet::new();
     for (prop, _) in &query.props {
         prop.observables(&mut |o| {
@@ -288,21 +356,29 @@ pub(super) fn of_query(task: &Task<'_>, classes: &[Class], query: &Query<'_>, st
         };
         let observable = |o: Observable| match o {
             Observable::Reg(thread, reg) => Observable::Reg(exchanged(thread), reg),
-            Observable::Mem { loc, index, viewer } => {
-                Observable::Mem { loc, index, viewer: viewer.map(exchanged) }
-            }
+            Observable::Mem { loc, index, viewer } => Observable::Mem {
+                loc,
+                index,
+                viewer: viewer.map(exchanged),
+            },
         };
         let shown = || {
             task.observed.iter().all(|&o| match o {
                 Observable::Reg(..) => task.observed.contains(&observable(o)),
                 // Of memory that each thread or block has for itself.
-                Observable::Mem { viewer, .. } => viewer.is_none_or(|viewer| exchanged(viewer) == viewer),
+                Observable::Mem { viewer, .. } => {
+                    viewer.is_none_or(|viewer| exchanged(viewer) == viewer)
+                }
             })
         };
         let demanded = || {
             let is_mentioned = mentioned.contains(&a) || mentioned.contains(&b);
             !is_mentioned
-                || query.props.iter().map(|&(p, truth)| (written(p, &observable), truth)).eq(props.iter().cloned())
+                || query
+                    .props
+                    .iter()
+                    .map(|&(p, truth)| (written(p, &observable), truth))
+                    .eq(props.iter().cloned())
         };
         (!states || shown()) && demanded()
     };
@@ -348,7 +424,8 @@ fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String
                     }
                     format!("{op:?}({a}, {b})")
                 };
-                of.fold(&mut |a| Ok::<_, Infallible>(atom(a)), combined).unwrap_or_else(|never| match never {})
+                of.fold(&mut |a| Ok::<_, Infallible>(atom(a)), combined)
+                    .unwrap_or_else(|never| match never {})
             };
             let (mut a, mut b) = (side(a), side(b));
             if matches!(op, CmpOp::Eq | CmpOp::Ne) && b < a {
@@ -366,35 +443,68 @@ impl Encoding<'_> {
         let task = &self.task;
         let sk = &task.sk;
         let must = |e: usize| self.start.algebra.must.has(e);
-        let column = |k: usize| class.threads.iter().map(|(_, events)| events[k]).collect::<Vec<usize>>();
+        let column = |k: usize| {
+            class
+                .threads
+                .iter()
+                .map(|(_, events)| events[k])
+                .collect::<Vec<usize>>()
+        };
         let columns: Vec<Vec<usize>> = (0..class.threads[0].1.len()).map(column).collect();
-        let orders: Vec<usize> =
-            (0..task.model.free.len()).filter(|&f| task.model.free[f].shape == Shape::Order).collect();
+        let orders: Vec<usize> = (0..task.model.free.len())
+            .filter(|&f| task.model.free[f].shape == Shape::Order)
+            .collect();
         // An order in which any two of them may come.
         let order_of = |column: &[usize]| {
             let among = |f: usize, a: usize, b: usize| {
                 a == b || self.inner.leaves.free[f].contains_key(&(a as u32, b as u32))
             };
-            let all = |f: usize| column.iter().all(|&a| column.iter().all(|&b| among(f, a, b)));
-            orders.iter().copied().find(|&f| sk.events[column[0]].is_write() && all(f))
+            let all = |f: usize| {
+                column
+                    .iter()
+                    .all(|&a| column.iter().all(|&b| among(f, a, b)))
+            };
+            orders
+                .iter()
+                .copied()
+                .find(|&f| sk.events[column[0]].is_write() && all(f))
         };
         // The last one, which is behind loops; rather one whose value depends on reads: others say little about the rest.
         let by_order = |sure: bool| {
             let computed = |column: &[usize]| {
-                sk.events[column[0]].value.is_some_and(|value| sk.pool.as_const(value).is_none())
+                sk.events[column[0]]
+                    .value
+                    .is_some_and(|value| sk.pool.as_const(value).is_none())
             };
-            let found = || columns.iter().rev().filter(|column| must(column[0]) == sure);
+            let found = || {
+                columns
+                    .iter()
+                    .rev()
+                    .filter(|column| must(column[0]) == sure)
+            };
             let key = |column: &Vec<usize>| Some(Key::Order(order_of(column)?, column.clone()));
-            found().filter(|column| computed(column)).find_map(key).or_else(|| found().find_map(key))
+            found()
+                .filter(|column| computed(column))
+                .find_map(key)
+                .or_else(|| found().find_map(key))
         };
         let by_values = || {
             let read = |column: &&Vec<usize>| sk.events[column[0]].is_read() && must(column[0]);
-            let reads: Vec<Vec<usize>> = columns.iter().filter(read).take(MOST_READS).cloned().collect();
+            let reads: Vec<Vec<usize>> = columns
+                .iter()
+                .filter(read)
+                .take(MOST_READS)
+                .cloned()
+                .collect();
             let by_thread = |i: usize| reads.iter().map(|column| column[i]).collect();
-            (!reads.is_empty()).then(|| Key::Values((0..class.threads.len()).map(by_thread).collect()))
+            (!reads.is_empty())
+                .then(|| Key::Values((0..class.threads.len()).map(by_thread).collect()))
         };
         let by_order_first = || ties.then(|| by_order(true)).flatten();
-        by_order_first().or_else(by_values).or_else(|| by_order(true)).or_else(|| by_order(false))
+        by_order_first()
+            .or_else(by_values)
+            .or_else(|| by_order(true))
+            .or_else(|| by_order(false))
     }
 
     /// That the threads of each class come in the order of their key, for a question with these axioms.
@@ -424,7 +534,11 @@ impl Encoding<'_> {
     /// That some reads return, one after the other, no more than others do, in lexicographic order.
     fn at_most(&mut self, these: &[usize], those: &[usize]) -> Lit {
         let value = |e: usize| self.task.sk.events[e].value.expect("reads have values");
-        let terms: Vec<(TermId, TermId)> = these.iter().zip(those).map(|(&a, &b)| (value(a), value(b))).collect();
+        let terms: Vec<(TermId, TermId)> = these
+            .iter()
+            .zip(those)
+            .map(|(&a, &b)| (value(a), value(b)))
+            .collect();
         let mut rest = Lit::TRUE;
         for (a, b) in terms.into_iter().rev() {
             let (a, b) = (self.value(a), self.value(b));
@@ -466,8 +580,10 @@ pub(super) fn permuted(
             .collect();
         let mut all = BTreeSet::new();
         for state in states {
-            let mut parts: Vec<Vec<i64>> =
-                columns.iter().map(|of| of.iter().map(|&at| state[at]).collect()).collect();
+            let mut parts: Vec<Vec<i64>> = columns
+                .iter()
+                .map(|of| of.iter().map(|&at| state[at]).collect())
+                .collect();
             parts.sort_unstable();
             loop {
                 if deadline.passed() {
@@ -478,7 +594,9 @@ pub(super) fn permuted(
                 }
                 let mut image = state.clone();
                 for (of, part) in columns.iter().zip(&parts) {
-                    of.iter().zip(part).for_each(|(&at, &value)| image[at] = value);
+                    of.iter()
+                        .zip(part)
+                        .for_each(|(&at, &value)| image[at] = value);
                 }
                 // What is there already came with all of its permutations.
                 if !all.insert(image) && parts.is_sorted() {
@@ -496,10 +614,17 @@ pub(super) fn permuted(
 
 /// The next arrangement in lexicographic order, if there is one: each is met once, from the sorted one on.
 fn next_permutation<T: Ord>(of: &mut [T]) -> bool {
-    let Some(pivot) = (1..of.len()).rev().find(|&i| of[i - 1] < of[i]).map(|i| i - 1) else {
+    let Some(pivot) = (1..of.len())
+        .rev()
+        .find(|&i| of[i - 1] < of[i])
+        .map(|i| i - 1)
+    else {
         return false;
     };
-    let next = (pivot + 1..of.len()).rev().find(|&i| of[pivot] < of[i]).expect("the one behind it is larger");
+    let next = (pivot + 1..of.len())
+        .rev()
+        .find(|&i| of[pivot] < of[i])
+        .expect("the one behind it is larger");
     of.swap(pivot, next);
     of[pivot + 1..].reverse();
     true
@@ -514,16 +639,26 @@ mod tests {
     /// How many threads each class has, of the task and of the question whether the condition can hold; and of that for all
     /// candidates, whatever the axioms say.
     fn sizes_of_all(threads: &[(u32, &str)], condition: &str) -> [Vec<usize>; 3] {
-        let mut text = format!("name = \"T\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
+        let mut text =
+            format!("name = \"T\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
         for (cta, code) in threads {
             text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
         }
-        let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
-        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let test = front::litmus::parse("t.toml", text.as_bytes())
+            .expect("a good test")
+            .remove(0);
+        let model = load_shipped("ptx", &signature())
+            .expect("shipped")
+            .expect("loads");
         let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
-        let query =
-            Query { props: vec![(test.condition.as_ref().expect("has one"), true)], ..Query::complete(&model) };
-        let candidates = Query { axioms: vec![false; model.axioms.len()], ..query.clone() };
+        let query = Query {
+            props: vec![(test.condition.as_ref().expect("has one"), true)],
+            ..Query::complete(&model)
+        };
+        let candidates = Query {
+            axioms: vec![false; model.axioms.len()],
+            ..query.clone()
+        };
         let of = |classes: &[Class]| classes.iter().map(|class| class.threads.len()).collect();
         let classes = classes(&task);
         let of_query = |query: &Query<'_>| of(&super::of_query(&task, &classes, query, false));
@@ -544,18 +679,34 @@ mod tests {
         assert_eq!(sizes(&[(0, ADD), (0, ADD), (0, ADD)], "x == 3").0, [3]);
         // The third is not in the block of the other two.
         assert_eq!(sizes(&[(0, ADD), (0, ADD), (1, ADD)], "x == 3").0, [2]);
-        assert_eq!(sizes(&[(0, ADD), (1, READ), (2, ADD), (3, READ)], "x == 2").0, [2, 2]);
+        assert_eq!(
+            sizes(&[(0, ADD), (1, READ), (2, ADD), (3, READ)], "x == 2").0,
+            [2, 2]
+        );
         let other = "atom.relaxed.gpu.add.u32 r0, [y], 1";
-        assert_eq!(sizes(&[(0, ADD), (1, other), (2, "st.relaxed.gpu x, 1")], "x == 2").0, [] as [usize; 0]);
+        assert_eq!(
+            sizes(
+                &[(0, ADD), (1, other), (2, "st.relaxed.gpu x, 1")],
+                "x == 2"
+            )
+            .0,
+            [] as [usize; 0]
+        );
     }
 
     #[test]
     fn candidates_are_alike_if_their_values_are() {
         // Without the axioms, additions go on without end, and what is listed of them ends somewhere: for all threads alike.
-        assert_eq!(sizes_of_all(&[(0, ADD), (1, ADD), (2, ADD)], "x == 3"), [[3], [3], [3]]);
+        assert_eq!(
+            sizes_of_all(&[(0, ADD), (1, ADD), (2, ADD)], "x == 3"),
+            [[3], [3], [3]]
+        );
         // What the first two can read of each other, the third adds to.
         let twice = "ld.relaxed.gpu r0, x; st.relaxed.gpu y, r0";
-        assert_eq!(sizes_of_all(&[(0, twice), (1, twice), (2, ADD)], "y == 1"), [[2], [2], [2]]);
+        assert_eq!(
+            sizes_of_all(&[(0, twice), (1, twice), (2, ADD)], "y == 1"),
+            [[2], [2], [2]]
+        );
     }
 
     #[test]
@@ -563,9 +714,15 @@ mod tests {
         let adds = [(0, ADD), (1, ADD), (2, ADD)];
         assert_eq!(sizes(&adds, "P2:r0 == 1").1, [2]);
         assert_eq!(sizes(&adds, "P0:r0 == 1 && P2:r0 == 1").1, [2]);
-        assert_eq!(sizes(&adds, "P0:r0 == 1 && P1:r0 == 1 && P2:r0 == 1").1, [3]);
+        assert_eq!(
+            sizes(&adds, "P0:r0 == 1 && P1:r0 == 1 && P2:r0 == 1").1,
+            [3]
+        );
         assert_eq!(sizes(&adds, "P0:r0 == P1:r0 && x == 3").1, [2]);
-        assert_eq!(sizes(&adds, "P0:r0 == 0 && P1:r0 == 1 && P2:r0 == 2").1, [] as [usize; 0]);
+        assert_eq!(
+            sizes(&adds, "P0:r0 == 0 && P1:r0 == 1 && P2:r0 == 2").1,
+            [] as [usize; 0]
+        );
     }
 
     #[test]

@@ -80,7 +80,11 @@ impl Word {
             BinOp::Div | BinOp::Rem => {
                 let (signs, none) = ((x[n - 1], y[n - 1]), !gates.any(y.iter().copied()));
                 let size = |gates: &mut Gates, of: &[Lit], sign| {
-                    if ty.signed { negated_if(gates, sign, of) } else { of.to_vec() }
+                    if ty.signed {
+                        negated_if(gates, sign, of)
+                    } else {
+                        of.to_vec()
+                    }
                 };
                 let (p, q) = (size(gates, x, signs.0), size(gates, y, signs.1));
                 let (quotient, rest) = quotient(gates, &p, &q);
@@ -88,7 +92,11 @@ impl Word {
                     BinOp::Div => (quotient, xor(gates, signs.0, signs.1), vec![Lit::TRUE; n]),
                     _ => (rest, signs.0, x.to_vec()),
                 };
-                let result = if ty.signed { negated_if(gates, minus, &result) } else { result };
+                let result = if ty.signed {
+                    negated_if(gates, minus, &result)
+                } else {
+                    result
+                };
                 choice(gates, none, &by_zero, &result)
             }
             BinOp::And => each(gates, Gates::and),
@@ -101,10 +109,17 @@ impl Word {
             }
             BinOp::Min | BinOp::Max => {
                 let less = less_in(gates, ty, &a.wrapped(ty), &b.wrapped(ty));
-                if op == BinOp::Min { choice(gates, less, x, y) } else { choice(gates, less, y, x) }
+                if op == BinOp::Min {
+                    choice(gates, less, x, y)
+                } else {
+                    choice(gates, less, y, x)
+                }
             }
             BinOp::Inc => {
-                let (more, last) = (sum(gates, x, &vec![Lit::FALSE; n], Lit::TRUE).0, !less(gates, x, y));
+                let (more, last) = (
+                    sum(gates, x, &vec![Lit::FALSE; n], Lit::TRUE).0,
+                    !less(gates, x, y),
+                );
                 choice(gates, last, &vec![Lit::FALSE; n], &more)
             }
             BinOp::Dec => {
@@ -125,7 +140,11 @@ fn array(mut of: impl FnMut(usize) -> Lit) -> [Lit; BITS] {
 }
 
 fn extended(bits: &[Lit], ty: Ty) -> Word {
-    let sign = if ty.signed { bits[bits.len() - 1] } else { Lit::FALSE };
+    let sign = if ty.signed {
+        bits[bits.len() - 1]
+    } else {
+        Lit::FALSE
+    };
     Word(array(|i| bits.get(i).copied().unwrap_or(sign)))
 }
 
@@ -226,8 +245,13 @@ fn shifted(
     let steps = n.ilog2() as usize;
     let mut all = a.to_vec();
     for (k, &bit) in by.iter().enumerate().take(steps) {
-        let moved: Vec<Lit> =
-            (0..n).map(|i| from(i, 1 << k).and_then(|j| all.get(j).copied()).unwrap_or(fill)).collect();
+        let moved: Vec<Lit> = (0..n)
+            .map(|i| {
+                from(i, 1 << k)
+                    .and_then(|j| all.get(j).copied())
+                    .unwrap_or(fill)
+            })
+            .collect();
         all = choice(gates, bit, &moved, &all);
     }
     let out = gates.any(by[steps..].iter().copied());
@@ -254,10 +278,19 @@ mod tests {
         BinOp::Inc,
         BinOp::Dec,
     ];
-    const COMPARISONS: [CmpOp; 6] = [CmpOp::Eq, CmpOp::Ne, CmpOp::Lt, CmpOp::Le, CmpOp::Gt, CmpOp::Ge];
+    const COMPARISONS: [CmpOp; 6] = [
+        CmpOp::Eq,
+        CmpOp::Ne,
+        CmpOp::Lt,
+        CmpOp::Le,
+        CmpOp::Gt,
+        CmpOp::Ge,
+    ];
 
     fn types() -> impl Iterator<Item = Ty> {
-        [1, 8, 16, 32, 64].into_iter().flat_map(|bits| [true, false].map(|signed| Ty { bits, signed }))
+        [1, 8, 16, 32, 64]
+            .into_iter()
+            .flat_map(|bits| [true, false].map(|signed| Ty { bits, signed }))
     }
 
     /// Small numbers, those at the ends of types and of shifts, and some in between.
@@ -265,7 +298,24 @@ mod tests {
         let ends = [7, 8, 15, 16, 31, 32, 62, 63]
             .into_iter()
             .flat_map(|k| [-1, 0, 1].map(|d| (1i64 << k).wrapping_add(d)));
-        let some = [-64, -5, -2, -1, 0, 1, 2, 3, 6, 10, 33, 64, 65, 1000, -123_456_789, 0x1234_5678_9abc_def0];
+        let some = [
+            -64,
+            -5,
+            -2,
+            -1,
+            0,
+            1,
+            2,
+            3,
+            6,
+            10,
+            33,
+            64,
+            65,
+            1000,
+            -123_456_789,
+            0x1234_5678_9abc_def0,
+        ];
         some.into_iter().chain(ends)
     }
 
@@ -282,11 +332,19 @@ mod tests {
                 assert_eq!(x.wrapped(ty), Word::constant(ty.wrap(a)), "{a} as {ty:?}");
                 for op in OPS {
                     let made = Word::apply(&mut gates, op, ty, &x, &y);
-                    assert_eq!(made, Word::constant(op.apply(ty, a, b)), "{a} {op:?} {b} in {ty:?}");
+                    assert_eq!(
+                        made,
+                        Word::constant(op.apply(ty, a, b)),
+                        "{a} {op:?} {b} in {ty:?}"
+                    );
                 }
                 for op in COMPARISONS {
                     let made = Word::holds(&mut gates, op, ty, &x, &y);
-                    assert_eq!(made, Lit::constant(op.holds(ty, a, b)), "{a} {op:?} {b} in {ty:?}");
+                    assert_eq!(
+                        made,
+                        Lit::constant(op.holds(ty, a, b)),
+                        "{a} {op:?} {b} in {ty:?}"
+                    );
                 }
             }
         }
@@ -297,18 +355,33 @@ mod tests {
         for ty in types().filter(|ty| ty.bits <= 16) {
             let mut gates = Gates::default();
             let (x, y) = (Word::input(&mut gates, ty), Word::input(&mut gates, ty));
-            let made: Vec<Word> = OPS.iter().map(|&op| Word::apply(&mut gates, op, ty, &x, &y)).collect();
-            let held: Vec<Lit> = COMPARISONS.iter().map(|&op| Word::holds(&mut gates, op, ty, &x, &y)).collect();
+            let made: Vec<Word> = OPS
+                .iter()
+                .map(|&op| Word::apply(&mut gates, op, ty, &x, &y))
+                .collect();
+            let held: Vec<Lit> = COMPARISONS
+                .iter()
+                .map(|&op| Word::holds(&mut gates, op, ty, &x, &y))
+                .collect();
             for (a, b) in pairs().map(|(a, b)| (ty.wrap(a), ty.wrap(b))) {
                 let bit = |gate: usize| {
                     let n = usize::from(ty.bits);
                     // Inputs are numbered as they were made, after the constant.
-                    let (of, i) = if gate <= n { (a, gate - 1) } else { (b, gate - 1 - n) };
+                    let (of, i) = if gate <= n {
+                        (a, gate - 1)
+                    } else {
+                        (b, gate - 1 - n)
+                    };
                     of >> i & 1 != 0
                 };
                 let values = gates.evaluate(bit);
                 let is = |l: Lit| values[l.gate()] != l.negated();
-                let number = |w: &Word| w.bits().iter().rev().fold(0i64, |v, &l| v << 1 | i64::from(is(l)));
+                let number = |w: &Word| {
+                    w.bits()
+                        .iter()
+                        .rev()
+                        .fold(0i64, |v, &l| v << 1 | i64::from(is(l)))
+                };
                 assert_eq!((number(&x), number(&y)), (a, b));
                 for (op, made) in OPS.iter().zip(&made) {
                     assert_eq!(number(made), op.apply(ty, a, b), "{a} {op:?} {b} in {ty:?}");

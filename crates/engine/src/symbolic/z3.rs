@@ -45,7 +45,13 @@ impl Z3 {
         settle();
         let solver = z3::Solver::new_for_logic("QF_FD").unwrap_or_default();
         solver.set_params(&params(FEW.1));
-        Z3 { solver, vars: 0, clauses: 0, brief: true, model: None }
+        Z3 {
+            solver,
+            vars: 0,
+            clauses: 0,
+            brief: true,
+            model: None,
+        }
     }
 
     /// Looks at the variables, of which there are as many as this solver has.
@@ -112,10 +118,16 @@ impl Z3 {
             let mut params = params(u32::MAX);
             // Z3 counts what all of its solvers hold together.
             if let Some(most) = stop::memory_for_all() {
-                params.set_u32("max_memory", u32::try_from(most >> 20).unwrap_or(u32::MAX).max(1));
+                params.set_u32(
+                    "max_memory",
+                    u32::try_from(most >> 20).unwrap_or(u32::MAX).max(1),
+                );
             }
             if let Some(deadline) = deadline {
-                let left = deadline.saturating_duration_since(Instant::now()).as_millis().max(1);
+                let left = deadline
+                    .saturating_duration_since(Instant::now())
+                    .as_millis()
+                    .max(1);
                 params.set_u32("timeout", u32::try_from(left).unwrap_or(u32::MAX));
             }
             self.solver.set_params(&params);
@@ -145,10 +157,15 @@ impl Solver for Z3 {
         if milliseconds == Some(0) {
             return Outcome::Unknown(Reason::Time);
         }
-        let deadline = milliseconds.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
+        let deadline =
+            milliseconds.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
         let_be_interrupted();
-        let terms: Vec<Bool> =
-            self.with_terms(|terms| assumptions.iter().map(|&l| term(terms, l).clone()).collect());
+        let terms: Vec<Bool> = self.with_terms(|terms| {
+            assumptions
+                .iter()
+                .map(|&l| term(terms, l).clone())
+                .collect()
+        });
         self.model = None;
         self.brief &= self.clauses <= FEW.0;
         let mut result = self.check(&terms, deadline);
@@ -170,7 +187,9 @@ impl Solver for Z3 {
                 let reason = self.solver.get_reason_unknown().unwrap_or_default();
                 Outcome::Unknown(match reason.as_str() {
                     "timeout" | "canceled" | "" => Reason::Time,
-                    memory if OUT_OF_MEMORY.iter().any(|said| memory.contains(said)) => Reason::Memory,
+                    memory if OUT_OF_MEMORY.iter().any(|said| memory.contains(said)) => {
+                        Reason::Memory
+                    }
                     other => Reason::Engine(format!("the solver gave up: {other}")),
                 })
             }
@@ -178,8 +197,14 @@ impl Solver for Z3 {
     }
 
     fn value(&self, var: u32) -> bool {
-        let read = |model: &Model| self.with_terms(|terms| model.get_const_interp(&terms[var as usize][0]));
-        self.model.as_ref().and_then(read).and_then(|value| value.as_bool()).unwrap_or(false)
+        let read = |model: &Model| {
+            self.with_terms(|terms| model.get_const_interp(&terms[var as usize][0]))
+        };
+        self.model
+            .as_ref()
+            .and_then(read)
+            .and_then(|value| value.as_bool())
+            .unwrap_or(false)
     }
 }
 
@@ -192,18 +217,29 @@ mod tests {
     fn what_takes_many_conflicts_is_asked_again_with_a_clock() {
         const HOLES: u32 = 7;
         let mut z3 = Z3::new();
-        let positive = |var| SatLit { var, positive: true };
-        let pigeons: Vec<Vec<u32>> = (0..=HOLES).map(|_| (0..HOLES).map(|_| z3.new_var(None)).collect()).collect();
+        let positive = |var| SatLit {
+            var,
+            positive: true,
+        };
+        let pigeons: Vec<Vec<u32>> = (0..=HOLES)
+            .map(|_| (0..HOLES).map(|_| z3.new_var(None)).collect())
+            .collect();
         for (i, holes) in pigeons.iter().enumerate() {
             z3.add_clause(&holes.iter().map(|&var| positive(var)).collect::<Vec<_>>());
             for others in &pigeons[..i] {
-                holes.iter().zip(others).for_each(|(&a, &b)| z3.add_clause(&[!positive(a), !positive(b)]));
+                holes
+                    .iter()
+                    .zip(others)
+                    .for_each(|(&a, &b)| z3.add_clause(&[!positive(a), !positive(b)]));
             }
         }
         assert!(z3.clauses < FEW.0 && z3.brief);
         // One pigeon has a hole for itself: that is seen at once.
         let first = positive(pigeons[0][0]);
-        assert_eq!(z3.solve(&[first, positive(pigeons[1][0])], None), Outcome::Unsat);
+        assert_eq!(
+            z3.solve(&[first, positive(pigeons[1][0])], None),
+            Outcome::Unsat
+        );
         assert!(z3.brief);
         assert_eq!(z3.solve(&[], None), Outcome::Unsat);
         assert!(!z3.brief);
@@ -213,12 +249,22 @@ mod tests {
     fn variables_that_are_not_kept_are_made_anew() {
         let many = KEPT as u32 + 3;
         let ask = |z3: &mut Z3| {
-            let last = SatLit { var: many - 1, positive: true };
-            (z3.solve(&[last], None), z3.value(many - 1), z3.solve(&[!last], None))
+            let last = SatLit {
+                var: many - 1,
+                positive: true,
+            };
+            (
+                z3.solve(&[last], None),
+                z3.value(many - 1),
+                z3.solve(&[!last], None),
+            )
         };
         let mut z3 = Z3::new();
         (0..many).for_each(|_| _ = z3.new_var(None));
-        z3.add_clause(&[SatLit { var: many - 1, positive: true }]);
+        z3.add_clause(&[SatLit {
+            var: many - 1,
+            positive: true,
+        }]);
         let first = ask(&mut z3);
         assert_eq!(first, (Outcome::Sat, true, Outcome::Unsat));
         // Another one that goes away takes them along.

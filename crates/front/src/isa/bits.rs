@@ -32,9 +32,26 @@ impl Stage {
             Stage::Of(step) => step(d, ty),
             Stage::Smear(n) => bin(BinOp::Or, bits, d.clone(), bin(BinOp::Shr, bits, d, int(n))),
             Stage::Swap(n) => {
-                let mask = (0..64).filter(|bit| bit / n % 2 == 0).fold(0i64, |mask, bit| mask | 1 << bit);
-                let down = bin(BinOp::And, bits, bin(BinOp::Shr, bits, d.clone(), int(n)), int(mask));
-                bin(BinOp::Or, bits, bin(BinOp::Shl, bits, bin(BinOp::And, bits, d, int(mask)), int(n)), down)
+                let mask = (0..64)
+                    .filter(|bit| bit / n % 2 == 0)
+                    .fold(0i64, |mask, bit| mask | 1 << bit);
+                let down = bin(
+                    BinOp::And,
+                    bits,
+                    bin(BinOp::Shr, bits, d.clone(), int(n)),
+                    int(mask),
+                );
+                bin(
+                    BinOp::Or,
+                    bits,
+                    bin(
+                        BinOp::Shl,
+                        bits,
+                        bin(BinOp::And, bits, d, int(mask)),
+                        int(n),
+                    ),
+                    down,
+                )
             }
         }
     }
@@ -49,12 +66,22 @@ pub(super) fn smear() -> Vec<Stage> {
 pub(super) fn count_ones() -> Vec<Stage> {
     let steps: [Step; 4] = [
         |d, ty| {
-            let odd = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(1)), int(0x5555_5555_5555_5555));
+            let odd = bin(
+                BinOp::And,
+                ty,
+                bin(BinOp::Shr, ty, d.clone(), int(1)),
+                int(0x5555_5555_5555_5555),
+            );
             bin(BinOp::Sub, ty, d, odd)
         },
         |d, ty| {
             let mask = || int(0x3333_3333_3333_3333);
-            let high = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(2)), mask());
+            let high = bin(
+                BinOp::And,
+                ty,
+                bin(BinOp::Shr, ty, d.clone(), int(2)),
+                mask(),
+            );
             bin(BinOp::Add, ty, bin(BinOp::And, ty, d, mask()), high)
         },
         |d, ty| {
@@ -102,7 +129,10 @@ pub(super) fn absolute(ty: Ty, a: Expr) -> Expr {
 
 /// A type without its sign.
 pub(super) fn unsigned(ty: Ty) -> Ty {
-    Ty { signed: false, ..ty }
+    Ty {
+        signed: false,
+        ..ty
+    }
 }
 
 fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::clike::Record;
 use diag::{Diagnostic, Sink, Span};
-use program::{Class, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
+use program::{
+    Class, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty,
+};
 
 /// All names of memory in a test.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +135,10 @@ impl Symbols {
 
     /// All names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().flat_map(|s| s.also.iter().chain([&s.name])).map(String::as_str)
+        self.list
+            .iter()
+            .flat_map(|s| s.also.iter().chain([&s.name]))
+            .map(String::as_str)
     }
 
     /// The symbol with that index.
@@ -142,16 +147,32 @@ impl Symbols {
     }
 
     /// Adds a name. `None` (with a diagnostic) if it exists or there are too many.
-    pub fn declare(&mut self, name: &str, span: Span, kind: SymbolKind, sink: &mut Sink) -> Option<LocId> {
+    pub fn declare(
+        &mut self,
+        name: &str,
+        span: Span,
+        kind: SymbolKind,
+        sink: &mut Sink,
+    ) -> Option<LocId> {
         if !self.is_new(name, span, sink) {
             return None;
         }
         let Ok(index) = u16::try_from(self.list.len()) else {
-            sink.error("too-many-locations", span, "a test has at most 65535 locations", |d| d);
+            sink.error(
+                "too-many-locations",
+                span,
+                "a test has at most 65535 locations",
+                |d| d,
+            );
             return None;
         };
         self.index.insert(name.to_string(), LocId(index));
-        self.list.push(Symbol { name: name.to_string(), also: Vec::new(), span, kind });
+        self.list.push(Symbol {
+            name: name.to_string(),
+            also: Vec::new(),
+            span,
+            kind,
+        });
         Some(LocId(index))
     }
 
@@ -165,11 +186,16 @@ impl Symbols {
     }
 
     fn is_new(&self, name: &str, span: Span, sink: &mut Sink) -> bool {
-        let Some(old) = self.find(name) else { return true };
+        let Some(old) = self.find(name) else {
+            return true;
+        };
         let first = self.get(old).span;
-        sink.error("duplicate-location", span, format!("location `{name}` is declared twice"), |d| {
-            d.label("declared again").also(first, "first declared here")
-        });
+        sink.error(
+            "duplicate-location",
+            span,
+            format!("location `{name}` is declared twice"),
+            |d| d.label("declared again").also(first, "first declared here"),
+        );
         false
     }
 
@@ -202,7 +228,13 @@ impl Symbols {
 
     /// Takes note that a text looks at what it names.
     pub fn watch(&mut self, text: &str) {
-        let named = |symbol: &Symbol| symbol.also.iter().chain([&symbol.name]).any(|name| text.contains(name));
+        let named = |symbol: &Symbol| {
+            symbol
+                .also
+                .iter()
+                .chain([&symbol.name])
+                .any(|name| text.contains(name))
+        };
         for symbol in self.list.iter_mut().filter(|symbol| named(symbol)) {
             if let SymbolKind::Object(object) = &mut symbol.kind {
                 object.watched = true;
@@ -212,10 +244,13 @@ impl Symbols {
 
     /// All objects.
     pub fn objects(&self) -> impl Iterator<Item = (LocId, &Object)> {
-        (0..).map(LocId).zip(&self.list).filter_map(|(id, symbol)| match &symbol.kind {
-            SymbolKind::Object(object) => Some((id, object)),
-            SymbolKind::Alias { .. } => None,
-        })
+        (0..)
+            .map(LocId)
+            .zip(&self.list)
+            .filter_map(|(id, symbol)| match &symbol.kind {
+                SymbolKind::Object(object) => Some((id, object)),
+                SymbolKind::Alias { .. } => None,
+            })
     }
 
     /// The object whose memory a name stands for.
@@ -239,8 +274,10 @@ impl Symbols {
         let old = self.object(id).1;
         let word = |o: &Object| o.ty.map(|ty| ty.0);
         old.of_code
-            && (word(old), old.init.len(), old.space) == (word(object), object.init.len(), object.space)
-            && (old.boolean, old.atomic, &old.record) == (object.boolean, object.atomic, &object.record)
+            && (word(old), old.init.len(), old.space)
+                == (word(object), object.init.len(), object.space)
+            && (old.boolean, old.atomic, &old.record)
+                == (object.boolean, object.atomic, &object.record)
             && (old.class, &old.init) == (object.class, &object.init)
     }
 
@@ -273,7 +310,8 @@ impl Symbols {
     /// to several elements of an object whose declaration says their type.
     pub fn access_in_ptx(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
         let object = self.object(id).1;
-        let several = |(known, _): (Ty, Span)| ty.bits > known.bits && ty.bits.is_multiple_of(known.bits);
+        let several =
+            |(known, _): (Ty, Span)| ty.bits > known.bits && ty.bits.is_multiple_of(known.bits);
         if !(object.declared && object.record.is_none() && object.ty.is_some_and(several)) {
             let help = format!(
                 "declare `{name}` with the smallest type that it is accessed with: `{name} = {{ init = [0, 0], type = \"u{}\" }}`",
@@ -302,9 +340,15 @@ impl Symbols {
         let name = &self.get(id).name;
         match object.ty {
             Some((known, at)) if known.bits != ty.bits => {
-                let what = if object.declared { "declared" } else { "accessed" };
-                let message =
-                    format!("a {}-bit access to `{name}`, which has {}-bit elements", ty.bits, known.bits);
+                let what = if object.declared {
+                    "declared"
+                } else {
+                    "accessed"
+                };
+                let message = format!(
+                    "a {}-bit access to `{name}`, which has {}-bit elements",
+                    ty.bits, known.bits
+                );
                 sink.error("mixed-size", span, message, |d| {
                     advice(
                         d.label(format!("{} bits", ty.bits))
@@ -323,14 +367,25 @@ impl Symbols {
 
     /// What accesses through registers have to say of memory.
     pub fn open(&self) -> Open {
-        let of = |is: fn(&Object) -> bool| self.objects().filter(|(_, o)| is(o)).map(|(id, _)| id).collect();
-        Open { untyped: self.untyped(), bytes: of(|o| o.cut), watched: of(|o| o.watched) }
+        let of = |is: fn(&Object) -> bool| {
+            self.objects()
+                .filter(|(_, o)| is(o))
+                .map(|(id, _)| id)
+                .collect()
+        };
+        Open {
+            untyped: self.untyped(),
+            bytes: of(|o| o.cut),
+            watched: of(|o| o.watched),
+        }
     }
 
     /// The objects of which no declaration, no access and no named element says the type.
     fn untyped(&self) -> Vec<LocId> {
         let open = |(i, s): (usize, &Symbol)| match &s.kind {
-            SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => Some(LocId(i as u16)),
+            SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => {
+                Some(LocId(i as u16))
+            }
             _ => None,
         };
         self.list.iter().enumerate().filter_map(open).collect()
@@ -350,11 +405,29 @@ impl Symbols {
                     };
                     let init = object.init.into_iter().enumerate().map(wrapped).collect();
                     let atomic = object.atomic.unwrap_or(false);
-                    let Object { space, opencl, kind, class, .. } = object;
-                    LocationKind::Object { layout, init, space, atomic, opencl, kind, class }
+                    let Object {
+                        space,
+                        opencl,
+                        kind,
+                        class,
+                        ..
+                    } = object;
+                    LocationKind::Object {
+                        layout,
+                        init,
+                        space,
+                        atomic,
+                        opencl,
+                        kind,
+                        class,
+                    }
                 }
             };
-            Location { name: symbol.name, also: symbol.also, kind }
+            Location {
+                name: symbol.name,
+                also: symbol.also,
+                kind,
+            }
         };
         self.list.into_iter().map(finish).collect()
     }

@@ -21,7 +21,11 @@ use diag::Span;
 pub fn bless(text: &str, test: &str, model: &str, property: &str, verdict: &str) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let root = document.get_ref();
-    let answer = Answer { model, property, verdict };
+    let answer = Answer {
+        model,
+        property,
+        verdict,
+    };
     match find(root, text, test, model, property, verdict)? {
         Target::Replace(span, new) => Some(splice(text, span, &new)),
         Target::Expect(Some(i)) => {
@@ -48,14 +52,20 @@ impl Answer<'_> {
     /// `race = "racy"`, as it stands in a model's table.
     fn entry(&self) -> String {
         match self.progress() {
-            Some(progress) => format!("liveness = {{ {} = {} }}", toml_key(progress), quote(self.verdict)),
+            Some(progress) => format!(
+                "liveness = {{ {} = {} }}",
+                toml_key(progress),
+                quote(self.verdict)
+            ),
             None => format!("{} = {}", self.property, quote(self.verdict)),
         }
     }
 
     /// Whether a text says so, of an instance or of the whole file.
     fn is_in(&self, text: &str, instance: Option<usize>) -> bool {
-        let Ok(document) = DeTable::parse(text) else { return false };
+        let Ok(document) = DeTable::parse(text) else {
+            return false;
+        };
         let root = document.get_ref();
         let owner = match instance {
             Some(i) => tables(root, "instance").get(i).copied(),
@@ -66,15 +76,27 @@ impl Answer<'_> {
             Some(progress) => path.extend(["liveness", progress]),
             None => path.push(self.property),
         }
-        let Some((last, tables)) = path.split_last() else { return false };
-        let table = tables.iter().try_fold(owner, |t, key| Some(t?.get(*key)?.get_ref().as_table())).flatten();
-        table.and_then(|t| t.get(*last)).and_then(|v| v.get_ref().as_str()) == Some(self.verdict)
+        let Some((last, tables)) = path.split_last() else {
+            return false;
+        };
+        let table = tables
+            .iter()
+            .try_fold(owner, |t, key| Some(t?.get(*key)?.get_ref().as_table()))
+            .flatten();
+        table
+            .and_then(|t| t.get(*last))
+            .and_then(|v| v.get_ref().as_str())
+            == Some(self.verdict)
     }
 
     /// The text with a table of its own for the model at the end: where no other notation allows an addition.
     fn appended(&self, text: &str) -> String {
         let gap = if text.ends_with('\n') { "\n" } else { "\n\n" };
-        format!("{text}{gap}[expect.{}]\n{}\n", toml_key(self.model), self.entry())
+        format!(
+            "{text}{gap}[expect.{}]\n{}\n",
+            toml_key(self.model),
+            self.entry()
+        )
     }
 
     /// `ptx = { race = "racy" }`, as it stands in `expect`.
@@ -120,22 +142,39 @@ fn in_expect(text: &str, owner: &DeTable<'_>, answer: &Answer<'_>) -> Option<Str
 }
 
 /// Adds an entry to the table at `owner.key`, in the notation that the table has.
-fn add(text: &str, owner: &DeTable<'_>, key: &str, table: &Value<'_>, entry: &str) -> Option<String> {
+fn add(
+    text: &str,
+    owner: &DeTable<'_>,
+    key: &str,
+    table: &Value<'_>,
+    entry: &str,
+) -> Option<String> {
     let span = span_of(table);
     let entries = entries(table.get_ref().as_table()?);
     if text[span.range()].starts_with('{') {
         let end = span.end as usize - 1;
         let body = text[..end].trim_end();
-        let comma = if entries.is_empty() || body.ends_with(',') { "" } else { "," };
+        let comma = if entries.is_empty() || body.ends_with(',') {
+            ""
+        } else {
+            ","
+        };
         return Some(format!("{body}{comma} {entry} {}", &text[end..]));
     }
     // A table with a header of its own: a line behind its last entry, or behind the header.
-    let key_span = owner.iter().find(|(k, _)| k.get_ref().as_ref() == key).map(|(k, _)| span_of(k))?;
-    let line_start = text[..key_span.start as usize].rfind('\n').map_or(0, |n| n + 1);
+    let key_span = owner
+        .iter()
+        .find(|(k, _)| k.get_ref().as_ref() == key)
+        .map(|(k, _)| span_of(k))?;
+    let line_start = text[..key_span.start as usize]
+        .rfind('\n')
+        .map_or(0, |n| n + 1);
     if !text[line_start..].trim_start().starts_with('[') {
         return None;
     }
-    let last = entries.iter().filter(|e| !matches!(e.2.get_ref(), DeValue::Table(_)) || inline(text, e.2));
+    let last = entries
+        .iter()
+        .filter(|e| !matches!(e.2.get_ref(), DeValue::Table(_)) || inline(text, e.2));
     let at = last.map(|e| span_of(e.2).end).max().unwrap_or(key_span.end) as usize;
     Some(insert_line(text, at, entry))
 }
@@ -190,16 +229,30 @@ mod tests {
     #[test]
     fn answers_are_added_where_they_belong() {
         let new = bless(PLAIN, "t", "ptx", "liveness:hsa-obe", "hangs").expect("a place for it");
-        assert!(new.contains("{ reachability = \"allowed\", liveness = { hsa-obe = \"hangs\" } } # why"), "{new}");
+        assert!(
+            new.contains(
+                "{ reachability = \"allowed\", liveness = { hsa-obe = \"hangs\" } } # why"
+            ),
+            "{new}"
+        );
         let new = bless(PLAIN, "t", "sc", "race", "racy").expect("a place for it");
-        assert!(new.ends_with("} # why\nsc = { race = \"racy\" }\n"), "{new}");
+        assert!(
+            new.ends_with("} # why\nsc = { race = \"racy\" }\n"),
+            "{new}"
+        );
         let bare = "name = 't'\n[expect.ptx]\nreachability = 'allowed'\n";
         let new = bless(bare, "t", "ptx", "race", "racy");
-        assert_eq!(new.as_deref(), Some("name = 't'\n[expect.ptx]\nreachability = 'allowed'\nrace = \"racy\"\n"));
+        assert_eq!(
+            new.as_deref(),
+            Some("name = 't'\n[expect.ptx]\nreachability = 'allowed'\nrace = \"racy\"\n")
+        );
         let new = bless(bare, "t", "sc", "race", "racy");
         assert_eq!(new, Some(format!("{bare}\n[expect.sc]\nrace = \"racy\"\n")));
         let new = bless("name = 't'", "t", "ptx", "race", "racy");
-        assert_eq!(new.as_deref(), Some("name = 't'\n\n[expect]\nptx = { race = \"racy\" }\n"));
+        assert_eq!(
+            new.as_deref(),
+            Some("name = 't'\n\n[expect]\nptx = { race = \"racy\" }\n")
+        );
         assert_eq!(bless(PLAIN, "other", "ptx", "race", "racy"), None);
     }
 
@@ -209,9 +262,18 @@ mod tests {
                       [[matrix]]\nmodel = 'ptx'\nrows = 'w'\ntable = '''\na A\nb A\n'''\n";
         let new = bless(matrix, "m+b", "ptx", "reachability", "forbidden");
         assert_eq!(new, Some(matrix.replace("b A", "b F")));
-        assert_eq!(bless(matrix, "m+b", "sc", "reachability", "forbidden"), None, "nothing speaks of m+b alone");
+        assert_eq!(
+            bless(matrix, "m+b", "sc", "reachability", "forbidden"),
+            None,
+            "nothing speaks of m+b alone"
+        );
         let instances = "name = 'm'\n[[instance]]\nname = 'm1'\n[[instance]]\nname = 'm2'\n";
         let new = bless(instances, "m2", "ptx", "race", "racy");
-        assert_eq!(new, Some(format!("{instances}expect = {{ ptx = {{ race = \"racy\" }} }}\n")));
+        assert_eq!(
+            new,
+            Some(format!(
+                "{instances}expect = {{ ptx = {{ race = \"racy\" }} }}\n"
+            ))
+        );
     }
 }

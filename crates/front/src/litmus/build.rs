@@ -12,7 +12,8 @@ use crate::isa::ptx::{
 };
 use diag::{Sink, Span};
 use program::{
-    Dialect, Expr, GroupKey, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread,
+    Dialect, Expr, GroupKey, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat,
+    Thread,
 };
 
 /// A thread whose code is parsed.
@@ -57,22 +58,33 @@ impl<'a> Clusters<'a> {
         for members in members.values_mut() {
             members.sort_by_key(|&number| ctas[number].cta);
         }
-        Clusters { ctas, numbers, members }
+        Clusters {
+            ctas,
+            numbers,
+            members,
+        }
     }
 
     /// The CTAs of a place's cluster, in the order of their numbers: how many copies of shared memory each one's lies behind that of
     /// the place.
     fn around(&self, place: &Place) -> Vec<i64> {
-        let Some(own) = place.group_key(Scope::Cta).and_then(|cta| self.numbers.get(&cta).copied()) else {
+        let Some(own) = place
+            .group_key(Scope::Cta)
+            .and_then(|cta| self.numbers.get(&cta).copied())
+        else {
             return Vec::new();
         };
-        let cluster = place.group_key(Scope::Cluster).and_then(|cluster| self.members.get(&cluster));
+        let cluster = place
+            .group_key(Scope::Cluster)
+            .and_then(|cluster| self.members.get(&cluster));
         let mut all = cluster.cloned().unwrap_or_default();
         if !all.contains(&own) {
             all.push(own);
             all.sort_by_key(|&number| self.ctas[number].cta);
         }
-        all.into_iter().map(|number| number as i64 - own as i64).collect()
+        all.into_iter()
+            .map(|number| number as i64 - own as i64)
+            .collect()
     }
 }
 
@@ -90,11 +102,18 @@ pub(super) fn build(
     }
     let errors = sink.errors();
     let lowered = lower_ptx(threads, units, &symbols, env, sink).into_iter();
-    let (threads, untyped): (Vec<Thread>, Vec<_>) =
-        lowered.map(|(thread, untyped)| (thread, Some(untyped))).unzip();
+    let (threads, untyped): (Vec<Thread>, Vec<_>) = lowered
+        .map(|(thread, untyped)| (thread, Some(untyped)))
+        .unzip();
     let open = symbols.open();
     let locations = symbols.into_locations();
-    let mut program = Program { dialect, threads, locations, machine: Machine::full(), host: None };
+    let mut program = Program {
+        dialect,
+        threads,
+        locations,
+        machine: Machine::full(),
+        host: None,
+    };
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
@@ -120,11 +139,27 @@ pub(super) fn lower_ptx(
     let lower = |(t, thread): (usize, ThreadDraft)| {
         let (warp, block) = (warps[t], blocks[t]);
         let cluster = clusters.around(&thread.place);
-        let env = Env { regs: thread.regs, specials: thread.specials, warp, block, cluster, ..env.clone() };
+        let env = Env {
+            regs: thread.regs,
+            specials: thread.specials,
+            warp,
+            block,
+            cluster,
+            ..env.clone()
+        };
         let lowered = units[thread.unit].lower(&env, symbols, sink);
         let untyped = lowered.untyped().to_vec();
         let (name, place, source) = (thread.name, thread.place, String::new());
-        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
+        (
+            Thread {
+                name,
+                place,
+                regs: lowered.regs,
+                code: lowered.code,
+                source,
+            },
+            untyped,
+        )
     };
     threads.into_iter().enumerate().map(lower).collect()
 }
@@ -147,11 +182,25 @@ pub(super) fn build_clike(
     mut symbols: Symbols,
     sink: &mut Sink,
 ) -> Program {
-    declare_votes(dialect, threads.iter().map(|t| &*t.unit), &mut symbols, sink);
+    declare_votes(
+        dialect,
+        threads.iter().map(|t| &*t.unit),
+        &mut symbols,
+        sink,
+    );
     let published = threads.iter().any(|t| !t.env.strict);
-    let threads = lower_clike(threads, &mut symbols, sink).into_iter().map(|(thread, _)| thread).collect();
+    let threads = lower_clike(threads, &mut symbols, sink)
+        .into_iter()
+        .map(|(thread, _)| thread)
+        .collect();
     let machine = Machine::full();
-    let mut program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
+    let mut program = Program {
+        dialect,
+        threads,
+        locations: symbols.into_locations(),
+        machine,
+        host: None,
+    };
     if !published {
         settle_atomicity(&mut program);
     }
@@ -165,12 +214,21 @@ pub(super) fn build_clike(
 /// Makes atomic what is accessed atomically, whatever its type: functions of OpenCL 1.x and builtins of compilers are for plain
 /// objects. Through a register, that is any object; one that is not accessed atomically has the same executions, unless they race.
 pub(super) fn settle_atomicity(program: &mut Program) {
-    let accesses = program.instrs().filter(|(_, _, instr)| instr.op.is_access() && instr.op.has("A"));
-    let bases: Vec<Option<LocId>> =
-        accesses.map(|(_, _, instr)| instr.op.address().and_then(Expr::base)).collect();
-    let objects: Vec<LocId> = bases.iter().flatten().map(|loc| program.object(*loc)).collect();
+    let accesses = program
+        .instrs()
+        .filter(|(_, _, instr)| instr.op.is_access() && instr.op.has("A"));
+    let bases: Vec<Option<LocId>> = accesses
+        .map(|(_, _, instr)| instr.op.address().and_then(Expr::base))
+        .collect();
+    let objects: Vec<LocId> = bases
+        .iter()
+        .flatten()
+        .map(|loc| program.object(*loc))
+        .collect();
     for (i, location) in program.locations.iter_mut().enumerate() {
-        let LocationKind::Object { atomic, .. } = &mut location.kind else { continue };
+        let LocationKind::Object { atomic, .. } = &mut location.kind else {
+            continue;
+        };
         *atomic |= bases.contains(&None) || objects.contains(&LocId(i as u16));
     }
 }
@@ -203,9 +261,22 @@ pub(super) fn lower_clike(
         let lowered = thread.unit.lower(&thread.env, symbols, sink);
         read_only.extend(lowered.read_only.iter().map(|at| (t, *at)));
         // A kernel's code means something else in every thread.
-        let source = if thread.of_kernel { String::new() } else { thread.unit.text().to_string() };
+        let source = if thread.of_kernel {
+            String::new()
+        } else {
+            thread.unit.text().to_string()
+        };
         let (name, place) = (thread.name, thread.place);
-        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, lowered.calls)
+        (
+            Thread {
+                name,
+                place,
+                regs: lowered.regs,
+                code: lowered.code,
+                source,
+            },
+            lowered.calls,
+        )
     };
     let lowered: Vec<_> = threads.into_iter().enumerate().map(lower).collect();
     refuse_written(&lowered, &read_only, symbols, sink);
@@ -219,13 +290,25 @@ fn refuse_written(
     symbols: &Symbols,
     sink: &mut Sink,
 ) {
-    let object = |instr: &Instr| instr.op.address().and_then(Expr::base).map(|loc| symbols.object(loc).0);
+    let object = |instr: &Instr| {
+        instr
+            .op
+            .address()
+            .and_then(Expr::base)
+            .map(|loc| symbols.object(loc).0)
+    };
     let writes = |instr: &&Instr| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. });
     for &(t, at) in reads {
-        let Some(read) = threads[t].0.code.get(at) else { continue };
+        let Some(read) = threads[t].0.code.get(at) else {
+            continue;
+        };
         let of = object(read);
-        let all = threads.iter().flat_map(|(thread, _)| &thread.code).filter(writes);
-        let may_be = |write: &&Instr| of.is_none() || object(write).is_none_or(|other| Some(other) == of);
+        let all = threads
+            .iter()
+            .flat_map(|(thread, _)| &thread.code)
+            .filter(writes);
+        let may_be =
+            |write: &&Instr| of.is_none() || object(write).is_none_or(|other| Some(other) == of);
         if let Some(write) = { all }.find(may_be) {
             sink.error("unsupported-function", read.span, "`__ldg` of memory that may be written", |d| {
                 d.label("it reads through a cache that no memory model covers")
@@ -242,15 +325,24 @@ pub(super) fn refuse_host_groups(program: &Program, sink: &mut Sink) {
     for thread in program.threads.iter().filter(|t| t.place.host) {
         for instr in &thread.code {
             let (code, what) = match &instr.op {
-                Op::Barrier(_) => ("host-barrier", "a barrier of the device in code of the host".to_owned()),
+                Op::Barrier(_) => (
+                    "host-barrier",
+                    "a barrier of the device in code of the host".to_owned(),
+                ),
                 Op::Give { among, .. } => {
                     let group = program.dialect.row().noun(*among);
-                    ("host-lanes", format!("the threads of a {group} hand each other values, in code of the host"))
+                    (
+                        "host-lanes",
+                        format!(
+                            "the threads of a {group} hand each other values, in code of the host"
+                        ),
+                    )
                 }
                 _ => continue,
             };
             sink.error(code, instr.span, what, |d| {
-                d.label("expected it in code of the device").note("a thread of the host is in no group of threads")
+                d.label("expected it in code of the device")
+                    .note("a thread of the host is in no group of threads")
             });
         }
     }
@@ -259,10 +351,22 @@ pub(super) fn refuse_host_groups(program: &Program, sink: &mut Sink) {
 /// Threads of which nothing says in which warp they are have one each. A warning says so where one of them meets its warp, and
 /// could be meant to meet others of its block.
 pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
-    let Some(level) = program.dialect.row().levels.iter().find(|level| level.scope == Scope::Warp) else { return };
+    let Some(level) = program
+        .dialect
+        .row()
+        .levels
+        .iter()
+        .find(|level| level.scope == Scope::Warp)
+    else {
+        return;
+    };
     for (t, thread) in program.threads.iter().enumerate() {
-        let beside = |(u, other): (usize, &Thread)| u != t && thread.place.same(&other.place, Scope::Cta);
-        if thread.place.host || thread.place.warp.is_some() || !program.threads.iter().enumerate().any(beside) {
+        let beside =
+            |(u, other): (usize, &Thread)| u != t && thread.place.same(&other.place, Scope::Cta);
+        if thread.place.host
+            || thread.place.warp.is_some()
+            || !program.threads.iter().enumerate().any(beside)
+        {
             continue;
         }
         let meets = |instr: &&Instr| match &instr.op {
@@ -270,11 +374,19 @@ pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
             Op::Give { among, .. } => *among == Scope::Warp,
             _ => false,
         };
-        let Some(instr) = thread.code.iter().find(meets) else { continue };
-        let message = format!("{} is alone in its {}, and meets nobody here", thread.name, level.noun);
+        let Some(instr) = thread.code.iter().find(meets) else {
+            continue;
+        };
+        let message = format!(
+            "{} is alone in its {}, and meets nobody here",
+            thread.name, level.noun
+        );
         sink.warn("lone-lane", instr.span, message, |d| {
             d.label("other threads of the block do not take part")
-                .help(format!("give the threads of one {} `{} = 0`", level.noun, level.key))
+                .help(format!(
+                    "give the threads of one {} `{} = 0`",
+                    level.noun, level.key
+                ))
         });
     }
 }
@@ -282,18 +394,26 @@ pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
 /// The published OpenCL tests have local memory that work-groups share, which no device has: a warning says so.
 pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
     for (i, location) in program.locations.iter().enumerate() {
-        let LocationKind::Object { opencl, .. } = &location.kind else { continue };
+        let LocationKind::Object { opencl, .. } = &location.kind else {
+            continue;
+        };
         if !opencl.local || opencl.capped {
             continue;
         }
         let mut first: Option<(&Thread, Span)> = None;
         for thread in &program.threads {
-            let access = thread.code.iter().find(|instr| names(&instr.op, LocId(i as u16)));
+            let access = thread
+                .code
+                .iter()
+                .find(|instr| names(&instr.op, LocId(i as u16)));
             let Some(access) = access else { continue };
             match first {
                 None => first = Some((thread, access.span)),
                 Some((owner, span)) if !owner.place.same(&thread.place, Scope::Cta) => {
-                    let message = format!("local memory `{}` is shared by two work-groups", location.name);
+                    let message = format!(
+                        "local memory `{}` is shared by two work-groups",
+                        location.name
+                    );
                     sink.warn("shared-local", access.span, message, |d| {
                         d.label(format!("{} is in another work-group", thread.name))
                             .also(span, format!("{} accesses it, too", owner.name))
@@ -309,5 +429,6 @@ pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
 
 /// Whether an instruction accesses the location by its name.
 fn names(op: &Op, loc: LocId) -> bool {
-    op.address().is_some_and(|addr| addr.any(&|e| *e == Expr::Address(loc)))
+    op.address()
+        .is_some_and(|addr| addr.any(&|e| *e == Expr::Address(loc)))
 }

@@ -46,8 +46,14 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let dialect = dialect(&file.text, sink)?;
     let front = Front::of(dialect);
     let (clean, strings) = blank(&file.text, matches!(front.syntax, Syntax::C), sink)?;
-    let mut reader =
-        Reader { text: &file.text, clean: &clean, dialect, sink, symbols: Symbols::default(), regs: Vec::new() };
+    let mut reader = Reader {
+        text: &file.text,
+        clean: &clean,
+        dialect,
+        sink,
+        symbols: Symbols::default(),
+        regs: Vec::new(),
+    };
     let (name, header_end) = reader.header()?;
     let body = reader.init_block(header_end)?;
     let (threads, end) = match front.syntax {
@@ -64,14 +70,20 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let Reader { sink, symbols, .. } = reader;
     let mut program = match threads {
         Threads::Ptx(threads, units) => {
-            let env = Env { instance_barriers: true, acquiring_red: true, ..Env::default() };
+            let env = Env {
+                instance_barriers: true,
+                acquiring_red: true,
+                ..Env::default()
+            };
             build(dialect, threads, &units, symbols, &env, sink)
         }
         Threads::CLike(threads) => build_clike(dialect, threads, symbols, sink),
     };
     let mut resolver = Resolver::new(&mut program, Unknown::Add);
     let mut prop = |range: &Option<Range<usize>>, sink: &mut Sink| -> Option<Option<Prop>> {
-        let Some(range) = range else { return Some(None) };
+        let Some(range) = range else {
+            return Some(None);
+        };
         let text = MappedText::verbatim(&clean[range.clone()], range.start);
         condition::parse(&text, &mut resolver, sink).map(Some)
     };
@@ -82,14 +94,26 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         let text = MappedText::verbatim(&clean[range.clone()], range.start);
         observe.extend(condition::parse_observable(&text, &mut resolver, sink));
     }
-    let condition_span = (final_part.condition.as_ref()).map_or(Span::default(), |r| Span::new(r.start, r.end));
-    let condition_text =
-        final_part.condition.map_or(String::new(), |r| clean[r].split_whitespace().collect::<Vec<_>>().join(" "));
+    let condition_span =
+        (final_part.condition.as_ref()).map_or(Span::default(), |r| Span::new(r.start, r.end));
+    let condition_text = final_part.condition.map_or(String::new(), |r| {
+        clean[r].split_whitespace().collect::<Vec<_>>().join(" ")
+    });
     let is_source = |s: &&String| s.starts_with("http");
     Some(LitmusTest {
         name,
-        doc: strings.iter().filter(|s| !is_source(s)).cloned().collect::<Vec<_>>().join("\n"),
-        source: strings.iter().filter(is_source).cloned().collect::<Vec<_>>().join(" "),
+        doc: strings
+            .iter()
+            .filter(|s| !is_source(s))
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n"),
+        source: strings
+            .iter()
+            .filter(is_source)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" "),
         tags: Vec::new(),
         file,
         program,
@@ -127,25 +151,42 @@ struct FinalPart {
 }
 
 impl Reader<'_> {
-    fn fail<T>(&mut self, range: Range<usize>, message: impl Into<String>, expected: &str) -> Option<T> {
+    fn fail<T>(
+        &mut self,
+        range: Range<usize>,
+        message: impl Into<String>,
+        expected: &str,
+    ) -> Option<T> {
         let span = Span::new(range.start, range.end);
-        self.sink.error("litmus-syntax", span, message, |d| d.label(format!("expected {expected}")));
+        self.sink.error("litmus-syntax", span, message, |d| {
+            d.label(format!("expected {expected}"))
+        });
         None
     }
 
     /// The name, and the offset of the initial block's `{`.
     fn header(&mut self) -> Option<(String, usize)> {
         let start = begin(self.text);
-        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |n| start + n);
+        let line_end = self.text[start..]
+            .find('\n')
+            .map_or(self.text.len(), |n| start + n);
         let line = &self.text[start..line_end];
         let word = line.split_whitespace().next().unwrap_or("");
         let Some(name) = line.split_whitespace().nth(1) else {
-            return self.fail(start..start + word.len(), "the test has no name", "the dialect and a name");
+            return self.fail(
+                start..start + word.len(),
+                "the test has no name",
+                "the dialect and a name",
+            );
         };
         let name_end = start + line.find(name).unwrap_or(0) + name.len();
         match self.clean[name_end..].find('{') {
             Some(n) => Some((name.to_string(), name_end + n)),
-            None => self.fail(self.text.len()..self.text.len(), "there is no initial block", "`{`"),
+            None => self.fail(
+                self.text.len()..self.text.len(),
+                "there is no initial block",
+                "`{`",
+            ),
         }
     }
 
@@ -176,7 +217,11 @@ impl Reader<'_> {
         let name = &clean[first.clone()];
         let expected = "`x = 0`, `P0:r0 = 0` or `y @ proxy aliases x`";
         if !cells::is_name(name) && !cells::is_number(name) {
-            return self.fail(first, format!("`{}` is no initial value", range_text(clean, &range)), expected);
+            return self.fail(
+                first,
+                format!("`{}` is no initial value", range_text(clean, &range)),
+                expected,
+            );
         }
         let second = at.token();
         match &clean[second.clone()] {
@@ -184,14 +229,19 @@ impl Reader<'_> {
             "=" if cells::is_name(name) => {
                 let value = self.integer(&mut at)?;
                 let kind = SymbolKind::Object(Object::scalar(value));
-                self.symbols.declare(name, Span::new(first.start, first.end), kind, self.sink);
+                self.symbols
+                    .declare(name, Span::new(first.start, first.end), kind, self.sink);
             }
             "@" if cells::is_name(name) => {
                 let proxy_range = at.token();
                 let proxy = &clean[proxy_range.clone()];
                 let Some(proxy) = Proxy::named(proxy) else {
                     let message = format!("`{proxy}` is no proxy");
-                    return self.fail(proxy_range, message, "`generic`, `surface`, `texture` or `constant`");
+                    return self.fail(
+                        proxy_range,
+                        message,
+                        "`generic`, `surface`, `texture` or `constant`",
+                    );
                 };
                 let word = at.token();
                 if &clean[word.clone()] != "aliases" {
@@ -202,18 +252,29 @@ impl Reader<'_> {
                     let other = clean[of.clone()].to_string();
                     let known: Vec<&str> = self.symbols.names().collect();
                     let span = Span::new(of.start, of.end);
-                    self.sink.error("unknown-location", span, format!("there is no location `{other}`"), |d| {
-                        d.label("expected a location declared before").did_you_mean(&other, known)
-                    });
+                    self.sink.error(
+                        "unknown-location",
+                        span,
+                        format!("there is no location `{other}`"),
+                        |d| {
+                            d.label("expected a location declared before")
+                                .did_you_mean(&other, known)
+                        },
+                    );
                     return None;
                 };
                 let kind = SymbolKind::Alias { of: target, proxy };
-                self.symbols.declare(name, Span::new(first.start, first.end), kind, self.sink);
+                self.symbols
+                    .declare(name, Span::new(first.start, first.end), kind, self.sink);
             }
             _ => return self.fail(second, "malformed initial value", expected),
         }
         let rest = at.token();
-        if rest.is_empty() { Some(()) } else { self.fail(rest, "malformed initial value", "`;`") }
+        if rest.is_empty() {
+            Some(())
+        } else {
+            self.fail(rest, "malformed initial value", "`;`")
+        }
     }
 
     /// `r0 = 0` behind `P0:`.
@@ -224,17 +285,30 @@ impl Reader<'_> {
         let equals = at.token();
         let value = self.integer(&mut at)?;
         if !cells::is_name(&clean[register.clone()]) || &clean[equals.clone()] != "=" {
-            return self.fail(register.start..equals.end, "malformed initial register", "`P0:r0 = 0`");
+            return self.fail(
+                register.start..equals.end,
+                "malformed initial register",
+                "`P0:r0 = 0`",
+            );
         }
         let Some(thread) = name.strip_prefix('P').unwrap_or(name).parse().ok() else {
-            return self.fail(first, format!("`{name}` is no thread"), "a thread such as `P0`");
+            return self.fail(
+                first,
+                format!("`{name}` is no thread"),
+                "a thread such as `P0`",
+            );
         };
         let span = Span::new(register.start, register.end);
         let (name, init) = (clean[register].to_string(), Init::Int(value));
         let thread_span = Span::new(first.start, first.end);
-        self.regs.push((thread, thread_span, RegInit { name, init, span }));
+        self.regs
+            .push((thread, thread_span, RegInit { name, init, span }));
         let rest = at.token();
-        if rest.is_empty() { Some(()) } else { self.fail(rest, "malformed initial value", "`;`") }
+        if rest.is_empty() {
+            Some(())
+        } else {
+            self.fail(rest, "malformed initial value", "`;`")
+        }
     }
 
     fn integer(&mut self, at: &mut Cursor<'_>) -> Option<i64> {
@@ -254,7 +328,11 @@ impl Reader<'_> {
     fn program(&mut self, start: usize) -> Option<(Vec<ThreadDraft>, Vec<Unit>, usize)> {
         let mut at = skip_space(self.clean, start);
         let Some(end) = self.clean[at..].find(';').map(|n| at + n) else {
-            return self.fail(at..self.clean.len().min(at + 1), "there is no program", "`P0@cta 0,gpu 0 | … ;`");
+            return self.fail(
+                at..self.clean.len().min(at + 1),
+                "there is no program",
+                "`P0@cta 0,gpu 0 | … ;`",
+            );
         };
         let mut threads = Vec::new();
         for cell in cells::split(self.clean, at..end) {
@@ -265,11 +343,19 @@ impl Reader<'_> {
         at = skip_space(self.clean, end + 1);
         while at < self.clean.len() && !cells::starts_final_part(&self.clean[at..]) {
             let Some(end) = self.clean[at..].find(';').map(|n| at + n) else {
-                return self.fail(at..self.clean.trim_end().len(), "this row has no end", "`;`");
+                return self.fail(
+                    at..self.clean.trim_end().len(),
+                    "this row has no end",
+                    "`;`",
+                );
             };
             let row = cells::split(self.clean, at..end);
             if row.len() != columns.len() {
-                let message = format!("this row has {} cells, the header has {}", row.len(), columns.len());
+                let message = format!(
+                    "this row has {} cells, the header has {}",
+                    row.len(),
+                    columns.len()
+                );
                 self.fail::<()>(at..end, message, "as many cells as threads");
             }
             for (column, cell) in columns.iter_mut().zip(row) {
@@ -285,17 +371,26 @@ impl Reader<'_> {
         for (number, place, reg) in std::mem::take(&mut self.regs) {
             match threads.get_mut(usize::from(number)) {
                 Some(thread) if set.insert((number, reg.name.clone())) => thread.regs.push(reg),
-                Some(_) => self.sink.error("duplicate-register", reg.span, "this register is set twice", |d| {
-                    d.label("set again here")
-                }),
+                Some(_) => self.sink.error(
+                    "duplicate-register",
+                    reg.span,
+                    "this register is set twice",
+                    |d| d.label("set again here"),
+                ),
                 None => {
-                    self.sink.error("unknown-thread", place, format!("there is no thread `P{number}`"), |d| {
-                        d.label("expected a thread of the table below")
-                    });
+                    self.sink.error(
+                        "unknown-thread",
+                        place,
+                        format!("there is no thread `P{number}`"),
+                        |d| d.label("expected a thread of the table below"),
+                    );
                 }
             }
         }
-        let units = columns.into_iter().map(|text| Unit::parse(text, self.sink)).collect();
+        let units = columns
+            .into_iter()
+            .map(|text| Unit::parse(text, self.sink))
+            .collect();
         Some((threads, units, at))
     }
 
@@ -313,7 +408,11 @@ impl Reader<'_> {
             let key = at.token();
             let value_range = at.token();
             let Ok(value) = clean[value_range.clone()].parse::<u32>() else {
-                return self.fail(key.start..value_range.end, "malformed thread header", "`cta 0` or `gpu 0`");
+                return self.fail(
+                    key.start..value_range.end,
+                    "malformed thread header",
+                    "`cta 0` or `gpu 0`",
+                );
             };
             match &clean[key.clone()] {
                 "cta" => place.cta = value,
@@ -330,7 +429,13 @@ impl Reader<'_> {
             }
         }
         let name = clean[name].to_string();
-        Some(ThreadDraft { name, place, unit: number, regs: Vec::new(), specials: Vec::new() })
+        Some(ThreadDraft {
+            name,
+            place,
+            unit: number,
+            regs: Vec::new(),
+            specials: Vec::new(),
+        })
     }
 
     /// `[locations […]] [filter prop] [quantifier prop] [;]`
@@ -338,12 +443,22 @@ impl Reader<'_> {
         let mut part = FinalPart::default();
         let mut at = start;
         let end = self.clean.trim_end().len();
-        let end = self.clean[..end].strip_suffix(';').map_or(end, str::len).max(at);
+        let end = self.clean[..end]
+            .strip_suffix(';')
+            .map_or(end, str::len)
+            .max(at);
         if let Some(rest) = cells::keyword(&self.clean[at..end], "locations") {
             let open = at + rest;
             let list = self.clean[open..end].trim_start();
-            let Some(close) = self.clean[open..end].find(']').filter(|_| list.starts_with('[')) else {
-                return self.fail(at..open, "malformed `locations` clause", "`locations [x; P0:r0;]`");
+            let Some(close) = self.clean[open..end]
+                .find(']')
+                .filter(|_| list.starts_with('['))
+            else {
+                return self.fail(
+                    at..open,
+                    "malformed `locations` clause",
+                    "`locations [x; P0:r0;]`",
+                );
             };
             let mut from = open + self.clean[open..].find('[').unwrap_or(0) + 1;
             for item in self.clean[from..open + close].split(';') {
@@ -360,7 +475,11 @@ impl Reader<'_> {
             part.filter = Some(at + rest..before);
         } else if !self.clean[at..before].trim().is_empty() {
             let message = "this is neither a filter nor a quantifier";
-            return self.fail(at..before, message, "`exists`, `~exists`, `forall` or `filter`");
+            return self.fail(
+                at..before,
+                message,
+                "`exists`, `~exists`, `forall` or `filter`",
+            );
         }
         if let Some((kind, words)) = quantifier {
             part.quantifier = kind;

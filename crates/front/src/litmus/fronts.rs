@@ -38,7 +38,9 @@ pub(super) const FRONTS: &[Front] = &[
         dialect: Dialect::Cuda,
         syntax: Syntax::C,
         heads: &[],
-        foreign: &["alias", "proxy", "svm", "regions", "atomic", "bytes", "fields"],
+        foreign: &[
+            "alias", "proxy", "svm", "regions", "atomic", "bytes", "fields",
+        ],
         ranges: false,
     },
     Front {
@@ -52,7 +54,9 @@ pub(super) const FRONTS: &[Front] = &[
         dialect: Dialect::C,
         syntax: Syntax::C,
         heads: &["C"],
-        foreign: &["alias", "proxy", "svm", "regions", "space", "kind", "gpu", "bytes", "fields"],
+        foreign: &[
+            "alias", "proxy", "svm", "regions", "space", "kind", "gpu", "bytes", "fields",
+        ],
         ranges: false,
     },
 ];
@@ -63,7 +67,10 @@ impl Front {
     /// # Panics
     /// If no test of it can be read.
     pub(super) fn of(dialect: Dialect) -> &'static Front {
-        FRONTS.iter().find(|front| front.dialect == dialect).expect("tests of unread dialects do not exist")
+        FRONTS
+            .iter()
+            .find(|front| front.dialect == dialect)
+            .expect("tests of unread dialects do not exist")
     }
 }
 

@@ -16,7 +16,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::accesses::{Accesses, address, mentions, words};
-use self::binding::{BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded};
+use self::binding::{
+    BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded,
+};
 use super::toml::UNKNOWN;
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
@@ -41,7 +43,10 @@ struct Imported {
 /// The special register that holds how much dynamic shared memory a CTA has.
 const DYNAMIC: &str = "%dynamic_smem_size";
 
-const BYTE: Ty = Ty { bits: 8, signed: false };
+const BYTE: Ty = Ty {
+    bits: 8,
+    signed: false,
+};
 
 /// How a kernel is launched.
 #[derive(Clone, Debug, Default)]
@@ -84,8 +89,13 @@ impl Source {
 
     /// A kernel with the functions that it calls: parts of the module, and where they begin.
     fn code<'a>(&'a self, kernel: &'a Kernel) -> Vec<(&'a str, usize)> {
-        let functions = self.called(kernel).into_iter().map(|f| (f.text.as_str(), f.start));
-        functions.chain([(kernel.body.as_str(), kernel.start)]).collect()
+        let functions = self
+            .called(kernel)
+            .into_iter()
+            .map(|f| (f.text.as_str(), f.start));
+        functions
+            .chain([(kernel.body.as_str(), kernel.start)])
+            .collect()
     }
 
     /// Reads a module.
@@ -106,17 +116,40 @@ impl Source {
     pub fn listing(&self) -> String {
         let mut out = String::new();
         let line = |offset: usize| self.file.line_column(offset).0;
-        let count = |n: u64| if n == 1 { String::new() } else { format!("[{n}]") };
+        let count = |n: u64| {
+            if n == 1 {
+                String::new()
+            } else {
+                format!("[{n}]")
+            }
+        };
         let shown = |v: &Variable| {
-            format!("{} .{} {}{}", v.space, v.ty.ptx_name(), v.name, v.elements.map_or("[]".to_owned(), count))
+            format!(
+                "{} .{} {}{}",
+                v.space,
+                v.ty.ptx_name(),
+                v.name,
+                v.elements.map_or("[]".to_owned(), count)
+            )
         };
         for kernel in &self.module.kernels {
-            let params: Vec<String> =
-                kernel.params.iter().map(|p| format!(".{} {}{}", p.ty, p.name, count(p.elements))).collect();
-            let short = mangled::Name::of(&kernel.name).map_or(String::new(), |name| format!("  {}", name.text()));
-            let _ = writeln!(out, "{}({})  line {}{short}", kernel.name, params.join(", "), line(kernel.start));
+            let params: Vec<String> = kernel
+                .params
+                .iter()
+                .map(|p| format!(".{} {}{}", p.ty, p.name, count(p.elements)))
+                .collect();
+            let short = mangled::Name::of(&kernel.name)
+                .map_or(String::new(), |name| format!("  {}", name.text()));
+            let _ = writeln!(
+                out,
+                "{}({})  line {}{short}",
+                kernel.name,
+                params.join(", "),
+                line(kernel.start)
+            );
             for demand in &kernel.demands {
-                let sizes: Vec<String> = demand.sizes.iter().map(|size| format!(" {size}")).collect();
+                let sizes: Vec<String> =
+                    demand.sizes.iter().map(|size| format!(" {size}")).collect();
                 let _ = writeln!(out, "  {}{}", demand.directive, sizes.join(","));
             }
             let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
@@ -125,7 +158,12 @@ impl Source {
             }
             self.refused(kernel, &mut out);
         }
-        let all: Vec<(&str, usize)> = self.module.kernels.iter().flat_map(|k| self.code(k)).collect();
+        let all: Vec<(&str, usize)> = self
+            .module
+            .kernels
+            .iter()
+            .flat_map(|k| self.code(k))
+            .collect();
         let all: HashSet<&str> = all.iter().flat_map(|(text, _)| words(text)).collect();
         for variable in self.used(&all).0 {
             let _ = writeln!(out, "{}", shown(variable));
@@ -137,15 +175,24 @@ impl Source {
     fn refused(&self, kernel: &Kernel, out: &mut String) {
         let mut sink = Sink::new(&self.file);
         let unit = self.unit(kernel, &mut sink);
-        self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
-        let mut all: Vec<Diagnostic> =
-            sink.into_diagnostics().into_iter().filter(|d| d.severity == Severity::Error).collect();
-        if let Err(others) =
-            self.test(Some(&kernel.name), &self.trial(kernel), (&BTreeMap::new(), &BTreeSet::new()))
-        {
+        self.module
+            .made
+            .into_iter()
+            .for_each(|made| unit.newer(made, &mut sink));
+        let mut all: Vec<Diagnostic> = sink
+            .into_diagnostics()
+            .into_iter()
+            .filter(|d| d.severity == Severity::Error)
+            .collect();
+        if let Err(others) = self.test(
+            Some(&kernel.name),
+            &self.trial(kernel),
+            (&BTreeMap::new(), &BTreeSet::new()),
+        ) {
             // What a trial binds is made up: only what is said of the code counts, and neither of addresses nor of how many threads there are.
             let of_code = |d: &Diagnostic| {
-                let of_trial = d.id == "unsupported-address" || d.message.contains("names no thread");
+                let of_trial =
+                    d.id == "unsupported-address" || d.message.contains("names no thread");
                 d.source.is_some() && d.id.starts_with("unsupported") && !of_trial
             };
             all.extend(others.into_iter().filter(of_code));
@@ -156,7 +203,10 @@ impl Source {
         for d in &all {
             let at = order.len();
             let at = *order.entry(d.message.clone()).or_insert(at);
-            lines.entry((at, d.message.clone())).or_default().insert(line(d.span));
+            lines
+                .entry((at, d.message.clone()))
+                .or_default()
+                .insert(line(d.span));
         }
         for ((_, message), lines) in &lines {
             let _ = writeln!(out, "  refused: {}: {message}", listed(lines));
@@ -175,34 +225,59 @@ impl Source {
         let mut args = Vec::new();
         for (n, param) in kernel.params.iter().enumerate() {
             if accesses.take_address(&param.name) {
-                let bytes = param.elements * bits_named(&param.ty).map_or(1, |ty| u64::from(ty.bytes()));
-                let (ty, size) = if bytes.is_multiple_of(4) { ("u32", 4) } else { ("u8", 1) };
+                let bytes =
+                    param.elements * bits_named(&param.ty).map_or(1, |ty| u64::from(ty.bytes()));
+                let (ty, size) = if bytes.is_multiple_of(4) {
+                    ("u32", 4)
+                } else {
+                    ("u8", 1)
+                };
                 args.push(format!("{}={ty}[{}]", param.name, bytes / size));
                 continue;
             }
             for (k, (name, ty)) in pieces(param, &kernel.body).into_iter().enumerate() {
                 let pointer = type_named(ty).is_some_and(|ty| ty.bits == 64);
-                let value = if pointer { format!("trial_{n}_{k}") } else { "1".to_owned() };
+                let value = if pointer {
+                    format!("trial_{n}_{k}")
+                } else {
+                    "1".to_owned()
+                };
                 args.push(format!("{name}={value}"));
             }
         }
-        let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables).chain(&kernel.variables);
+        let inner = self
+            .called(kernel)
+            .into_iter()
+            .flat_map(|f| &f.variables)
+            .chain(&kernel.variables);
         let words: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
-        let unsized_ones = self.module.variables.iter().chain(inner).filter(|v| v.elements.is_none());
+        let unsized_ones = self
+            .module
+            .variables
+            .iter()
+            .chain(inner)
+            .filter(|v| v.elements.is_none());
         let unsized_ones = unsized_ones.filter(|v| words.contains(v.name.as_str()));
         args.extend(unsized_ones.map(|v| format!("{}={BYTES}[1024]", v.name)));
-        Launch { args, ..Launch::default() }
+        Launch {
+            args,
+            ..Launch::default()
+        }
     }
 
     /// The variables of the module that code names, and those that they point to; and the functions that these point to.
     fn used(&self, named: &HashSet<&str>) -> (Vec<&Variable>, Vec<&str>) {
         let all = &self.module.variables;
-        let mut used: BTreeSet<usize> = (0..all.len()).filter(|i| named.contains(all[*i].name.as_str())).collect();
+        let mut used: BTreeSet<usize> = (0..all.len())
+            .filter(|i| named.contains(all[*i].name.as_str()))
+            .collect();
         let (mut open, mut functions): (Vec<usize>, BTreeSet<&str>) =
             (used.iter().copied().collect(), BTreeSet::new());
         while let Some(i) = open.pop() {
             for initial in &all[i].init {
-                let Initial::Address(name, _) = initial else { continue };
+                let Initial::Address(name, _) = initial else {
+                    continue;
+                };
                 match all.iter().position(|v| v.name == *name) {
                     Some(other) if used.insert(other) => open.push(other),
                     Some(_) => {}
@@ -210,12 +285,19 @@ impl Source {
                 }
             }
         }
-        (used.into_iter().map(|i| &all[i]).collect(), functions.into_iter().collect())
+        (
+            used.into_iter().map(|i| &all[i]).collect(),
+            functions.into_iter().collect(),
+        )
     }
 
     /// What a variable begins with that is made of addresses, as a test writes it; `None`: it has none.
     fn addresses(&self, v: &Variable) -> Result<Option<Vec<String>>, String> {
-        let holds = |v: &Variable| v.init.iter().any(|initial| matches!(initial, Initial::Address(..)));
+        let holds = |v: &Variable| {
+            v.init
+                .iter()
+                .any(|initial| matches!(initial, Initial::Address(..)))
+        };
         if !holds(v) {
             return Ok(None);
         }
@@ -227,27 +309,42 @@ impl Source {
             let Some(target) = self.module.variables.iter().find(|v| v.name == *name) else {
                 return match offset {
                     0 => Ok(quote(&format!("&{}", code_of(name)))),
-                    _ => Err(format!("`{}` begins with an address inside of the function `{name}`", v.name)),
+                    _ => Err(format!(
+                        "`{}` begins with an address inside of the function `{name}`",
+                        v.name
+                    )),
                 };
             };
             // What it is accessed as decides on the elements of others.
-            let size = if holds(target) { i64::from(target.ty.bytes()) } else { 0 };
+            let size = if holds(target) {
+                i64::from(target.ty.bytes())
+            } else {
+                0
+            };
             match offset {
                 0 => Ok(quote(&format!("&{name}"))),
-                n if size > 0 && n > 0 && n % size == 0 => Ok(quote(&format!("&{name}[{}]", n / size))),
+                n if size > 0 && n > 0 && n % size == 0 => {
+                    Ok(quote(&format!("&{name}[{}]", n / size)))
+                }
                 _ => Err(format!(
                     "`{}` begins with an address inside of `{name}`, whose elements are not known",
                     v.name
                 )),
             }
         };
-        v.init.iter().map(text).collect::<Result<Vec<_>, _>>().map(Some)
+        v.init
+            .iter()
+            .map(text)
+            .collect::<Result<Vec<_>, _>>()
+            .map(Some)
     }
 
     /// A kernel with the functions that it calls, parsed.
     fn unit(&self, kernel: &Kernel, sink: &mut Sink) -> Unit {
         let mut text = MappedText::new();
-        self.code(kernel).into_iter().for_each(|(part, start)| text.push_verbatim(part, start));
+        self.code(kernel)
+            .into_iter()
+            .for_each(|(part, start)| text.push_verbatim(part, start));
         Unit::parse(text, sink)
     }
 
@@ -258,24 +355,39 @@ impl Source {
     fn kernel(&self, name: Option<&str>) -> Result<&Kernel, Box<Diagnostic>> {
         let kernels = &self.module.kernels;
         let names = || kernels.iter().map(|k| k.name.as_str());
-        let list = || names().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let list = || {
+            names()
+                .map(|n| format!("`{n}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         match (name, kernels.as_slice()) {
-            (_, []) => Err(Box::new(self.plain("no-kernel", "this module has no kernel".into()))),
+            (_, []) => Err(Box::new(
+                self.plain("no-kernel", "this module has no kernel".into()),
+            )),
             (None, [one]) => Ok(one),
             (None, _) => Err(Box::new(
-                self.plain("several-kernels", format!("this module has {} kernels", kernels.len()))
-                    .help(format!("choose one with `--kernel`: {}", list())),
+                self.plain(
+                    "several-kernels",
+                    format!("this module has {} kernels", kernels.len()),
+                )
+                .help(format!("choose one with `--kernel`: {}", list())),
             )),
             (Some(name), _) => match mangled::meant(name, &names().collect::<Vec<_>>())[..] {
                 [one] => Ok(&kernels[one]),
                 [] => {
-                    let d = self.plain("unknown-kernel", format!("this module has no kernel `{name}`"));
+                    let d = self.plain(
+                        "unknown-kernel",
+                        format!("this module has no kernel `{name}`"),
+                    );
                     let d = d.note(format!("its kernels: {}", list()));
                     Err(Box::new(d.did_you_mean(name, names())))
                 }
                 ref several => {
-                    let all: Vec<String> =
-                        several.iter().map(|at| format!("`{}`", called(&kernels[*at].name))).collect();
+                    let all: Vec<String> = several
+                        .iter()
+                        .map(|at| format!("`{}`", called(&kernels[*at].name)))
+                        .collect();
                     let message = format!("`{name}` can be {} kernels of this module", all.len());
                     Err(Box::new(
                         self.plain("several-kernels", message)
@@ -306,9 +418,17 @@ impl Source {
             return Ok((first.text, first.warnings));
         }
         let mut made = self.test(kernel, launch, (&first.part, &first.inputs))?;
-        let inputs: Vec<String> = first.inputs.iter().map(|name| format!("`{name}`")).collect();
+        let inputs: Vec<String> = first
+            .inputs
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
         if let [name, ..] = inputs.as_slice() {
-            let begin = if inputs.len() == 1 { "begins with unknown values" } else { "begin with unknown values" };
+            let begin = if inputs.len() == 1 {
+                "begins with unknown values"
+            } else {
+                "begin with unknown values"
+            };
             let message = format!("{} {begin}: no values are given", inputs.join(", "));
             let name = name.trim_matches('`');
             made.warnings.push(self.plain("unknown-values", message).warning().help(format!(
@@ -331,7 +451,10 @@ impl Source {
         // What cannot be read is told of the test.
         let unit = self.unit(kernel, &mut Sink::new(&self.file));
         let mut sink = Sink::new(&self.file);
-        self.module.made.into_iter().for_each(|made| unit.newer(made, &mut sink));
+        self.module
+            .made
+            .into_iter()
+            .for_each(|made| unit.newer(made, &mut sink));
         let mut errors = sink.into_diagnostics();
         errors.extend(fits::misfits(kernel, launch, &self.file));
         let mut given: BTreeMap<String, Binding> = BTreeMap::new();
@@ -339,8 +462,13 @@ impl Source {
             // A parameter may be named by its number; of a structure, behind it comes an offset.
             let called = |name: &str| {
                 let (first, offset) = name.find('+').map_or((name, ""), |at| name.split_at(at));
-                let by_number = first.parse::<usize>().ok().and_then(|n| kernel.params.get(n));
-                by_number.map_or(name.to_owned(), |p| format!("{}{}", p.name, offset.trim_end_matches("+0")))
+                let by_number = first
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|n| kernel.params.get(n));
+                by_number.map_or(name.to_owned(), |p| {
+                    format!("{}{}", p.name, offset.trim_end_matches("+0"))
+                })
             };
             let parsed = text.split_once('=').and_then(|(name, value)| {
                 let name = called(name.trim());
@@ -360,12 +488,17 @@ impl Source {
         let parts = self.code(kernel);
         let accesses = Accesses::new(&parts);
         // Parameters that are in memory: code takes their addresses.
-        let (in_registers, in_memory): (Vec<&Param>, Vec<&Param>) =
-            kernel.params.iter().partition(|param| !accesses.take_address(&param.name));
+        let (in_registers, in_memory): (Vec<&Param>, Vec<&Param>) = kernel
+            .params
+            .iter()
+            .partition(|param| !accesses.take_address(&param.name));
         for param in &in_memory {
-            let bytes = param.elements * bits_named(&param.ty).map_or(1, |ty| u64::from(ty.bytes()));
-            let made =
-                given.remove(&param.name).and_then(|b| of_buffer(&param.name, &b)).and_then(|m| m.filling(bytes));
+            let bytes =
+                param.elements * bits_named(&param.ty).map_or(1, |ty| u64::from(ty.bytes()));
+            let made = given
+                .remove(&param.name)
+                .and_then(|b| of_buffer(&param.name, &b))
+                .and_then(|m| m.filling(bytes));
             match made {
                 Some(made) => {
                     memory.insert(param.name.clone(), made);
@@ -415,7 +548,10 @@ impl Source {
         let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
         let (used, pointed_to) = self.used(&all);
         for name in &pointed_to {
-            variables.push_str(&format!("{} = {{ init = 0, type = \"u64\" }}\n", toml_key(&code_of(name))));
+            variables.push_str(&format!(
+                "{} = {{ init = 0, type = \"u64\" }}\n",
+                toml_key(&code_of(name))
+            ));
         }
         for variable in used.into_iter().chain(inner.iter().copied()) {
             let made = match given.remove(&variable.name) {
@@ -440,19 +576,36 @@ impl Source {
                 Ok(addresses) => addresses,
                 Err(message) => {
                     errors.push(
-                        Diagnostic::error("unsupported-initialiser", &self.file, variable.span, message)
-                            .label("declared here"),
+                        Diagnostic::error(
+                            "unsupported-initialiser",
+                            &self.file,
+                            variable.span,
+                            message,
+                        )
+                        .label("declared here"),
                     );
                     continue;
                 }
             };
-            lines.push((variable, declared(variable, made, addresses, accesses.of(variable, &inner))));
+            lines.push((
+                variable,
+                declared(variable, made, addresses, accesses.of(variable, &inner)),
+            ));
         }
-        let bytes = dynamic.iter().filter_map(|(variable, made)| sized(variable, made)).max().unwrap_or(0);
+        let bytes = dynamic
+            .iter()
+            .filter_map(|(variable, made)| sized(variable, made))
+            .max()
+            .unwrap_or(0);
         if all.contains(DYNAMIC) {
-            given.entry(DYNAMIC.to_owned()).or_insert(Binding::Scalar(bytes as i64));
+            given
+                .entry(DYNAMIC.to_owned())
+                .or_insert(Binding::Scalar(bytes as i64));
         }
-        let types = dynamic.iter().flat_map(|(variable, _)| accesses.of(variable, &inner)).collect();
+        let types = dynamic
+            .iter()
+            .flat_map(|(variable, _)| accesses.of(variable, &inner))
+            .collect();
         if let Some((variable, made)) = one_of(&dynamic, bytes) {
             lines.push((variable, declared(variable, made, None, types)));
         }
@@ -473,22 +626,41 @@ impl Source {
         }
         if let Some(((first, _), others)) = dynamic.split_first() {
             for (variable, _) in others {
-                let _ = writeln!(variables, "{} = {{ at = {} }}", toml_key(&variable.name), quote(&first.name));
+                let _ = writeln!(
+                    variables,
+                    "{} = {{ at = {} }}",
+                    toml_key(&variable.name),
+                    quote(&first.name)
+                );
             }
         }
         // Buffers that no parameter is bound to, and to which others point.
         let is_variable = |name: &str| {
-            self.module.variables.iter().chain(inner.iter().copied()).any(|variable| variable.name == name)
+            self.module
+                .variables
+                .iter()
+                .chain(inner.iter().copied())
+                .any(|variable| variable.name == name)
         };
         let mut at = 0;
         while let Some(name) = order.get(at).cloned() {
-            let said = given.get(&name).and_then(|binding| of_buffer(&name, binding));
-            if let (Some(made), Some(said)) = (memory.get_mut(&name).filter(|made| made.is_unsaid()), said) {
+            let said = given
+                .get(&name)
+                .and_then(|binding| of_buffer(&name, binding));
+            if let (Some(made), Some(said)) =
+                (memory.get_mut(&name).filter(|made| made.is_unsaid()), said)
+            {
                 *made = said;
                 given.remove(&name);
             }
-            for first in memory.get(&name).and_then(|made| made.init.clone()).unwrap_or_default() {
-                let First::Address(name, _) = first else { continue };
+            for first in memory
+                .get(&name)
+                .and_then(|made| made.init.clone())
+                .unwrap_or_default()
+            {
+                let First::Address(name, _) = first else {
+                    continue;
+                };
                 if !memory.contains_key(&name) && !is_variable(&name) {
                     memory.insert(name.clone(), Made::default());
                     order.push(name);
@@ -502,20 +674,35 @@ impl Source {
                 false => order.push(name),
                 true if memory.get(&name) == Some(&Made::default()) => drop(memory.remove(&name)),
                 true => errors.push(
-                    self.plain("name-clash", format!("`{name}` is a variable of the module, and no buffer"))
-                        .help(format!("give the buffer another name; `--arg 0={name}` is the variable's address")),
+                    self.plain(
+                        "name-clash",
+                        format!("`{name}` is a variable of the module, and no buffer"),
+                    )
+                    .help(format!(
+                        "give the buffer another name; `--arg 0={name}` is the variable's address"
+                    )),
                 ),
             }
         }
-        for (name, _) in regs.iter().filter(|(name, _)| memory.contains_key(name) || is_variable(name)) {
-            let message = format!("`{name}` is a parameter of `{}`, and a buffer or a variable", kernel.name);
+        for (name, _) in regs
+            .iter()
+            .filter(|(name, _)| memory.contains_key(name) || is_variable(name))
+        {
+            let message = format!(
+                "`{name}` is a parameter of `{}`, and a buffer or a variable",
+                kernel.name
+            );
             let error = self.plain("name-clash", message);
-            errors.push(error.help("give the buffer another name, or the parameter one in the module"));
+            errors.push(
+                error.help("give the buffer another name, or the parameter one in the module"),
+            );
         }
         // What is left are special registers: inputs such as timers.
         for (name, binding) in given {
             match binding {
-                Binding::Scalar(value) if name.starts_with('%') => regs.push((name, First::Bits(value))),
+                Binding::Scalar(value) if name.starts_with('%') => {
+                    regs.push((name, First::Bits(value)))
+                }
                 // The lower half of a pointer.
                 binding @ Binding::Buffer { .. } if name.starts_with("%envreg") => {
                     let value = bind(binding, "u32", &mut memory, &mut order);
@@ -538,7 +725,14 @@ impl Source {
             return Err(errors);
         }
         let mut out = format!("name = {}\n", quote(&kernel.name));
-        let _ = writeln!(out, "doc = {}", quote(&format!("Kernel `{}` of `{}`.", kernel.name, self.file.name)));
+        let _ = writeln!(
+            out,
+            "doc = {}",
+            quote(&format!(
+                "Kernel `{}` of `{}`.",
+                kernel.name, self.file.name
+            ))
+        );
         let _ = writeln!(out, "source = {}", quote(&self.file.name));
         out.push_str("tags = [\"kernel\"]\ndialect = \"ptx\"\n");
         if let Some(ask) = &launch.ask {
@@ -550,12 +744,24 @@ impl Source {
                 Some(bytes) => memory[name].clone().of_words(*bytes).object(&memory),
                 None => memory[name].object(&memory),
             };
-            let space = if in_memory.iter().any(|param| param.name == *name) { "param" } else { "global" };
+            let space = if in_memory.iter().any(|param| param.name == *name) {
+                "param"
+            } else {
+                "global"
+            };
             let line = |unknown: bool| match ty.as_deref() {
                 Some(BYTES) => of_bytes(name, elements, "global", unknown),
                 ty => {
-                    let values = if unknown { &[UNKNOWN.to_owned()][..] } else { &values };
-                    format!("{} = {}", toml_key(name), object(values, elements, ty, space))
+                    let values = if unknown {
+                        &[UNKNOWN.to_owned()][..]
+                    } else {
+                        &values
+                    };
+                    format!(
+                        "{} = {}",
+                        toml_key(name),
+                        object(values, elements, ty, space)
+                    )
                 }
             };
             if ty.as_deref() == Some(BYTES) {
@@ -581,48 +787,103 @@ impl Source {
             let _ = writeln!(out, "cluster = {}", list(cluster));
         }
         if !regs.is_empty() {
-            let regs: Vec<String> =
-                regs.iter().map(|(name, first)| format!("{} = {}", toml_key(name), first.text(&memory))).collect();
+            let regs: Vec<String> = regs
+                .iter()
+                .map(|(name, first)| format!("{} = {}", toml_key(name), first.text(&memory)))
+                .collect();
             let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
         }
         // A line end behind the opening quotes is no part of a string.
         out.push_str("code = '''\n");
         // Names are between quotation marks, in a string of TOML in which `${` begins a placeholder.
         let plain = |name: &str| name.replace(|c: char| c.is_control() || "\"'$".contains(c), "_");
-        let named: BTreeSet<i64> = parts.iter().flat_map(|(text, _)| files_named(text)).collect();
-        for (number, name) in self.module.files.iter().filter(|(number, _)| named.contains(number)) {
+        let named: BTreeSet<i64> = parts
+            .iter()
+            .flat_map(|(text, _)| files_named(text))
+            .collect();
+        for (number, name) in self
+            .module
+            .files
+            .iter()
+            .filter(|(number, _)| named.contains(number))
+        {
             let _ = writeln!(out, ".file {number} \"{}\"", plain(name));
         }
         let mut places = Vec::new();
         for (text, start) in &parts {
-            let _ = writeln!(out, "#line {} \"{}\"", self.file.line_column(*start).0, plain(&self.file.name));
+            let _ = writeln!(
+                out,
+                "#line {} \"{}\"",
+                self.file.line_column(*start).0,
+                plain(&self.file.name)
+            );
             places.push((out.len()..out.len() + text.len(), *start));
             out.push_str(text);
         }
         out.push_str("'''\n");
         match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
             Ok(read) => {
-                let mut warnings: Vec<_> = read.warnings.into_iter().map(|d| self.moved(d, &places)).collect();
-                warnings
-                    .extend(read.tests.first().into_iter().flat_map(|test| self.taken_for_bits(test, &memory)));
+                let mut warnings: Vec<_> = read
+                    .warnings
+                    .into_iter()
+                    .map(|d| self.moved(d, &places))
+                    .collect();
+                warnings.extend(
+                    read.tests
+                        .first()
+                        .into_iter()
+                        .flat_map(|test| self.taken_for_bits(test, &memory)),
+                );
                 let Some(test) = read.tests.first() else {
-                    return Ok(Imported { text: out, warnings, ..Imported::default() });
+                    return Ok(Imported {
+                        text: out,
+                        warnings,
+                        ..Imported::default()
+                    });
                 };
-                for location in test.program.locations.iter().filter(|l| cut.contains(&l.name)) {
-                    let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
+                for location in test
+                    .program
+                    .locations
+                    .iter()
+                    .filter(|l| cut.contains(&l.name))
+                {
+                    let LocationKind::Object {
+                        layout,
+                        init,
+                        space,
+                        ..
+                    } = &location.kind
+                    else {
+                        continue;
+                    };
                     let unknown = init.contains(&Init::Unknown);
                     // What is in registers has no fields.
                     if *space == Space::Register {
                         continue;
                     }
-                    let before = of_bytes(&location.name, layout.bytes(init.len()), space.name(), unknown);
-                    let after = of_fields(&location.name, layout, init.len(), space.name(), unknown);
+                    let before = of_bytes(
+                        &location.name,
+                        layout.bytes(init.len()),
+                        space.name(),
+                        unknown,
+                    );
+                    let after =
+                        of_fields(&location.name, layout, init.len(), space.name(), unknown);
                     out = out.replacen(&before, &after, 1);
                 }
-                let part = parts_of_words(&test.program).into_iter().filter(|(name, _)| order.contains(name));
+                let part = parts_of_words(&test.program)
+                    .into_iter()
+                    .filter(|(name, _)| order.contains(name));
                 let bare = |name: &String| memory.get(name).is_some_and(|made| made.init.is_none());
-                let read = read_by(&test.program).into_iter().filter(|name| order.contains(name) && bare(name));
-                Ok(Imported { text: out, warnings, part: part.collect(), inputs: read.collect() })
+                let read = read_by(&test.program)
+                    .into_iter()
+                    .filter(|name| order.contains(name) && bare(name));
+                Ok(Imported {
+                    text: out,
+                    warnings,
+                    part: part.collect(),
+                    inputs: read.collect(),
+                })
             }
             Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
         }
@@ -630,16 +891,28 @@ impl Source {
 
     /// Warns of integers that are compared with numbers of floating point. Such an integer would be the bits of a number that is next to
     /// nothing, or of none.
-    fn taken_for_bits(&self, test: &LitmusTest, memory: &BTreeMap<String, Made>) -> Vec<Diagnostic> {
+    fn taken_for_bits(
+        &self,
+        test: &LitmusTest,
+        memory: &BTreeMap<String, Made>,
+    ) -> Vec<Diagnostic> {
         let mut all = Vec::new();
         let integers = test.condition.iter().flat_map(equated);
         for (observable, n) in integers {
-            let Observable::Mem { loc, .. } = observable else { continue };
+            let Observable::Mem { loc, .. } = observable else {
+                continue;
+            };
             let name = &test.program.location(loc).name;
-            let Some(format) = memory.get(name).and_then(|made| made.number) else { continue };
+            let Some(format) = memory.get(name).and_then(|made| made.number) else {
+                continue;
+            };
             let size = n & format.sign().wrapping_sub(1);
-            if n != 0 && n != format.sign() && (size <= (1i64 << format.fraction) || size > format.largest() + 1) {
-                let message = format!("the condition takes {n} for the bits of a number in `{name}`");
+            if n != 0
+                && n != format.sign()
+                && (size <= (1i64 << format.fraction) || size > format.largest() + 1)
+            {
+                let message =
+                    format!("the condition takes {n} for the bits of a number in `{name}`");
                 let d = self.plain("bits-of-a-number", message).warning();
                 let by_bits = format!("{:#x}", rounded(format, n as f64));
                 all.push(d.help(match format.bits {
@@ -655,12 +928,24 @@ impl Source {
     fn moved(&self, d: Diagnostic, places: &[(Range<usize>, usize)]) -> Diagnostic {
         let to = |span: Span| {
             let range = span.range();
-            let (place, start) = places.iter().rev().find(|(p, _)| (p.start..=p.end).contains(&range.start))?;
-            Some(Span::new(range.start - place.start + start, range.end - place.start + start))
+            let (place, start) = places
+                .iter()
+                .rev()
+                .find(|(p, _)| (p.start..=p.end).contains(&range.start))?;
+            Some(Span::new(
+                range.start - place.start + start,
+                range.end - place.start + start,
+            ))
         };
-        let Some(span) = to(d.span).filter(|_| d.source.is_some()) else { return d };
+        let Some(span) = to(d.span).filter(|_| d.source.is_some()) else {
+            return d;
+        };
         // What can be done about it is said of a launch.
-        let special = d.message.split('`').nth(1).filter(|name| name.starts_with('%'));
+        let special = d
+            .message
+            .split('`')
+            .nth(1)
+            .filter(|name| name.starts_with('%'));
         let help = match (d.id, special) {
             ("not-an-address", _) => {
                 Some("bind the parameter that it comes from to a buffer: `--arg 0=buffer:u32[4]`".to_owned())
@@ -674,15 +959,29 @@ impl Source {
             _ => None,
         };
         let d = help.into_iter().fold(d, |d, help| d.help(help));
-        let secondary = d.secondary.iter().filter_map(|(span, text)| Some((to(*span)?, text.clone())));
-        Diagnostic { source: Some(self.file.clone()), span, secondary: secondary.collect(), ..d }
+        let secondary = d
+            .secondary
+            .iter()
+            .filter_map(|(span, text)| Some((to(*span)?, text.clone())));
+        Diagnostic {
+            source: Some(self.file.clone()),
+            span,
+            secondary: secondary.collect(),
+            ..d
+        }
     }
 
     /// A parameter whose address is taken needs a type.
     fn untyped(&self, kernel: &Kernel, param: &Param, bytes: u64) -> Diagnostic {
-        let number = kernel.params.iter().position(|p| p.name == param.name).unwrap_or(0);
-        let message =
-            format!("what the {bytes} bytes of parameter `{}` of `{}` are is not said", param.name, kernel.name);
+        let number = kernel
+            .params
+            .iter()
+            .position(|p| p.name == param.name)
+            .unwrap_or(0);
+        let message = format!(
+            "what the {bytes} bytes of parameter `{}` of `{}` are is not said",
+            param.name, kernel.name
+        );
         self.plain("unbound-parameter", message).note("code takes its address, and reads it through that").help(format!(
             "say what its elements or fields are: `--arg {number}=u32[{}]=1,2`, or `--arg '{number}={{u64,u32,u32}}=&buffer,1,2'`, laid out as in C",
             bytes.div_ceil(4)
@@ -690,11 +989,24 @@ impl Source {
     }
 
     fn unbound(&self, kernel: &Kernel, param: &Param, piece: &str, ty: &str) -> Diagnostic {
-        let number = kernel.params.iter().position(|p| p.name == param.name).unwrap_or(0);
-        let example = if ty.ends_with("64") { "buffer:u32[4]" } else { "4" };
+        let number = kernel
+            .params
+            .iter()
+            .position(|p| p.name == param.name)
+            .unwrap_or(0);
+        let example = if ty.ends_with("64") {
+            "buffer:u32[4]"
+        } else {
+            "4"
+        };
         let offset = piece.strip_prefix(&param.name).unwrap_or_default();
-        self.plain("unbound-parameter", format!("parameter `{piece}` of `{}` is not bound", kernel.name))
-            .help(format!("`--arg {number}{offset}={example}`, or `--arg {piece}={example}`; {FORM}"))
+        self.plain(
+            "unbound-parameter",
+            format!("parameter `{piece}` of `{}` is not bound", kernel.name),
+        )
+        .help(format!(
+            "`--arg {number}{offset}={example}`, or `--arg {piece}={example}`; {FORM}"
+        ))
     }
 }
 
@@ -702,9 +1014,20 @@ impl Source {
 fn read_by(program: &Program) -> BTreeSet<String> {
     let points = Points::compute(program);
     let mut found = BTreeSet::new();
-    for (thread, _, instr) in program.instrs().filter(|(_, _, instr)| instr.op.read().is_some()) {
-        let objects = instr.op.address().map(|addr| points.of(usize::from(thread.0), addr)).unwrap_or_default();
-        found.extend(objects.into_iter().map(|object| program.location(object).name.clone()));
+    for (thread, _, instr) in program
+        .instrs()
+        .filter(|(_, _, instr)| instr.op.read().is_some())
+    {
+        let objects = instr
+            .op
+            .address()
+            .map(|addr| points.of(usize::from(thread.0), addr))
+            .unwrap_or_default();
+        found.extend(
+            objects
+                .into_iter()
+                .map(|object| program.location(object).name.clone()),
+        );
     }
     found
 }
@@ -715,11 +1038,23 @@ fn parts_of_words(program: &Program) -> BTreeMap<String, u64> {
     let points = Points::compute(program);
     let mut found = BTreeMap::new();
     for (thread, _, instr) in program.instrs() {
-        let atomic = Some(&instr.op).filter(|op| matches!(op, Op::Rmw { .. })).and_then(access_of);
-        let Some((addr, ty)) = atomic.filter(|(_, ty)| u64::from(ty.bytes()) <= WORD) else { continue };
+        let atomic = Some(&instr.op)
+            .filter(|op| matches!(op, Op::Rmw { .. }))
+            .and_then(access_of);
+        let Some((addr, ty)) = atomic.filter(|(_, ty)| u64::from(ty.bytes()) <= WORD) else {
+            continue;
+        };
         for object in points.of(usize::from(thread.0), addr) {
             let location = program.location(object);
-            let LocationKind::Object { layout, init, space: Space::Global, .. } = &location.kind else { continue };
+            let LocationKind::Object {
+                layout,
+                init,
+                space: Space::Global,
+                ..
+            } = &location.kind
+            else {
+                continue;
+            };
             let bytes = layout.bytes(init.len());
             let narrow = layout.cells() == 1 && layout.field(0).ty.bits < ty.bits;
             if narrow && !bytes.is_multiple_of(u64::from(ty.bytes())) {
@@ -755,7 +1090,9 @@ fn equated(prop: &Prop) -> Vec<(Observable, i64)> {
         Prop::And(all) | Prop::Or(all) => all.iter().flat_map(equated).collect(),
         Prop::Not(one) => equated(one),
         Prop::Cmp(CmpOp::Eq | CmpOp::Ne, _, Side::Atom(a), Side::Atom(b)) => match (*a, *b) {
-            (Atom::Observable(of), Atom::Const(n)) | (Atom::Const(n), Atom::Observable(of)) => vec![(of, n)],
+            (Atom::Observable(of), Atom::Const(n)) | (Atom::Const(n), Atom::Observable(of)) => {
+                vec![(of, n)]
+            }
             _ => Vec::new(),
         },
         Prop::Cmp(..) => Vec::new(),
@@ -768,12 +1105,32 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
         return vec![(param.name.clone(), &param.ty)];
     }
     let mut found: BTreeMap<u64, &str> = BTreeMap::new();
-    for line in code.split([';', '\n']).filter(|line| mentions(address(line), &param.name)) {
-        let word = line.split_whitespace().find(|word| word.contains(".param")).unwrap_or_default();
-        let Some((ty, bits)) = word.split('.').rev().find_map(|q| Some((q, bits_named(q)?))) else { continue };
-        let offset = address(line).split_once('+').map_or(Some(0), |(_, n)| n.trim().parse().ok());
-        let width = [("v2", 2), ("v4", 4)].iter().find(|v| word.split('.').any(|q| q == v.0)).map_or(1, |v| v.1);
-        for at in offset.into_iter().flat_map(|o: u64| (0..width).map(move |i| o + i * u64::from(bits.bytes()))) {
+    for line in code
+        .split([';', '\n'])
+        .filter(|line| mentions(address(line), &param.name))
+    {
+        let word = line
+            .split_whitespace()
+            .find(|word| word.contains(".param"))
+            .unwrap_or_default();
+        let Some((ty, bits)) = word
+            .split('.')
+            .rev()
+            .find_map(|q| Some((q, bits_named(q)?)))
+        else {
+            continue;
+        };
+        let offset = address(line)
+            .split_once('+')
+            .map_or(Some(0), |(_, n)| n.trim().parse().ok());
+        let width = [("v2", 2), ("v4", 4)]
+            .iter()
+            .find(|v| word.split('.').any(|q| q == v.0))
+            .map_or(1, |v| v.1);
+        for at in offset
+            .into_iter()
+            .flat_map(|o: u64| (0..width).map(move |i| o + i * u64::from(bits.bytes())))
+        {
             // The widest says most.
             let widest = found.entry(at).or_insert(ty);
             if bits_named(widest).is_none_or(|before| before.bits < bits.bits) {
@@ -781,14 +1138,24 @@ fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
             }
         }
     }
-    let name = |at: u64| if at == 0 { param.name.clone() } else { format!("{}+{at}", param.name) };
+    let name = |at: u64| {
+        if at == 0 {
+            param.name.clone()
+        } else {
+            format!("{}+{at}", param.name)
+        }
+    };
     found.into_iter().map(|(at, ty)| (name(at), ty)).collect()
 }
 
 /// How many bytes of dynamic shared memory a launch says an array has, if it says so.
 fn sized(variable: &Variable, made: &Made) -> Option<u64> {
-    let element = made.fields.first().map_or(variable.ty, |word| type_named(word).unwrap_or(BYTE));
-    made.elements.map(|n| n.saturating_mul(u64::from(element.bytes())))
+    let element = made
+        .fields
+        .first()
+        .map_or(variable.ty, |word| type_named(word).unwrap_or(BYTE));
+    made.elements
+        .map(|n| n.saturating_mul(u64::from(element.bytes())))
 }
 
 /// All arrays of dynamic shared memory as one, the first. What only one of them says is kept; of several with sizes, the bytes count.
@@ -798,7 +1165,11 @@ fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable,
     let made = match (said.next(), said.next()) {
         (None, _) => Made::default(),
         (Some((_, one)), None) => one.clone(),
-        _ => Made { fields: vec![BYTES.to_owned()], elements: Some(bytes), ..Made::default() },
+        _ => Made {
+            fields: vec![BYTES.to_owned()],
+            elements: Some(bytes),
+            ..Made::default()
+        },
     };
     Some((first, made))
 }
@@ -818,33 +1189,50 @@ fn declared(
             object(&init, elements, Some(&v.ty.ptx_name()), v.space)
         ));
     }
-    let begins: Vec<i64> =
-        v.init.iter().map(|initial| if let Initial::Int(n) = initial { *n } else { 0 }).collect();
+    let begins: Vec<i64> = v
+        .init
+        .iter()
+        .map(|initial| if let Initial::Int(n) = initial { *n } else { 0 })
+        .collect();
     let help = || {
         format!(
             "say how many bytes it has, or what its elements are: `--arg {0}=bytes[64]`, `--arg {0}=u32[64]`",
             v.name
         )
     };
-    let bytes = v.elements.map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
+    let bytes = v
+        .elements
+        .map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
     // Bytes that are no whole number of these elements are not accessed as such.
     let whole = |ty: &Ty| bytes.is_none_or(|bytes| bytes % u64::from(ty.bytes()) == 0);
     let narrower = |ty: &Ty| ty.bits < v.ty.bits || (v.ty.bits == 8 && v.elements != Some(1));
     let differ = |word: &str| {
         let said = type_named(word).map(|ty| ty.bits);
-        types.iter().any(|ty| Some(ty.bits) < said) || types.iter().any(|ty| ty.bits != types[0].bits)
+        types.iter().any(|ty| Some(ty.bits) < said)
+            || types.iter().any(|ty| ty.bits != types[0].bits)
     };
-    let several =
-        types.iter().any(|ty| ty.bits != types[0].bits) && v.ty.bits == 8 && begins.iter().all(|n| *n == 0);
+    let several = types.iter().any(|ty| ty.bits != types[0].bits)
+        && v.ty.bits == 8
+        && begins.iter().all(|n| *n == 0);
     let cut = match made.fields.first() {
         Some(word) if word == BYTES => made.elements.or(bytes),
         // A type that is not that of all accesses says how many bytes there are.
-        Some(word) if v.elements.is_none() && made.init.is_none() && differ(word) => sized(v, &made),
+        Some(word) if v.elements.is_none() && made.init.is_none() && differ(word) => {
+            sized(v, &made)
+        }
         None if made.init.is_none() && (several || v.space == "local") => bytes,
         _ => None,
     };
     if let Some(bytes) = cut.filter(|bytes| (1..=MOST_BYTES).contains(bytes)) {
-        return Ok(format!("{}\n", of_bytes(&v.name, bytes, v.space, v.space == "shared" && made.init.is_none())));
+        return Ok(format!(
+            "{}\n",
+            of_bytes(
+                &v.name,
+                bytes,
+                v.space,
+                v.space == "shared" && made.init.is_none()
+            )
+        ));
     }
     let ty = match made.fields.first() {
         Some(word) => type_named(word).unwrap_or(v.ty),
@@ -861,10 +1249,20 @@ fn declared(
     };
     let init = match made.init {
         None if v.space == "shared" => vec![UNKNOWN.to_owned()],
-        Some(init) => init.iter().map(|first| first.text(&BTreeMap::new())).collect(),
-        None => regrouped(&begins, v.ty, ty).iter().map(i64::to_string).collect::<Vec<_>>(),
+        Some(init) => init
+            .iter()
+            .map(|first| first.text(&BTreeMap::new()))
+            .collect(),
+        None => regrouped(&begins, v.ty, ty)
+            .iter()
+            .map(i64::to_string)
+            .collect::<Vec<_>>(),
     };
-    Ok(format!("{} = {}\n", toml_key(&v.name), object(&init, elements.max(1), Some(&ty.ptx_name()), v.space)))
+    Ok(format!(
+        "{} = {}\n",
+        toml_key(&v.name),
+        object(&init, elements.max(1), Some(&ty.ptx_name()), v.space)
+    ))
 }
 
 /// The object that stands for the code of a function whose address is in memory: nothing but its address counts.
@@ -874,34 +1272,79 @@ fn code_of(function: &str) -> String {
 
 /// The line of an array of bytes.
 fn of_bytes(name: &str, bytes: u64, space: &str, unknown: bool) -> String {
-    let space = if space == "global" { String::new() } else { format!(", space = {}", quote(space)) };
-    format!("{} = {{ bytes = {bytes}{}{space} }}", toml_key(name), first(unknown))
+    let space = if space == "global" {
+        String::new()
+    } else {
+        format!(", space = {}", quote(space))
+    };
+    format!(
+        "{} = {{ bytes = {bytes}{}{space} }}",
+        toml_key(name),
+        first(unknown)
+    )
 }
 
 /// What an array says of values that it begins with, where these may be any.
 fn first(unknown: bool) -> String {
-    if unknown { format!(", init = {}", quote(UNKNOWN)) } else { String::new() }
+    if unknown {
+        format!(", init = {}", quote(UNKNOWN))
+    } else {
+        String::new()
+    }
 }
 
 /// The line of what its accesses made of one.
 fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str, unknown: bool) -> String {
     let name = toml_key(name);
     if layout.cells() == 1 {
-        let init = if unknown { vec![UNKNOWN.to_owned()] } else { Vec::new() };
-        return format!("{name} = {}", object(&init, cells as u64, Some(&layout.field(0).ty.ptx_name()), space));
+        let init = if unknown {
+            vec![UNKNOWN.to_owned()]
+        } else {
+            Vec::new()
+        };
+        return format!(
+            "{name} = {}",
+            object(
+                &init,
+                cells as u64,
+                Some(&layout.field(0).ty.ptx_name()),
+                space
+            )
+        );
     }
     let count = cells / layout.cells();
-    let size = if count > 1 { format!(", size = {count}") } else { String::new() };
-    let space = if space == "global" { String::new() } else { format!(", space = {}", quote(space)) };
-    format!("{name} = {{ fields = {}{size}{}{space} }}", fields(layout), first(unknown))
+    let size = if count > 1 {
+        format!(", size = {count}")
+    } else {
+        String::new()
+    };
+    let space = if space == "global" {
+        String::new()
+    } else {
+        format!(", space = {}", quote(space))
+    };
+    format!(
+        "{name} = {{ fields = {}{size}{}{space} }}",
+        fields(layout),
+        first(unknown)
+    )
 }
 
 /// Initial values of one type as values of another: the same bytes, the lowest of each first.
 fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
-    let bytes: Vec<u8> =
-        init.iter().flat_map(|v| v.to_le_bytes().into_iter().take(from.bytes() as usize)).collect();
-    let value = |part: &[u8]| part.iter().rev().fold(0, |v, &byte| v << 8 | i64::from(byte));
-    bytes.chunks(to.bytes() as usize).map(|part| to.wrap(value(part))).collect()
+    let bytes: Vec<u8> = init
+        .iter()
+        .flat_map(|v| v.to_le_bytes().into_iter().take(from.bytes() as usize))
+        .collect();
+    let value = |part: &[u8]| {
+        part.iter()
+            .rev()
+            .fold(0, |v, &byte| v << 8 | i64::from(byte))
+    };
+    bytes
+        .chunks(to.bytes() as usize)
+        .map(|part| to.wrap(value(part)))
+        .collect()
 }
 
 /// What stands behind the name of an object. One without a type has that of its accesses.
@@ -909,9 +1352,14 @@ fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> Stri
     let mut keys = match init {
         [one] if one == UNKNOWN => {
             let size = (elements > 1).then(|| format!("size = {elements}"));
-            [format!("init = {}", quote(UNKNOWN))].into_iter().chain(size).collect()
+            [format!("init = {}", quote(UNKNOWN))]
+                .into_iter()
+                .chain(size)
+                .collect()
         }
-        _ if elements > 1 && init.iter().all(|value| value == "0") => vec![format!("size = {elements}")],
+        _ if elements > 1 && init.iter().all(|value| value == "0") => {
+            vec![format!("size = {elements}")]
+        }
         [] => vec!["init = 0".to_owned()],
         [one] if elements == 1 => vec![format!("init = {one}")],
         _ => {
@@ -942,10 +1390,20 @@ mod tests {
             args: args.iter().map(|a| (*a).to_owned()).collect(),
             ..Launch::default()
         };
-        let missing = source.to_toml(None, &launch(&["0+4=7"])).expect_err("one is bound");
-        assert!(missing.iter().all(|d| d.message.contains("`k_0+8`")) && missing.len() == 1, "{missing:?}");
-        let (text, _) = source.to_toml(None, &launch(&["0+4=7", "k_0+8=9"])).expect("both are bound");
-        assert!(text.contains(r#"regs = { "k_0+4" = 7, "k_0+8" = 9 }"#), "{text}");
+        let missing = source
+            .to_toml(None, &launch(&["0+4=7"]))
+            .expect_err("one is bound");
+        assert!(
+            missing.iter().all(|d| d.message.contains("`k_0+8`")) && missing.len() == 1,
+            "{missing:?}"
+        );
+        let (text, _) = source
+            .to_toml(None, &launch(&["0+4=7", "k_0+8=9"]))
+            .expect("both are bound");
+        assert!(
+            text.contains(r#"regs = { "k_0+4" = 7, "k_0+8" = 9 }"#),
+            "{text}"
+        );
         let shared = r#"s = { init = "unknown", size = 4, type = "u32", space = "shared" }"#;
         assert!(text.contains(shared), "{text}");
     }
@@ -958,26 +1416,63 @@ mod tests {
                       mov.b64 %rd1, k_0;\nld.param.u64 %rd2, [k_1];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n\
                       add.s64 %rd4, %rd1, %rd3;\nld.param.u32 %r2, [%rd4+8];\nst.global.u32 [%rd2], %r2;\nret;\n}\n";
         let source = Source::read("k.ptx", module).expect("well-formed");
-        assert!(!source.listing().contains("refused"), "{}", source.listing());
+        assert!(
+            !source.listing().contains("refused"),
+            "{}",
+            source.listing()
+        );
         let made = |arg: &str| {
-            let args = arg.split(' ').chain(["1=out:u32"]).map(str::to_owned).collect();
-            source.to_toml(None, &Launch { block: vec![2], args, ..Launch::default() }).map(|(text, _)| text)
+            let args = arg
+                .split(' ')
+                .chain(["1=out:u32"])
+                .map(str::to_owned)
+                .collect();
+            source
+                .to_toml(
+                    None,
+                    &Launch {
+                        block: vec![2],
+                        args,
+                        ..Launch::default()
+                    },
+                )
+                .map(|(text, _)| text)
         };
         for (arg, line) in [
-            ("0=u32[4]=1,2,3", r#"k_0 = { init = [1, 2, 3, 0], type = "u32", space = "param" }"#),
-            ("0={u64,u32,u32}=&out,5,6", r#"k_0 = { init = ["&out", 0, 5, 6], type = "u32", space = "param" }"#),
-            ("k_0=u32=1", r#"k_0 = { init = [1, 0, 0, 0], type = "u32", space = "param" }"#),
+            (
+                "0=u32[4]=1,2,3",
+                r#"k_0 = { init = [1, 2, 3, 0], type = "u32", space = "param" }"#,
+            ),
+            (
+                "0={u64,u32,u32}=&out,5,6",
+                r#"k_0 = { init = ["&out", 0, 5, 6], type = "u32", space = "param" }"#,
+            ),
+            (
+                "k_0=u32=1",
+                r#"k_0 = { init = [1, 0, 0, 0], type = "u32", space = "param" }"#,
+            ),
         ] {
             let text = made(arg).expect("it is bound");
-            assert!(text.contains(line) && text.contains(r#"regs = { k_1 = "&out" }"#), "{text}");
+            assert!(
+                text.contains(line) && text.contains(r#"regs = { k_1 = "&out" }"#),
+                "{text}"
+            );
         }
         for arg in ["0=u32[3]", "0={u64,u64,u32}=1,2", "0=5", "0+8=5"] {
             let errors = made(arg).expect_err("16 bytes");
             assert_eq!(errors.len(), 1, "{errors:?}");
-            assert!(errors[0].message.contains("what the 16 bytes of parameter `k_0` of `k` are"), "{errors:?}");
+            assert!(
+                errors[0]
+                    .message
+                    .contains("what the 16 bytes of parameter `k_0` of `k` are"),
+                "{errors:?}"
+            );
         }
         // Both at once say two things of its bytes.
-        assert_eq!(made("0={u64,u32,u32}=1,2 0+8=5").expect_err("twice")[0].id, "unknown-parameter");
+        assert_eq!(
+            made("0={u64,u32,u32}=1,2 0+8=5").expect_err("twice")[0].id,
+            "unknown-parameter"
+        );
     }
 
     /// An integer beside a number of floating point is taken for bits, and that is told where they can hardly be meant: of a buffer that
@@ -989,26 +1484,45 @@ mod tests {
                       st.global.f32 [%rd2], 0f41980000;\nret;\n}\n";
         let told = |module: &str, arg: &str, ask: &str| {
             let source = Source::read("k.ptx", module).expect("well-formed");
-            let (block, args) = (vec![1], format!("0={arg}").split(' ').map(str::to_owned).collect());
-            let launch = Launch { block, args, ask: Some(ask.to_owned()), ..Launch::default() };
+            let (block, args) = (
+                vec![1],
+                format!("0={arg}").split(' ').map(str::to_owned).collect(),
+            );
+            let launch = Launch {
+                block,
+                args,
+                ask: Some(ask.to_owned()),
+                ..Launch::default()
+            };
             let (_, warnings) = source.to_toml(None, &launch).expect("a test");
-            warnings.into_iter().filter_map(|d| d.help).collect::<Vec<_>>()
+            warnings
+                .into_iter()
+                .filter_map(|d| d.help)
+                .collect::<Vec<_>>()
         };
         let help = ["write `19.0`, or the bits of it, `0x41980000`"];
         assert_eq!(told(module, "out", "out != 19"), help);
         assert_eq!(told(module, "out:f32", "out == 19 \\/ out == 0"), help);
-        assert_eq!(told(module, "out", "out == -2"), ["write `-2.0`, or the bits of it, `0xc0000000`"]);
+        assert_eq!(
+            told(module, "out", "out == -2"),
+            ["write `-2.0`, or the bits of it, `0xc0000000`"]
+        );
         for ask in ["out != 19.0", "out > 0.0", "out == 0x41980000", "out == 0"] {
             assert_eq!(told(module, "out", ask), [""; 0], "{ask}");
         }
         // One of two pointers that a structure brings.
-        let pair = module.replace(".u64 k_0", ".align 8 .b8 k_0[16]").replace(".u64 %rd1", ".v2.u64 {%rd1, %rd2}");
+        let pair = module
+            .replace(".u64 k_0", ".align 8 .b8 k_0[16]")
+            .replace(".u64 %rd1", ".v2.u64 {%rd1, %rd2}");
         assert_eq!(told(&pair, "out 0+8=out", "out != 19"), help);
         // Not so of integers.
         assert_eq!(told(module, "out:u32", "out != 19"), [""; 0]);
         assert_eq!(
             told(
-                &module.replace("st.global.f32 [%rd2], 0f41980000", "st.global.u32 [%rd2], 19"),
+                &module.replace(
+                    "st.global.f32 [%rd2], 0f41980000",
+                    "st.global.u32 [%rd2], 19"
+                ),
                 "out",
                 "out != 19"
             ),

@@ -56,10 +56,18 @@ const REGIONS: &[&str] = &["global", "local"];
 /// Names of address spaces.
 pub(super) const SPACES: &[&str] = &["global", "shared", "const", "param", "local"];
 /// Who allocated memory of CUDA, or where it lives.
-pub(super) const KINDS: &[&str] = &["device", "managed", "mapped", "system", "file", "shared", "local"];
+pub(super) const KINDS: &[&str] = &[
+    "device", "managed", "mapped", "system", "file", "shared", "local",
+];
 /// How memory of OpenCL is shared.
-pub(super) const OPENCL_KINDS: &[&str] =
-    &["buffer", "svm-coarse", "svm-fine", "svm-fine-atomic", "system", "program-scope"];
+pub(super) const OPENCL_KINDS: &[&str] = &[
+    "buffer",
+    "svm-coarse",
+    "svm-fine",
+    "svm-fine-atomic",
+    "system",
+    "program-scope",
+];
 /// Both.
 const ALL_KINDS: &[&str] = &[
     "device",
@@ -106,11 +114,23 @@ const REGS: Shape = Shape::Open(&[], &VALUE);
 
 /// The whole test.
 pub(super) const TEST: &[Key] = &[
-    required("name", Shape::Text, "the test's name; in a template, usually with placeholders"),
+    required(
+        "name",
+        Shape::Text,
+        "the test's name; in a template, usually with placeholders",
+    ),
     key("doc", Shape::Text, "free text"),
     key("source", Shape::Text, "where the test comes from"),
-    key("tags", Shape::List(&Shape::Text), "words to select tests by"),
-    key("dialect", Shape::Word(DIALECTS), "the language of the code; ptx if absent"),
+    key(
+        "tags",
+        Shape::List(&Shape::Text),
+        "words to select tests by",
+    ),
+    key(
+        "dialect",
+        Shape::Word(DIALECTS),
+        "the language of the code; ptx if absent",
+    ),
     key(
         "barriers",
         Shape::Word(&["ptx", "litmus"]),
@@ -121,15 +141,31 @@ pub(super) const TEST: &[Key] = &[
         Shape::Word(&["ptx", "litmus"]),
         "litmus: `red` may be acquire, as in the published suites; ptx if absent",
     ),
-    key("condition", Shape::Text, "the proposition asked about, such as `P1:r0 == 1 /\\ x == 2`"),
+    key(
+        "condition",
+        Shape::Text,
+        "the proposition asked about, such as `P1:r0 == 1 /\\ x == 2`",
+    ),
     key(
         "quantifier",
         Shape::Word(&["exists", "~exists", "forall"]),
         "how the condition is meant; exists if absent",
     ),
-    key("filter", Shape::Text, "only executions that satisfy this proposition are considered"),
-    key("observe", Shape::List(&Shape::Text), "what outcomes show besides what the condition names"),
-    key("options", Shape::Table(&OPTION_KEYS), "options of the model, such as `dep = \"syntactic\"`"),
+    key(
+        "filter",
+        Shape::Text,
+        "only executions that satisfy this proposition are considered",
+    ),
+    key(
+        "observe",
+        Shape::List(&Shape::Text),
+        "what outcomes show besides what the condition names",
+    ),
+    key(
+        "options",
+        Shape::Table(&OPTION_KEYS),
+        "options of the model, such as `dep = \"syntactic\"`",
+    ),
     key(
         "bound",
         Shape::Count,
@@ -139,34 +175,80 @@ pub(super) const TEST: &[Key] = &[
         "memory",
         Shape::Open(
             &[],
-            &Shape::OneOf(&[Shape::Integer, Shape::Text, Shape::List(&VALUE), Shape::Table(LOCATION)]),
+            &Shape::OneOf(&[
+                Shape::Integer,
+                Shape::Text,
+                Shape::List(&VALUE),
+                Shape::Table(LOCATION),
+            ]),
         ),
         "locations: `x = 0`, `a = [0, 0]`, `p = \"&x\"` or a table",
     ),
-    key("machine", Shape::Table(MACHINE), "CUDA, OpenCL: attributes of the machine; all hold if absent"),
-    key("thread", Shape::List(&Shape::Table(THREAD)), "the threads, in order"),
+    key(
+        "machine",
+        Shape::Table(MACHINE),
+        "CUDA, OpenCL: attributes of the machine; all hold if absent",
+    ),
+    key(
+        "thread",
+        Shape::List(&Shape::Table(THREAD)),
+        "the threads, in order",
+    ),
     key(
         "kernel",
-        Shape::OneOf(&[Shape::Table(KERNEL), Shape::List(&Shape::Table(NAMED_KERNEL))]),
+        Shape::OneOf(&[
+            Shape::Table(KERNEL),
+            Shape::List(&Shape::Table(NAMED_KERNEL)),
+        ]),
         "threads that all run one code; beside `host`: a list of kernels that the host launches",
     ),
-    key("host", Shape::List(&Shape::Table(HOST)), "CUDA, PTX, OpenCL: the threads of the host, in order"),
-    key("function", Shape::List(&Shape::Table(FUNCTION)), "functions of the host that the runtime calls"),
+    key(
+        "host",
+        Shape::List(&Shape::Table(HOST)),
+        "CUDA, PTX, OpenCL: the threads of the host, in order",
+    ),
+    key(
+        "function",
+        Shape::List(&Shape::Table(FUNCTION)),
+        "functions of the host that the runtime calls",
+    ),
     key(
         "streams",
-        Shape::Open(&[], &Shape::OneOf(&[Shape::Word(STREAMS), Shape::Table(STREAM)])),
+        Shape::Open(
+            &[],
+            &Shape::OneOf(&[Shape::Word(STREAMS), Shape::Table(STREAM)]),
+        ),
         "CUDA and PTX: streams by name, blocking or non-blocking",
     ),
     key(
         "queues",
-        Shape::Open(&[], &Shape::OneOf(&[Shape::Word(QUEUES), Shape::Table(QUEUE)])),
+        Shape::Open(
+            &[],
+            &Shape::OneOf(&[Shape::Word(QUEUES), Shape::Table(QUEUE)]),
+        ),
         "OpenCL: command queues by name, in-order or out-of-order",
     ),
     key("events", Shape::List(&Shape::Text), "CUDA: events, by name"),
-    key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
-    key("run", Shape::List(&Shape::Table(RUN)), "what runs of the executor are expected to show"),
-    key("axis", Shape::List(&Shape::Table(AXIS)), "template: a choice between values; all combinations are tests"),
-    key("matrix", Shape::List(&Shape::Table(MATRIX)), "template: expected answers as a grid over two axes"),
+    key(
+        "expect",
+        Shape::Open(&[], &Shape::Table(EXPECT)),
+        "expected answers, by model",
+    ),
+    key(
+        "run",
+        Shape::List(&Shape::Table(RUN)),
+        "what runs of the executor are expected to show",
+    ),
+    key(
+        "axis",
+        Shape::List(&Shape::Table(AXIS)),
+        "template: a choice between values; all combinations are tests",
+    ),
+    key(
+        "matrix",
+        Shape::List(&Shape::Table(MATRIX)),
+        "template: expected answers as a grid over two axes",
+    ),
     key(
         "instance",
         Shape::List(&Shape::Open(INSTANCE, &Shape::Text)),
@@ -179,7 +261,11 @@ const OPTION_KEYS: [Key; OPTIONS.len()] = {
     let mut keys = [key("", Shape::Text, ""); OPTIONS.len()];
     let mut i = 0;
     while i < keys.len() {
-        keys[i] = key(OPTIONS[i].name, Shape::Word(OPTIONS[i].values), OPTIONS[i].doc);
+        keys[i] = key(
+            OPTIONS[i].name,
+            Shape::Word(OPTIONS[i].values),
+            OPTIONS[i].doc,
+        );
         i += 1;
     }
     keys
@@ -192,7 +278,11 @@ pub(super) const LOCATION: &[Key] = &[
         VALUES,
         "initial value, or a list with one per element, or per member of a structure; `\"unknown\"`: any value; 0 if absent",
     ),
-    key("size", Shape::Count, "number of elements that all start at `init`"),
+    key(
+        "size",
+        Shape::Count,
+        "number of elements that all start at `init`",
+    ),
     key(
         "type",
         Shape::Type(TYPES),
@@ -220,9 +310,21 @@ pub(super) const LOCATION: &[Key] = &[
         "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. OpenCL: buffer, svm-coarse, \
          svm-fine, svm-fine-atomic or system; buffer if absent",
     ),
-    key("gpu", Shape::Count, "CUDA: whose memory it is, of the kind `device`; 0 if absent"),
-    key("atomic", Shape::Bool, "C and OpenCL: whether it is an atomic object; if absent, its type says so"),
-    key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory, as in `kind`; none if absent"),
+    key(
+        "gpu",
+        Shape::Count,
+        "CUDA: whose memory it is, of the kind `device`; 0 if absent",
+    ),
+    key(
+        "atomic",
+        Shape::Bool,
+        "C and OpenCL: whether it is an atomic object; if absent, its type says so",
+    ),
+    key(
+        "svm",
+        Shape::Word(SVM),
+        "OpenCL: the kind of shared virtual memory, as in `kind`; none if absent",
+    ),
     key(
         "regions",
         Shape::List(&Shape::Word(REGIONS)),
@@ -238,20 +340,40 @@ pub(super) const LOCATION: &[Key] = &[
         Shape::Text,
         "a further name of the address of this location, declared before: arrays of dynamic shared memory begin at one place",
     ),
-    key("alias", Shape::Text, "another name for the memory of this location, declared before"),
-    key("proxy", Shape::Word(PROXIES), "the proxy an alias goes through; generic (a second address) if absent"),
+    key(
+        "alias",
+        Shape::Text,
+        "another name for the memory of this location, declared before",
+    ),
+    key(
+        "proxy",
+        Shape::Word(PROXIES),
+        "the proxy an alias goes through; generic (a second address) if absent",
+    ),
 ];
 
 /// Attributes of the machine, by their names in the CUDA runtime.
 pub(super) const MACHINE: &[Key] = &[
-    key("pageableMemoryAccess", Shape::Bool, "GPUs reach system-allocated memory"),
+    key(
+        "pageableMemoryAccess",
+        Shape::Bool,
+        "GPUs reach system-allocated memory",
+    ),
     key(
         "pageableMemoryAccessUsesHostPageTables",
         Shape::Bool,
         "… through the host's page tables; matters for files",
     ),
-    key("concurrentManagedAccess", Shape::Bool, "host and GPUs may access managed memory at the same time"),
-    key("hostNativeAtomicSupported", Shape::Bool, "GPUs and the host have atomics in mapped memory"),
+    key(
+        "concurrentManagedAccess",
+        Shape::Bool,
+        "host and GPUs may access managed memory at the same time",
+    ),
+    key(
+        "hostNativeAtomicSupported",
+        Shape::Bool,
+        "GPUs and the host have atomics in mapped memory",
+    ),
     key(
         "p2pNativeAtomicSupported",
         Shape::OneOf(&[Shape::Bool, Shape::List(&Shape::List(&Shape::Count))]),
@@ -272,11 +394,27 @@ pub(super) const THREAD: &[Key] = &[
     key("cta", Shape::Count, "its CTA, counted per GPU; 0 if absent"),
     key("block", Shape::Count, "the same as `cta`"),
     key("work_group", Shape::Count, "the same as `cta`"),
-    key("cluster", Shape::Count, "the cluster of its CTA; if absent, the CTA is a cluster of its own"),
-    key("warp", Shape::Count, "its warp, counted per CTA; if absent, the thread is alone in its warp"),
+    key(
+        "cluster",
+        Shape::Count,
+        "the cluster of its CTA; if absent, the CTA is a cluster of its own",
+    ),
+    key(
+        "warp",
+        Shape::Count,
+        "its warp, counted per CTA; if absent, the thread is alone in its warp",
+    ),
     SUB_GROUP,
-    key("domain", Shape::Count, "memory synchronization domain of its kernel; 0 if absent"),
-    key("kernel", Shape::Count, "OpenCL: its kernel instance, one of several enqueued by the host; 0 if absent"),
+    key(
+        "domain",
+        Shape::Count,
+        "memory synchronization domain of its kernel; 0 if absent",
+    ),
+    key(
+        "kernel",
+        Shape::Count,
+        "OpenCL: its kernel instance, one of several enqueued by the host; 0 if absent",
+    ),
     key("host", Shape::Bool, "a host thread"),
     key(
         "launched",
@@ -291,34 +429,76 @@ pub(super) const THREAD: &[Key] = &[
 const EXTENT: Shape = Shape::OneOf(&[Shape::Count, Shape::List(&Shape::Count)]);
 
 /// Keys that all kinds of kernels have.
-const CLUSTER: Key =
-    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own");
-const DOMAIN: Key = key("domain", Shape::Count, "its memory synchronization domain; 0 if absent");
-const SAME_REGS: Key = key("regs", REGS, "registers with initial values, the same in all threads");
+const CLUSTER: Key = key(
+    "cluster",
+    EXTENT,
+    "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own",
+);
+const DOMAIN: Key = key(
+    "domain",
+    Shape::Count,
+    "its memory synchronization domain; 0 if absent",
+);
+const SAME_REGS: Key = key(
+    "regs",
+    REGS,
+    "registers with initial values, the same in all threads",
+);
 
-const COOPERATIVE: Key =
-    key("cooperative", Shape::Bool, "a cooperative launch: it fails unless all blocks are resident at once");
+const COOPERATIVE: Key = key(
+    "cooperative",
+    Shape::Bool,
+    "a cooperative launch: it fails unless all blocks are resident at once",
+);
 
 /// Another name for `warp`.
 const SUB_GROUP: Key = key("sub_group", Shape::Count, "the same as `warp`");
 
 /// A kernel.
 pub(super) const KERNEL: &[Key] = &[
-    key("grid", EXTENT, "number of CTAs, or `[x, y, z]`; 1 if absent"),
-    key("block", EXTENT, "threads per CTA, or `[x, y, z]`; needed, except where OpenCL has `global` and `local`"),
-    key("global", EXTENT, "OpenCL: the global size, in up to three dimensions; 0: a kernel without work-items"),
-    key("local", EXTENT, "OpenCL: the size of a work-group; the last ones of a dimension may be smaller"),
+    key(
+        "grid",
+        EXTENT,
+        "number of CTAs, or `[x, y, z]`; 1 if absent",
+    ),
+    key(
+        "block",
+        EXTENT,
+        "threads per CTA, or `[x, y, z]`; needed, except where OpenCL has `global` and `local`",
+    ),
+    key(
+        "global",
+        EXTENT,
+        "OpenCL: the global size, in up to three dimensions; 0: a kernel without work-items",
+    ),
+    key(
+        "local",
+        EXTENT,
+        "OpenCL: the size of a work-group; the last ones of a dimension may be smaller",
+    ),
     key("offset", EXTENT, "OpenCL: the first global id; 0 if absent"),
-    key("uniform", Shape::Bool, "OpenCL: whether all work-groups must be full; not so if absent"),
+    key(
+        "uniform",
+        Shape::Bool,
+        "OpenCL: whether all work-groups must be full; not so if absent",
+    ),
     CLUSTER,
-    key("warp", Shape::Count, "threads per warp, in the order of their linear ids; 32 if absent"),
+    key(
+        "warp",
+        Shape::Count,
+        "threads per warp, in the order of their linear ids; 32 if absent",
+    ),
     SUB_GROUP,
     key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
     key("device", Shape::Count, "the same as `gpu`"),
     DOMAIN,
     COOPERATIVE,
     SAME_REGS,
-    required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
+    required(
+        "code",
+        Shape::Text,
+        "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ",
+    ),
 ];
 
 /// A kernel of a host program.
@@ -334,17 +514,33 @@ pub(super) const NAMED_KERNEL: &[Key] = &[
         Shape::Bool,
         "CUDA, PTX: launched with programmatic stream serialization: it may start before the kernel in front of it in its stream has ended",
     ),
-    key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
-    key("uniform", Shape::Bool, "OpenCL: whether all work-groups of a launch must be full; not so if absent"),
+    key(
+        "initializer",
+        Shape::Bool,
+        "OpenCL: initialisers of program-scope variables, run before all kernels",
+    ),
+    key(
+        "uniform",
+        Shape::Bool,
+        "OpenCL: whether all work-groups of a launch must be full; not so if absent",
+    ),
     SAME_REGS,
-    required("code", Shape::Text, "the code of every thread; in a test in PTX, the host alone is CUDA C++"),
+    required(
+        "code",
+        Shape::Text,
+        "the code of every thread; in a test in PTX, the host alone is CUDA C++",
+    ),
 ];
 
 /// A thread of the host.
 pub(super) const HOST: &[Key] = &[
     key("name", Shape::Text, "H0, H1, … if absent"),
     key("regs", REGS, "registers with initial values"),
-    required("code", Shape::Text, "its code: accesses to memory and calls of the runtime"),
+    required(
+        "code",
+        Shape::Text,
+        "its code: accesses to memory and calls of the runtime",
+    ),
 ];
 
 /// A function of the host.
@@ -373,16 +569,32 @@ pub(super) const QUEUE: &[Key] = &[
 
 /// What one model is expected to say.
 pub(super) const EXPECT: &[Key] = &[
-    key("reachability", Shape::Word(REACHABILITY), "of the condition; required: every execution satisfies it"),
+    key(
+        "reachability",
+        Shape::Word(REACHABILITY),
+        "of the condition; required: every execution satisfies it",
+    ),
     key(
         "readings",
         Shape::Open(&[], &Shape::Open(&[], &Shape::Word(REACHABILITY))),
         "of the condition, where the answer depends on how a source is read: by option and value, as in \
          `{ async-fence = { thread = \"allowed\" } }`; under values that are not there, it is as expected",
     ),
-    key("race", Shape::Word(RACE), "whether some execution has a data race"),
-    key("undefined", Shape::Word(UNDEFINED), "whether some execution is undefined"),
-    key("liveness", Shape::Table(LIVENESS_KEYS), "whether it ends, by progress model"),
+    key(
+        "race",
+        Shape::Word(RACE),
+        "whether some execution has a data race",
+    ),
+    key(
+        "undefined",
+        Shape::Word(UNDEFINED),
+        "whether some execution is undefined",
+    ),
+    key(
+        "liveness",
+        Shape::Table(LIVENESS_KEYS),
+        "whether it ends, by progress model",
+    ),
     key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
     key("source", Shape::Text, "the section of the specification"),
     key(
@@ -417,51 +629,139 @@ pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 
 /// Runs of the executor, and what they are expected to show.
 pub(super) const RUN: &[Key] = &[
-    key("memory", Shape::Word(MEMORIES), "sc (if absent); weak, PTX's; language, that of the test's own language"),
-    key("early", Shape::Word(EARLY), "what weak memories bind early; none if absent"),
-    key("scheduling", Shape::Word(SCHEDULING), "which thread steps next; independent if absent"),
-    key("schedule", Shape::Word(SCHEDULES), "random (if absent) or exhaustive"),
+    key(
+        "memory",
+        Shape::Word(MEMORIES),
+        "sc (if absent); weak, PTX's; language, that of the test's own language",
+    ),
+    key(
+        "early",
+        Shape::Word(EARLY),
+        "what weak memories bind early; none if absent",
+    ),
+    key(
+        "scheduling",
+        Shape::Word(SCHEDULING),
+        "which thread steps next; independent if absent",
+    ),
+    key(
+        "schedule",
+        Shape::Word(SCHEDULES),
+        "random (if absent) or exhaustive",
+    ),
     key("runs", Shape::Count, "how many random runs; 100 if absent"),
     key("steps", Shape::Count, "at most so many steps of a run"),
-    key("warp_size", Shape::Count, "warps of so many threads; as the test says if absent"),
-    key("sms", Shape::Count, "multiprocessors; enough for every block if absent"),
-    key("resident", Shape::Count, "blocks that a multiprocessor has room for"),
+    key(
+        "warp_size",
+        Shape::Count,
+        "warps of so many threads; as the test says if absent",
+    ),
+    key(
+        "sms",
+        Shape::Count,
+        "multiprocessors; enough for every block if absent",
+    ),
+    key(
+        "resident",
+        Shape::Count,
+        "blocks that a multiprocessor has room for",
+    ),
     key("cooperative", Shape::Bool, "a cooperative launch"),
-    key("ends", Shape::Word(ENDS), "how runs end: finished, all of them; otherwise, one of them"),
+    key(
+        "ends",
+        Shape::Word(ENDS),
+        "how runs end: finished, all of them; otherwise, one of them",
+    ),
     key("race", Shape::Word(RACE), "whether some run has a race"),
-    key("condition", Shape::Word(HOLDS), "in which of the outcomes observed the condition holds"),
-    key("why", Shape::Text, "part of the reason given for a race, or for a run that does not finish"),
+    key(
+        "condition",
+        Shape::Word(HOLDS),
+        "in which of the outcomes observed the condition holds",
+    ),
+    key(
+        "why",
+        Shape::Text,
+        "part of the reason given for a race, or for a run that does not finish",
+    ),
 ];
 
 const LIVENESS_KEYS: &[Key] = &[
-    key("fair", Shape::Word(LIVENESS), "every thread is scheduled again and again"),
-    key("hsa", Shape::Word(LIVENESS), "the lowest-numbered live thread is"),
-    key("hsa-obe", Shape::Word(LIVENESS), "the lowest-numbered live thread and those that have started are"),
-    key("lobe", Shape::Word(LIVENESS), "threads up to the highest-numbered one that has started are"),
-    key("obe", Shape::Word(LIVENESS), "threads that have started are"),
+    key(
+        "fair",
+        Shape::Word(LIVENESS),
+        "every thread is scheduled again and again",
+    ),
+    key(
+        "hsa",
+        Shape::Word(LIVENESS),
+        "the lowest-numbered live thread is",
+    ),
+    key(
+        "hsa-obe",
+        Shape::Word(LIVENESS),
+        "the lowest-numbered live thread and those that have started are",
+    ),
+    key(
+        "lobe",
+        Shape::Word(LIVENESS),
+        "threads up to the highest-numbered one that has started are",
+    ),
+    key(
+        "obe",
+        Shape::Word(LIVENESS),
+        "threads that have started are",
+    ),
 ];
 
 /// A choice in a template.
 pub(super) const AXIS: &[Key] = &[
-    required("name", Shape::Text, "`${name}` stands for the name of the chosen value"),
-    required("value", Shape::List(&Shape::Open(AXIS_VALUE, &Shape::Text)), "the values to choose from"),
+    required(
+        "name",
+        Shape::Text,
+        "`${name}` stands for the name of the chosen value",
+    ),
+    required(
+        "value",
+        Shape::List(&Shape::Open(AXIS_VALUE, &Shape::Text)),
+        "the values to choose from",
+    ),
 ];
 
-const AXIS_VALUE: &[Key] = &[required("name", Shape::Text, "the value's name; other keys are placeholders")];
+const AXIS_VALUE: &[Key] = &[required(
+    "name",
+    Shape::Text,
+    "the value's name; other keys are placeholders",
+)];
 
 /// A grid of expected answers.
 pub(super) const MATRIX: &[Key] = &[
     required("model", Shape::Text, "the model"),
-    key("property", Shape::Word(PROPERTIES), "what the answers are about; reachability if absent"),
+    key(
+        "property",
+        Shape::Word(PROPERTIES),
+        "what the answers are about; reachability if absent",
+    ),
     required("rows", Shape::Text, "the axis whose values name the rows"),
-    key("columns", Shape::Text, "the axis whose values head the columns; if absent, each row has one answer"),
+    key(
+        "columns",
+        Shape::Text,
+        "the axis whose values head the columns; if absent, each row has one answer",
+    ),
     key(
         "readings",
         Shape::Text,
         "an option that chooses how a source is read: its values head the columns, and each row has an answer for each, of one test",
     ),
-    key("letters", Shape::Open(&[], &Shape::Text), "what the cells mean; A, F and R if absent"),
-    required("table", Shape::Text, "the grid: white space between cells, `-` for no expectation"),
+    key(
+        "letters",
+        Shape::Open(&[], &Shape::Text),
+        "what the cells mean; A, F and R if absent",
+    ),
+    required(
+        "table",
+        Shape::Text,
+        "the grid: white space between cells, `-` for no expectation",
+    ),
     key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
     key("source", Shape::Text, "the section of the specification"),
 ];
@@ -469,5 +769,9 @@ pub(super) const MATRIX: &[Key] = &[
 /// One test of a template. Other keys are placeholders.
 pub(super) const INSTANCE: &[Key] = &[
     required("name", Shape::Text, "the test's name"),
-    key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
+    key(
+        "expect",
+        Shape::Open(&[], &Shape::Table(EXPECT)),
+        "expected answers, by model",
+    ),
 ];

@@ -35,7 +35,11 @@ impl Layout {
                 let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
                 narrow((z * down + y) * across + x)
             });
-            let sub_group = SubGroups { size, room: u64::from(self.warp) }.of(lane);
+            let sub_group = SubGroups {
+                size,
+                room: u64::from(self.warp),
+            }
+            .of(lane);
             let device = Place::device(self.gpu, narrow(group));
             Place {
                 cluster,
@@ -59,16 +63,27 @@ impl Layout {
 /// The place of a host thread: a device of its own, far from those that tests number.
 pub(super) fn host_place(number: usize) -> Place {
     let gpu = u32::MAX - u32::try_from(number).unwrap_or(0);
-    Place { host: true, ..Place::device(gpu, 0) }
+    Place {
+        host: true,
+        ..Place::device(gpu, 0)
+    }
 }
 
 /// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
 pub(super) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
-    let Coordinates { range, item, warp, cluster } = at;
+    let Coordinates {
+        range,
+        item,
+        warp,
+        cluster,
+    } = at;
     let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
     let lane = range.local_linear_id(item);
     let in_warp = lane % u64::from(warp);
-    let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };
+    let warps = SubGroups {
+        size: range.local().iter().product(),
+        room: u64::from(warp),
+    };
     let mut all = vec![
         ("%laneid".to_string(), in_warp),
         (
@@ -87,7 +102,10 @@ pub(super) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
         all.push((format!("%cluster_ctaid.{axis}"), in_cluster[d]));
         all.push((format!("%cluster_nctaid.{axis}"), cluster[d]));
         all.push((format!("%clusterid.{axis}"), item.group[d] / cluster[d]));
-        all.push((format!("%nclusterid.{axis}"), range.groups()[d].div_ceil(cluster[d])));
+        all.push((
+            format!("%nclusterid.{axis}"),
+            range.groups()[d].div_ceil(cluster[d]),
+        ));
     }
     // A warp has at most 32 lanes where these mean anything.
     if let Some(own) = 1u32.checked_shl(in_warp as u32) {
@@ -100,5 +118,7 @@ pub(super) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
         ];
         all.extend(masks.map(|(name, mask)| (format!("%lanemask_{name}"), u64::from(mask))));
     }
-    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
+    all.into_iter()
+        .map(|(name, value)| (name, value as i64))
+        .collect()
 }

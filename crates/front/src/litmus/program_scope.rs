@@ -16,12 +16,21 @@ pub(super) fn check(program: &Program, sink: &mut Sink) {
     for t in program.thread_ids() {
         let thread = program.thread(t);
         let kind = host.and_then(|h| Some(h.command(h.command_of(t)?).kind));
-        let of_host =
-            thread.place.host || matches!(kind, Some(CommandKind::Copy | CommandKind::Map | CommandKind::Unmap));
+        let of_host = thread.place.host
+            || matches!(
+                kind,
+                Some(CommandKind::Copy | CommandKind::Map | CommandKind::Unmap)
+            );
         if of_host {
-            refuse(program, thread, &|kind| kind == MemoryKind::ProgramScope, sink, |sink, span, name| {
-                let message = format!("the host cannot name `{name}`, a variable of the program");
-                sink.error("program-scope", span, message, |d| {
+            refuse(
+                program,
+                thread,
+                &|kind| kind == MemoryKind::ProgramScope,
+                sink,
+                |sink, span, name| {
+                    let message =
+                        format!("the host cannot name `{name}`, a variable of the program");
+                    sink.error("program-scope", span, message, |d| {
                     d.label("expected memory that the host can use")
                         .note(
                             "variables at program scope are known to kernels alone, and each device has its own \
@@ -29,11 +38,13 @@ pub(super) fn check(program: &Program, sink: &mut Sink) {
                         )
                         .help("let a kernel copy it to a buffer")
                 });
-            });
+                },
+            );
         }
         if matches!(kind, Some(CommandKind::Initializer { .. })) {
             refuse(program, thread, &is_svm, sink, |sink, span, name| {
-                let message = format!("an initialiser uses `{name}`, which is shared virtual memory");
+                let message =
+                    format!("an initialiser uses `{name}`, which is shared virtual memory");
                 sink.error("svm-in-initializer", span, message, |d| {
                     d.label("expected variables at program scope").note(
                         "kernels of initialisers do not use SVM pointers (OpenCL API, Execution Model: program \
@@ -57,15 +68,23 @@ fn refuse(
     sink: &mut Sink,
     report: impl Fn(&mut Sink, Span, &str),
 ) {
-    let first = thread.code.first().map_or(Span::default(), |instr| instr.span);
+    let first = thread
+        .code
+        .first()
+        .map_or(Span::default(), |instr| instr.span);
     let given = thread.regs.iter().filter_map(|r| match r.init {
         Init::Address { loc, .. } => Some((loc, first)),
         Init::Int(_) | Init::Unknown => None,
     });
-    let uses = thread.code.iter().flat_map(|instr| named(instr).into_iter().map(|loc| (loc, instr.span)));
+    let uses = thread
+        .code
+        .iter()
+        .flat_map(|instr| named(instr).into_iter().map(|loc| (loc, instr.span)));
     let mut told: Vec<(LocId, Span)> = Vec::new();
     for (loc, span) in given.chain(uses) {
-        let LocationKind::Object { kind, .. } = program.location(program.object(loc)).kind else { continue };
+        let LocationKind::Object { kind, .. } = program.location(program.object(loc)).kind else {
+            continue;
+        };
         if wrong(kind) && !told.contains(&(loc, span)) {
             report(sink, span, &program.location(loc).name);
             told.push((loc, span));

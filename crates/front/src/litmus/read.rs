@@ -20,7 +20,10 @@ pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
     let name = path.display().to_string();
     match file::read(path, file::LARGEST) {
         Ok(bytes) => parse(&name, &bytes),
-        Err(error) => Err(vec![Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {error}"))]),
+        Err(error) => Err(vec![Diagnostic::plain(
+            "unreadable-file",
+            format!("`{name}` cannot be read: {error}"),
+        )]),
     }
 }
 
@@ -48,7 +51,10 @@ pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Dia
 /// Everything that is wrong with the text.
 pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     if bytes.len() as u64 > file::LARGEST {
-        let message = format!("`{source_name}` is too large: more than {} MiB", file::LARGEST >> 20);
+        let message = format!(
+            "`{source_name}` is too large: more than {} MiB",
+            file::LARGEST >> 20
+        );
         return Err(vec![Diagnostic::plain("file-too-large", message)]);
     }
     let text = match std::str::from_utf8(bytes) {
@@ -57,8 +63,15 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     };
     let file = SourceFile::new(source_name, text);
     let mut sink = Sink::new(&file);
-    let first = text.trim_start_matches('\u{feff}').split_whitespace().next().unwrap_or("");
-    let extension = Path::new(source_name).extension().and_then(|e| e.to_str()).unwrap_or("");
+    let first = text
+        .trim_start_matches('\u{feff}')
+        .split_whitespace()
+        .next()
+        .unwrap_or("");
+    let extension = Path::new(source_name)
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or("");
     if extension == "ptx" || first == ".version" {
         let at = text.find(first).unwrap_or(0);
         sink.error("ptx-module", Span::new(at, at + first.len()), "this is a module of PTX, no test", |d| {
@@ -75,14 +88,26 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     if sink.errors() > 0 {
         Err(sink.into_diagnostics())
     } else {
-        Ok(Read { tests, warnings: sink.into_diagnostics() })
+        Ok(Read {
+            tests,
+            warnings: sink.into_diagnostics(),
+        })
     }
 }
 
 /// Whether a file is a `.litmus` file, and no TOML: its name says so, or else its first word.
 pub(super) fn is_litmus(file: &SourceFile) -> bool {
-    let first = file.text.trim_start_matches('\u{feff}').split_whitespace().next().unwrap_or("");
-    match Path::new(&file.name).extension().and_then(|e| e.to_str()).unwrap_or("") {
+    let first = file
+        .text
+        .trim_start_matches('\u{feff}')
+        .split_whitespace()
+        .next()
+        .unwrap_or("");
+    match Path::new(&file.name)
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or("")
+    {
         "litmus" => true,
         "toml" => false,
         _ => LITMUS_WORDS.contains(&first),
@@ -92,10 +117,18 @@ pub(super) fn is_litmus(file: &SourceFile) -> bool {
 /// Points at the first bad byte in a copy of the text that can be printed.
 fn not_utf8(source_name: &str, bytes: &[u8], at: usize) -> Diagnostic {
     let line = bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
-    let start = bytes[..at].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+    let start = bytes[..at]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |n| n + 1);
     let column = String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1;
-    let message =
-        format!("`{source_name}` is not UTF-8: byte 0x{:02x} at line {line}, column {column}", bytes[at]);
-    Diagnostic { span: Span::default(), ..Diagnostic::plain("not-utf8", message) }
-        .help("test files are UTF-8 text")
+    let message = format!(
+        "`{source_name}` is not UTF-8: byte 0x{:02x} at line {line}, column {column}",
+        bytes[at]
+    );
+    Diagnostic {
+        span: Span::default(),
+        ..Diagnostic::plain("not-utf8", message)
+    }
+    .help("test files are UTF-8 text")
 }

@@ -47,9 +47,16 @@ pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, V
         true => dotlitmus::read(&mut sink).into_iter().collect(),
         false => toml::read(&mut sink, Some(&test.name)),
     };
-    let new = tests.into_iter().find(|new| new.name == test.name).filter(|_| sink.errors() == 0)?;
+    let new = tests
+        .into_iter()
+        .find(|new| new.name == test.name)
+        .filter(|_| sink.errors() == 0)?;
     same_names(&test.program, &new.program).then(|| {
-        let changed = LitmusTest { program: new.program, file, ..test.clone() };
+        let changed = LitmusTest {
+            program: new.program,
+            file,
+            ..test.clone()
+        };
         (changed, put_in)
     })
 }
@@ -57,13 +64,25 @@ pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, V
 fn same_names(old: &Program, new: &Program) -> bool {
     // Of registers that no code can name there may be others.
     let named = |thread: &Thread| -> Vec<(usize, String)> {
-        let regs = thread.regs.iter().enumerate().filter(|(_, reg)| !reg.name.starts_with('$'));
+        let regs = thread
+            .regs
+            .iter()
+            .enumerate()
+            .filter(|(_, reg)| !reg.name.starts_with('$'));
         regs.map(|(i, reg)| (i, reg.name.clone())).collect()
     };
     old.threads.len() == new.threads.len()
         && old.locations.len() == new.locations.len()
-        && old.threads.iter().zip(&new.threads).all(|(a, b)| a.place == b.place && named(a) == named(b))
-        && old.locations.iter().zip(&new.locations).all(|(a, b)| a.name == b.name)
+        && old
+            .threads
+            .iter()
+            .zip(&new.threads)
+            .all(|(a, b)| a.place == b.place && named(a) == named(b))
+        && old
+            .locations
+            .iter()
+            .zip(&new.locations)
+            .all(|(a, b)| a.name == b.name)
 }
 
 #[cfg(test)]
@@ -72,9 +91,19 @@ mod tests {
 
     #[test]
     fn parts_that_overlap_are_no_change() {
-        let splice = |start, end, text: &str| Splice { span: Span::new(start, end), text: text.to_owned() };
-        let (text, put_in) = spliced("x = 1;", &[splice(4, 5, "22"), splice(0, 0, "F; ")]).expect("they do not");
-        assert_eq!((text.as_str(), put_in), ("F; x = 22;", vec![Span::new(0, 3)]));
-        assert_eq!(spliced("x = 1;", &[splice(0, 3, "a"), splice(2, 4, "b")]), None);
+        let splice = |start, end, text: &str| Splice {
+            span: Span::new(start, end),
+            text: text.to_owned(),
+        };
+        let (text, put_in) =
+            spliced("x = 1;", &[splice(4, 5, "22"), splice(0, 0, "F; ")]).expect("they do not");
+        assert_eq!(
+            (text.as_str(), put_in),
+            ("F; x = 22;", vec![Span::new(0, 3)])
+        );
+        assert_eq!(
+            spliced("x = 1;", &[splice(0, 3, "a"), splice(2, 4, "b")]),
+            None
+        );
     }
 }

@@ -9,7 +9,10 @@ use crate::document::{Key, Shape};
 pub fn schema() -> Value {
     let mut schema = object(keys::TEST, None);
     if let Value::Object(map) = &mut schema {
-        map.insert("$schema".to_string(), json!("https://json-schema.org/draft/2020-12/schema"));
+        map.insert(
+            "$schema".to_string(),
+            json!("https://json-schema.org/draft/2020-12/schema"),
+        );
         map.insert("title".to_string(), json!("Fencepost litmus test"));
         map.insert(
             "description".to_string(),
@@ -35,7 +38,10 @@ fn object(keys: &[Key], open: Option<&Shape>) -> Value {
     if !required.is_empty() {
         object.insert("required".to_string(), json!(required));
     }
-    object.insert("additionalProperties".to_string(), open.map_or(json!(false), shape));
+    object.insert(
+        "additionalProperties".to_string(),
+        open.map_or(json!(false), shape),
+    );
     Value::Object(object)
 }
 
@@ -45,7 +51,8 @@ fn shape(of: &Shape) -> Value {
         Shape::Text => json!({ "type": "string" }),
         Shape::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
         Shape::Type(words) => {
-            let structure = json!({ "type": "string", "pattern": "^(struct )?[A-Za-z_][A-Za-z0-9_]*$" });
+            let structure =
+                json!({ "type": "string", "pattern": "^(struct )?[A-Za-z_][A-Za-z0-9_]*$" });
             json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": "::" }, structure, placeholder()] })
         }
         Shape::Count => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, placeholder()] }),
@@ -67,8 +74,14 @@ mod tests {
         let schema = schema();
         assert_eq!(schema["additionalProperties"], json!(false));
         for key in keys::TEST {
-            assert_eq!(schema["properties"][key.name]["description"], json!(key.doc));
+            assert_eq!(
+                schema["properties"][key.name]["description"],
+                json!(key.doc)
+            );
         }
-        assert_eq!(schema["properties"]["thread"]["items"]["required"], json!(["code"]));
+        assert_eq!(
+            schema["properties"]["thread"]["items"]["required"],
+            json!(["code"])
+        );
     }
 }

@@ -14,8 +14,9 @@ use program::dialect::Allocation;
 use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpectation};
 use program::litmus::{show, show_observable};
 use program::{
-    ATTRIBUTES, BarrierNaming, Class, Dialect, Field, Init, Layout, Location, LocationKind, Machine, MemoryKind,
-    Op, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Thread, ThreadId, Ty, mbarrier,
+    ATTRIBUTES, BarrierNaming, Class, Dialect, Field, Init, Layout, Location, LocationKind,
+    Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Thread,
+    ThreadId, Ty, mbarrier,
 };
 
 /// The test as TOML text.
@@ -26,7 +27,10 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     let mut out = String::new();
     let program = &test.program;
     if program.host.is_some() {
-        let message = format!("`{}` is a host program, which cannot be written from what was read", test.name);
+        let message = format!(
+            "`{}` is a host program, which cannot be written from what was read",
+            test.name
+        );
         return Err(Box::new(Diagnostic::plain("cannot-write", message)));
     }
     let _ = writeln!(out, "name = {}", quote(&test.name));
@@ -42,7 +46,10 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
         let _ = writeln!(out, "dialect = {}", quote(program.dialect.name()));
     }
     let ops = || program.instrs().map(|(_, _, i)| &i.op);
-    let instance = |op: &Op| op.barrier().is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }));
+    let instance = |op: &Op| {
+        op.barrier()
+            .is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
+    };
     if matches!(Front::of(program.dialect).syntax, Syntax::Ptx) && ops().any(instance) {
         out.push_str("barriers = \"litmus\"\n");
     }
@@ -61,7 +68,10 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
         let _ = writeln!(out, "filter = {}", quote(&show(filter, program)));
     }
     if !test.observe.is_empty() {
-        let observed = test.observe.iter().map(|o| quote(&show_observable(*o, program)));
+        let observed = test
+            .observe
+            .iter()
+            .map(|o| quote(&show_observable(*o, program)));
         let _ = writeln!(out, "observe = [{}]", list(observed));
     }
     if !test.options.is_empty() {
@@ -74,9 +84,19 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     if !program.locations.is_empty() {
         out.push_str("\n[memory]\n");
         for location in &program.locations {
-            let _ = writeln!(out, "{} = {}", toml_key(&location.name), memory(location, program));
+            let _ = writeln!(
+                out,
+                "{} = {}",
+                toml_key(&location.name),
+                memory(location, program)
+            );
             for name in &location.also {
-                let _ = writeln!(out, "{} = {{ at = {} }}", toml_key(name), quote(&location.name));
+                let _ = writeln!(
+                    out,
+                    "{} = {{ at = {} }}",
+                    toml_key(name),
+                    quote(&location.name)
+                );
             }
         }
     }
@@ -157,13 +177,28 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
     let Some(printed) = printed(thread, program) else {
         if thread.source.is_empty() && !thread.code.is_empty() {
             let message = "a thread of a kernel cannot be written alone";
-            let diagnostic = Diagnostic::error("cannot-write", &test.file, thread.code[0].span, message);
-            return Err(Box::new(diagnostic.label("it shares its code with the others")));
+            let diagnostic =
+                Diagnostic::error("cannot-write", &test.file, thread.code[0].span, message);
+            return Err(Box::new(
+                diagnostic.label("it shares its code with the others"),
+            ));
         }
         // The code as it was written, without the indentation that all lines share.
-        let lines: Vec<&str> = thread.source.lines().map(str::trim_end).filter(|l| !l.trim().is_empty()).collect();
-        let indent = lines.iter().map(|l| l.len() - l.trim_start().len()).min().unwrap_or(0);
-        let code: String = lines.iter().map(|l| format!("{}\n", l.get(indent..).unwrap_or(l))).collect();
+        let lines: Vec<&str> = thread
+            .source
+            .lines()
+            .map(str::trim_end)
+            .filter(|l| !l.trim().is_empty())
+            .collect();
+        let indent = lines
+            .iter()
+            .map(|l| l.len() - l.trim_start().len())
+            .min()
+            .unwrap_or(0);
+        let code: String = lines
+            .iter()
+            .map(|l| format!("{}\n", l.get(indent..).unwrap_or(l)))
+            .collect();
         let _ = if code.contains("'''") {
             writeln!(out, "code = {}", quote(&code))
         } else {
@@ -172,10 +207,17 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
         return Ok(());
     };
     let code = printed.map_err(|e| {
-        let span = thread.code.get(e.index).map_or(diag::Span::default(), |i| i.span);
+        let span = thread
+            .code
+            .get(e.index)
+            .map_or(diag::Span::default(), |i| i.span);
         let message = "this instruction cannot be written as TOML";
         let diagnostic = Diagnostic::error("cannot-write", &test.file, span, message);
-        Box::new(diagnostic.label("the short form has no words for it").note(e.what))
+        Box::new(
+            diagnostic
+                .label("the short form has no words for it")
+                .note(e.what),
+        )
     })?;
     let _ = write!(out, "code = '''\n{code}'''\n");
     Ok(())
@@ -218,7 +260,9 @@ fn initial(thread: &Thread, program: &Program) -> Vec<String> {
         .iter()
         .enumerate()
         .filter(|(i, r)| r.init != Init::Int(0) || !written.contains(&RegId(*i as u16)));
-    needed.map(|(_, r)| format!("{} = {}", toml_key(&r.name), value(&r.init, program))).collect()
+    needed
+        .map(|(_, r)| format!("{} = {}", toml_key(&r.name), value(&r.init, program)))
+        .collect()
 }
 
 fn value(init: &Init, program: &Program) -> String {
@@ -242,11 +286,20 @@ fn memory(location: &Location, program: &Program) -> String {
                 Proxy::Generic => String::new(),
                 other => format!(", proxy = \"{}\"", other.row().word),
             };
-            format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
+            format!(
+                "{{ alias = {}{proxy} }}",
+                quote(&program.location(*of).name)
+            )
         }
-        LocationKind::Object { layout, init, atomic, opencl, space, kind, class }
-            if matches!(Front::of(program.dialect).syntax, Syntax::C) =>
-        {
+        LocationKind::Object {
+            layout,
+            init,
+            atomic,
+            opencl,
+            space,
+            kind,
+            class,
+        } if matches!(Front::of(program.dialect).syntax, Syntax::C) => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
@@ -255,7 +308,10 @@ fn memory(location: &Location, program: &Program) -> String {
                 Some(class) => of_class(*class, c_type(layout), init, program),
                 None => (c_type(layout).to_string(), start),
             };
-            let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(&type_name))];
+            let mut parts = vec![
+                format!("init = {start}"),
+                format!("type = {}", quote(&type_name)),
+            ];
             if *atomic {
                 parts.push("atomic = true".to_string());
             }
@@ -281,14 +337,23 @@ fn memory(location: &Location, program: &Program) -> String {
             }
             format!("{{ {} }}", parts.join(", "))
         }
-        LocationKind::Object { layout, init, space, class, .. } => {
+        LocationKind::Object {
+            layout,
+            init,
+            space,
+            class,
+            ..
+        } => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
             };
             if let Some(class) = class {
                 let (name, start) = of_class(*class, "", init, program);
-                return format!("{{ init = {start}, type = {}, space = \"shared\" }}", quote(&name));
+                return format!(
+                    "{{ init = {start}, type = {}, space = \"shared\" }}",
+                    quote(&name)
+                );
             }
             let ty = layout.field(0).ty;
             let ty_text = ty.ptx_name();
@@ -298,13 +363,22 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             if layout.cells() > 1 {
                 let count = init.len() / layout.cells();
-                let size = if count > 1 { format!(", size = {count}") } else { String::new() };
+                let size = if count > 1 {
+                    format!(", size = {count}")
+                } else {
+                    String::new()
+                };
                 let value = |(cell, v): (usize, &Init)| match v {
-                    Init::Int(word) if layout.field(cell as u32).mbarrier => mbarrier::count_of(*word).to_string(),
+                    Init::Int(word) if layout.field(cell as u32).mbarrier => {
+                        mbarrier::count_of(*word).to_string()
+                    }
                     v => value(v, program),
                 };
                 let start = list(init.iter().enumerate().map(value));
-                return format!("{{ init = [{start}], fields = {}{size}{space} }}", fields(layout));
+                return format!(
+                    "{{ init = [{start}], fields = {}{size}{space} }}",
+                    fields(layout)
+                );
             }
             match (ty == Ty::WORD, space.is_empty()) {
                 (true, true) => start,
@@ -317,12 +391,29 @@ fn memory(location: &Location, program: &Program) -> String {
 
 /// The fields of an element of memory in PTX.
 pub(super) fn fields(layout: &Layout) -> String {
-    let all: Vec<&Field> = (0..layout.cells() as u32).map(|cell| layout.field(cell)).collect();
-    let name =
-        |field: &Field| field.path.trim_start_matches('.').split('[').next().unwrap_or_default().to_string();
+    let all: Vec<&Field> = (0..layout.cells() as u32)
+        .map(|cell| layout.field(cell))
+        .collect();
+    let name = |field: &Field| {
+        field
+            .path
+            .trim_start_matches('.')
+            .split('[')
+            .next()
+            .unwrap_or_default()
+            .to_string()
+    };
     let fields = all.chunk_by(|a, b| name(a) == name(b)).map(|group| {
-        let ty = if group[0].mbarrier { "mbarrier".to_string() } else { group[0].ty.ptx_name() };
-        let count = if group[0].path.contains('[') { format!("[{}]", group.len()) } else { String::new() };
+        let ty = if group[0].mbarrier {
+            "mbarrier".to_string()
+        } else {
+            group[0].ty.ptx_name()
+        };
+        let count = if group[0].path.contains('[') {
+            format!("[{}]", group.len())
+        } else {
+            String::new()
+        };
         format!("{} = \"{ty}{count}\"", toml_key(&name(group[0])))
     });
     format!("{{ {} }}", list(fields))
@@ -335,7 +426,11 @@ fn of_class(class: Class, element: &str, init: &[Init], program: &Program) -> (S
         address => value(address, program),
     };
     let starts: Vec<String> = init.iter().map(start).collect();
-    let start = if starts.len() == 1 { starts[0].clone() } else { format!("[{}]", starts.join(", ")) };
+    let start = if starts.len() == 1 {
+        starts[0].clone()
+    } else {
+        format!("[{}]", starts.join(", "))
+    };
     (class_name(class, element, 0).0, start)
 }
 
@@ -361,7 +456,8 @@ fn c_type(layout: &Layout) -> &str {
 /// Whether operations in local memory reach no further than their work-group; not so in the published suites, and then
 /// memory is given by its regions.
 fn capped(program: &Program) -> bool {
-    let memory = |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
+    let memory =
+        |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
     program.locations.iter().any(memory) || program.instrs().any(|(_, _, i)| i.op.has("CAPPED"))
 }
 
@@ -400,16 +496,33 @@ fn expected(expectation: &Expectation) -> String {
             Reachability::Required => "required",
         }),
     );
-    word("race", expectation.race.map(|racy| if racy { "racy" } else { "race-free" }));
-    word("undefined", expectation.undefined.map(|u| if u { "undefined" } else { "defined" }));
+    word(
+        "race",
+        expectation
+            .race
+            .map(|racy| if racy { "racy" } else { "race-free" }),
+    );
+    word(
+        "undefined",
+        expectation
+            .undefined
+            .map(|u| if u { "undefined" } else { "defined" }),
+    );
     word("axiom", expectation.axiom.as_deref());
     word("known", expectation.known.as_deref());
     word("source", expectation.source.as_deref());
     if !expectation.liveness.is_empty() {
         let entry = |(progress, hangs): (&String, &bool)| {
-            format!("{} = \"{}\"", toml_key(progress), if *hangs { "hangs" } else { "terminates" })
+            format!(
+                "{} = \"{}\"",
+                toml_key(progress),
+                if *hangs { "hangs" } else { "terminates" }
+            )
         };
-        parts.push(format!("liveness = {{ {} }}", list(expectation.liveness.iter().map(entry))));
+        parts.push(format!(
+            "liveness = {{ {} }}",
+            list(expectation.liveness.iter().map(entry))
+        ));
     }
     parts.join(", ")
 }
@@ -443,6 +556,9 @@ pub(super) fn quote(text: &str) -> String {
 
 /// A TOML key, quoted where it has to be.
 pub(super) fn toml_key(key: &str) -> String {
-    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let bare = !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if bare { key.to_string() } else { quote(key) }
 }

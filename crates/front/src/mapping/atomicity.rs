@@ -20,10 +20,12 @@ pub(super) fn unmet(program: &Program, op: &Op) -> Option<String> {
         Some(loc) => vec![program.object(loc)],
         None => all().collect(),
     };
-    objects.into_iter().find_map(|loc| match program.location(loc).kind {
-        LocationKind::Object { kind, .. } => lacking(program, kind, rmw),
-        LocationKind::Alias { .. } => None,
-    })
+    objects
+        .into_iter()
+        .find_map(|loc| match program.location(loc).kind {
+            LocationKind::Object { kind, .. } => lacking(program, kind, rmw),
+            LocationKind::Alias { .. } => None,
+        })
 }
 
 fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
@@ -31,7 +33,10 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
         MemoryKind::Managed => &["concurrentManagedAccess"],
         MemoryKind::Mapped if rmw => &["hostNativeAtomicSupported"],
         MemoryKind::System => &["pageableMemoryAccess"],
-        MemoryKind::File => &["pageableMemoryAccess", "pageableMemoryAccessUsesHostPageTables"],
+        MemoryKind::File => &[
+            "pageableMemoryAccess",
+            "pageableMemoryAccessUsesHostPageTables",
+        ],
         MemoryKind::Mapped | MemoryKind::Private => &[],
         // Memory of OpenCL, whose operations reach no further in PTX than there.
         MemoryKind::Buffer
@@ -45,12 +50,15 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
             let first = places.next()?;
             let alone = !first.host && places.all(|p| p.same_gpu(first));
             let peer = |gpu: u32| {
-                program.threads.iter().all(|t| !t.place.host && program.machine.peers(t.place.gpu, gpu))
+                program
+                    .threads
+                    .iter()
+                    .all(|t| !t.place.host && program.machine.peers(t.place.gpu, gpu))
             };
             return match kind {
-                MemoryKind::Device(gpu) if !alone && !peer(gpu) => {
-                    Some(rule("memory of a GPU that others than it and its peers may access"))
-                }
+                MemoryKind::Device(gpu) if !alone && !peer(gpu) => Some(rule(
+                    "memory of a GPU that others than it and its peers may access",
+                )),
                 _ => None,
             };
         }
@@ -60,5 +68,7 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
 }
 
 fn rule(what: &str) -> String {
-    format!("atomicity: at system scope this operation may not be atomic here, as PTX's would be: {what}")
+    format!(
+        "atomicity: at system scope this operation may not be atomic here, as PTX's would be: {what}"
+    )
 }

@@ -28,14 +28,26 @@ impl Mapping {
         let (from, to) = (source.program.dialect, target.program.dialect);
         if from == to {
             let language = from.row().doc;
-            return Err(format!("source and target are both {language}, and one model judges both"));
+            return Err(format!(
+                "source and target are both {language}, and one model judges both"
+            ));
         }
-        let mut pair = Pair { source: source.program.clone(), target: target.clone() };
+        let mut pair = Pair {
+            source: source.program.clone(),
+            target: target.clone(),
+        };
         pair.lowered(source)?;
         // Conditions compare a register in the type of the one that it stands for.
-        for (of, thread) in source.program.threads.iter().zip(&mut pair.target.program.threads) {
+        for (of, thread) in source
+            .program
+            .threads
+            .iter()
+            .zip(&mut pair.target.program.threads)
+        {
             for register in &mut thread.regs {
-                register.ty = of.register(&register.name).map_or(register.ty, |r| of.regs[usize::from(r.0)].ty);
+                register.ty = of
+                    .register(&register.name)
+                    .map_or(register.ty, |r| of.regs[usize::from(r.0)].ty);
             }
         }
         Ok(Mapping {
@@ -62,7 +74,9 @@ impl Mapping {
     /// # Errors
     /// What a target that is given lacks, as a sentence.
     pub fn meant(&self, prop: &Prop) -> Result<Prop, String> {
-        self.by_hand.as_ref().map_or(Ok(prop.clone()), |pair| pair.prop(prop))
+        self.by_hand
+            .as_ref()
+            .map_or(Ok(prop.clone()), |pair| pair.prop(prop))
     }
 }
 
@@ -71,7 +85,10 @@ impl Pair {
     pub(super) fn lowered(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
         // Programs are the same if they say the same.
         if format!("{:?}", test.program) != format!("{:?}", self.source) {
-            return Err(format!("`{}` is the target of one program alone", self.target.name));
+            return Err(format!(
+                "`{}` is the target of one program alone",
+                self.target.name
+            ));
         }
         let prop = |prop: &Option<Prop>| prop.as_ref().map(|prop| self.prop(prop)).transpose();
         Ok(LitmusTest {
@@ -80,14 +97,23 @@ impl Pair {
             condition: prop(&test.condition)?,
             condition_span: self.target.condition_span,
             filter: prop(&test.filter)?,
-            observe: test.observe.iter().map(|o| self.observable(*o)).collect::<Result<_, _>>()?,
+            observe: test
+                .observe
+                .iter()
+                .map(|o| self.observable(*o))
+                .collect::<Result<_, _>>()?,
             bound: test.bound.or(self.target.bound),
             ..test.clone()
         })
     }
 
     fn prop(&self, prop: &Prop) -> Result<Prop, String> {
-        let all = |props: &[Prop]| props.iter().map(|p| self.prop(p)).collect::<Result<Vec<_>, _>>();
+        let all = |props: &[Prop]| {
+            props
+                .iter()
+                .map(|p| self.prop(p))
+                .collect::<Result<Vec<_>, _>>()
+        };
         Ok(match prop {
             Prop::And(props) => Prop::And(all(props)?),
             Prop::Or(props) => Prop::Or(all(props)?),
@@ -103,16 +129,25 @@ impl Pair {
         Ok(match *atom {
             Atom::Const(value) => Atom::Const(value),
             Atom::Observable(o) => Atom::Observable(self.observable(o)?),
-            Atom::Address { loc, index } => Atom::Address { loc: self.location(loc, index)?, index },
+            Atom::Address { loc, index } => Atom::Address {
+                loc: self.location(loc, index)?,
+                index,
+            },
         })
     }
 
     fn observable(&self, o: Observable) -> Result<Observable, String> {
         Ok(match o {
-            Observable::Reg(thread, register) => Observable::Reg(thread, self.register(thread, register)?),
+            Observable::Reg(thread, register) => {
+                Observable::Reg(thread, self.register(thread, register)?)
+            }
             Observable::Mem { loc, index, viewer } => {
                 let viewer = viewer.map(|t| self.thread(t)).transpose()?;
-                Observable::Mem { loc: self.location(loc, index)?, index, viewer }
+                Observable::Mem {
+                    loc: self.location(loc, index)?,
+                    index,
+                    viewer,
+                }
             }
         })
     }
@@ -134,18 +169,29 @@ impl Pair {
 
     fn location(&self, location: LocId, index: u32) -> Result<LocId, String> {
         let name = &self.source.location(location).name;
-        let at = self.target.program.locations.iter().position(|l| l.name == *name);
+        let at = self
+            .target
+            .program
+            .locations
+            .iter()
+            .position(|l| l.name == *name);
         let at = LocId(at.ok_or_else(|| self.lacking(&format!("location `{name}`")))? as u16);
         let (source, target) = (self.source.layout(location), self.target.program.layout(at));
         let cell = |layout: &Layout| (layout.cells(), layout.field(index).ty);
         if cell(source) != cell(target) {
             let doc = "which conditions compare: it needs the same type in both";
-            return Err(format!("`{name}` holds other numbers in `{}`, {doc}", self.target.name));
+            return Err(format!(
+                "`{name}` holds other numbers in `{}`, {doc}",
+                self.target.name
+            ));
         }
         Ok(at)
     }
 
     fn lacking(&self, what: &str) -> String {
-        format!("`{}` has no {what}, which the source's condition speaks of", self.target.name)
+        format!(
+            "`{}` has no {what}, which the source's condition speaks of",
+            self.target.name
+        )
     }
 }

@@ -25,12 +25,24 @@ const BECOMES: Shape = Shape::OneOf(&[Shape::Text, Shape::Table(BY_SCOPE)]);
 
 const BY_SCOPE: &[Key] = &[
     key("thread", Shape::Text, "what it becomes at thread scope"),
-    key("warp", Shape::Text, "what it becomes at the scope of a warp or sub-group"),
-    key("cta", Shape::Text, "what it becomes at the scope of a CTA, block or work-group"),
+    key(
+        "warp",
+        Shape::Text,
+        "what it becomes at the scope of a warp or sub-group",
+    ),
+    key(
+        "cta",
+        Shape::Text,
+        "what it becomes at the scope of a CTA, block or work-group",
+    ),
     key("cluster", Shape::Text, "what it becomes at cluster scope"),
     key("gpu", Shape::Text, "what it becomes at device scope"),
     key("sys", Shape::Text, "what it becomes at system scope"),
-    key("other", Shape::Text, "what it becomes at every scope that is not named"),
+    key(
+        "other",
+        Shape::Text,
+        "what it becomes at every scope that is not named",
+    ),
 ];
 
 const fn rows(name: &'static str, keys: &'static [Key]) -> Key {
@@ -38,32 +50,82 @@ const fn rows(name: &'static str, keys: &'static [Key]) -> Key {
 }
 
 const fn order(name: &'static str) -> Key {
-    key(name, BECOMES, "a sequence of PTX operations, between semicolons; `.s` is the mapped scope")
+    key(
+        name,
+        BECOMES,
+        "a sequence of PTX operations, between semicolons; `.s` is the mapped scope",
+    )
 }
 
 const SCOPE_WORDS: &[&str] = &["thread", "warp", "cta", "cluster", "gpu", "sys"];
 const SCOPE: Shape = Shape::Word(SCOPE_WORDS);
 /// The scopes of PTX.
 const TARGET: Shape = Shape::Word(&["cta", "cluster", "gpu", "sys"]);
-const LOADS: &[Key] = &[order("plain"), order("volatile"), order("relaxed"), order("acquire"), order("seq_cst")];
-const STORES: &[Key] = &[order("plain"), order("volatile"), order("relaxed"), order("release"), order("seq_cst")];
-const OTHERS: &[Key] = &[order("relaxed"), order("acquire"), order("release"), order("acq_rel"), order("seq_cst")];
+const LOADS: &[Key] = &[
+    order("plain"),
+    order("volatile"),
+    order("relaxed"),
+    order("acquire"),
+    order("seq_cst"),
+];
+const STORES: &[Key] = &[
+    order("plain"),
+    order("volatile"),
+    order("relaxed"),
+    order("release"),
+    order("seq_cst"),
+];
+const OTHERS: &[Key] = &[
+    order("relaxed"),
+    order("acquire"),
+    order("release"),
+    order("acq_rel"),
+    order("seq_cst"),
+];
 
 /// The keys of a file.
 const KEYS: &[Key] = &[
-    required("from", Shape::Word(&["c", "cuda", "opencl"]), "the language it maps from"),
+    required(
+        "from",
+        Shape::Word(&["c", "cuda", "opencl"]),
+        "the language it maps from",
+    ),
     required("to", Shape::Word(&["ptx"]), "the language it maps to"),
-    key("base", Shape::Text, "the shipped mapping whose rows hold where this one has none"),
-    key("gaps", Shape::List(&Shape::Text), "which known gaps of the base it has, too"),
-    key("current", Shape::Bool, "whether it is taken where nobody names one, if it is shipped"),
+    key(
+        "base",
+        Shape::Text,
+        "the shipped mapping whose rows hold where this one has none",
+    ),
+    key(
+        "gaps",
+        Shape::List(&Shape::Text),
+        "which known gaps of the base it has, too",
+    ),
+    key(
+        "current",
+        Shape::Bool,
+        "whether it is taken where nobody names one, if it is shipped",
+    ),
     required("doc", Shape::Text, "what it is"),
-    required("sources", Shape::List(&Shape::Text), "what says so: document and section"),
+    required(
+        "sources",
+        Shape::List(&Shape::Text),
+        "what says so: document and section",
+    ),
     key(
         "scopes",
         Shape::Table(&[
             key("thread", TARGET, "what thread scope becomes"),
-            key("warp", TARGET, "what the scope of a warp or sub-group becomes"),
-            key("cta", TARGET, "what the scope of a CTA, block or work-group becomes"),
+            key(
+                "warp",
+                TARGET,
+                "what the scope of a warp or sub-group becomes",
+            ),
+            key(
+                "cta",
+                TARGET,
+                "what the scope of a CTA, block or work-group becomes",
+            ),
             key("cluster", TARGET, "what cluster scope becomes"),
             key("gpu", TARGET, "what device scope becomes"),
             key("sys", TARGET, "what system scope becomes"),
@@ -80,7 +142,11 @@ const KEYS: &[Key] = &[
     key(
         "barrier",
         Shape::Table(&[
-            required("groups", Shape::List(&SCOPE), "the groups whose barriers PTX has"),
+            required(
+                "groups",
+                Shape::List(&SCOPE),
+                "the groups whose barriers PTX has",
+            ),
             required(
                 "wider",
                 Shape::Text,
@@ -93,7 +159,11 @@ const KEYS: &[Key] = &[
         "gap",
         Shape::List(&Shape::Table(&[
             required("name", Shape::Text, "what reports call it"),
-            required("lost", Shape::Text, "what the mapping does not keep: the end of a sentence"),
+            required(
+                "lost",
+                Shape::Text,
+                "what the mapping does not keep: the end of a sentence",
+            ),
             required("source", Shape::Text, "what says so"),
             key(
                 "mended",
@@ -107,9 +177,17 @@ const KEYS: &[Key] = &[
 
 /// The files of `models/mappings`, each after its base.
 pub(super) fn shipped() -> Vec<Mapping> {
-    let files = MODELS.get_dir("mappings").into_iter().flat_map(|d| d.files());
+    let files = MODELS
+        .get_dir("mappings")
+        .into_iter()
+        .flat_map(|d| d.files());
     let mut waiting: Vec<Arc<SourceFile>> = files
-        .filter_map(|f| Some(SourceFile::new(format!("models/{}", f.path().to_str()?), f.contents_utf8()?)))
+        .filter_map(|f| {
+            Some(SourceFile::new(
+                format!("models/{}", f.path().to_str()?),
+                f.contents_utf8()?,
+            ))
+        })
         .collect();
     let mut read: Vec<Mapping> = Vec::new();
     while !waiting.is_empty() {
@@ -121,7 +199,11 @@ pub(super) fn shipped() -> Vec<Mapping> {
             }
             Err(_) => true,
         });
-        assert!(waiting.len() < before, "shipped: {:?}", parse(&waiting[0], &read).map(|m| m.name));
+        assert!(
+            waiting.len() < before,
+            "shipped: {:?}",
+            parse(&waiting[0], &read).map(|m| m.name)
+        );
     }
     read
 }
@@ -133,9 +215,14 @@ impl Mapping {
     /// Everything that is wrong with the file.
     pub fn load(path: &Path) -> Result<&'static Mapping, Vec<Diagnostic>> {
         let name = path.display().to_string();
-        let unreadable =
-            |why: String| vec![Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {why}"))];
-        let bytes = file::read(path, file::LARGEST).map_err(|error| unreadable(error.to_string()))?;
+        let unreadable = |why: String| {
+            vec![Diagnostic::plain(
+                "unreadable-file",
+                format!("`{name}` cannot be read: {why}"),
+            )]
+        };
+        let bytes =
+            file::read(path, file::LARGEST).map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
         let mut mapping = parse(&SourceFile::new(&name, text), super::table::shipped())?;
         mapping.asked = name;
@@ -143,8 +230,10 @@ impl Mapping {
             Told::Mended(by) => Mapping::named(by).is_none().then_some(by),
             Told::Less => None,
         }) {
-            let message =
-                format!("`{}`: `mended` names `{by}`, and there is no such shipped mapping", mapping.asked);
+            let message = format!(
+                "`{}`: `mended` names `{by}`, and there is no such shipped mapping",
+                mapping.asked
+            );
             return Err(vec![Diagnostic::plain("unknown-mapping", message)]);
         }
         Ok(Box::leak(Box::new(mapping)))
@@ -155,7 +244,15 @@ impl Mapping {
     /// The text of a file that says the same, but for known gaps. It reads back to a mapping with the same rows.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
-        let steps = |steps: &[Step]| quoted(&steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        let steps = |steps: &[Step]| {
+            quoted(
+                &steps
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            )
+        };
         let language = |dialect: Dialect| quoted(dialect.name());
         let sources: Vec<String> = self.sources.iter().map(|source| quoted(source)).collect();
         let mut out = format!(
@@ -183,16 +280,33 @@ impl Mapping {
                     }
                     several => {
                         let by_scope = several.iter().map(|row| {
-                            format!("{} = {}", row.scope.as_ref().map_or("other", word), steps(&row.steps))
+                            format!(
+                                "{} = {}",
+                                row.scope.as_ref().map_or("other", word),
+                                steps(&row.steps)
+                            )
                         });
-                        let _ = writeln!(out, "{name} = {{ {} }}", by_scope.collect::<Vec<_>>().join(", "));
+                        let _ = writeln!(
+                            out,
+                            "{name} = {{ {} }}",
+                            by_scope.collect::<Vec<_>>().join(", ")
+                        );
                     }
                 }
             }
         }
         if !self.groups.is_empty() {
-            let groups: Vec<String> = self.groups.iter().map(|scope| quoted(word(scope))).collect();
-            let _ = writeln!(out, "\n[barrier]\ngroups = [{}]\nwider = {}", groups.join(", "), steps(&self.wider));
+            let groups: Vec<String> = self
+                .groups
+                .iter()
+                .map(|scope| quoted(word(scope)))
+                .collect();
+            let _ = writeln!(
+                out,
+                "\n[barrier]\ngroups = [{}]\nwider = {}",
+                groups.join(", "),
+                steps(&self.wider)
+            );
         }
         out
     }
@@ -204,7 +318,11 @@ pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping
     let mapping = document::parse(&file.text, &mut sink).and_then(|root| {
         let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
         document::table(root.get_ref(), top, KEYS, None, "a mapping", &mut sink);
-        let mut reader = Reader { file, known, sink: &mut sink };
+        let mut reader = Reader {
+            file,
+            known,
+            sink: &mut sink,
+        };
         reader.mapping(root.get_ref())
     });
     match mapping {
@@ -229,8 +347,13 @@ fn text(table: &DeTable<'_>, key: &str) -> Option<String> {
 
 /// The strings of a list, each with its place.
 fn texts<'t>(table: &'t DeTable<'_>, key: &str) -> Vec<(&'t str, Span)> {
-    let Some(DeValue::Array(items)) = table.get(key).map(Value::get_ref) else { return Vec::new() };
-    items.iter().filter_map(|item| Some((item.get_ref().as_str()?, span_of(item)))).collect()
+    let Some(DeValue::Array(items)) = table.get(key).map(Value::get_ref) else {
+        return Vec::new();
+    };
+    items
+        .iter()
+        .filter_map(|item| Some((item.get_ref().as_str()?, span_of(item))))
+        .collect()
 }
 
 fn sub<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t DeTable<'a>> {
@@ -242,7 +365,9 @@ fn sub<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t DeTable<'a>> {
 
 impl Reader<'_, '_> {
     fn mapping(&mut self, root: &DeTable<'_>) -> Option<Mapping> {
-        let stem = Path::new(&self.file.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let stem = Path::new(&self.file.name)
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
         let language = |key: &str| {
             let word = text(root, key)?;
             dialects().find(|dialect| dialect.name() == word)
@@ -252,9 +377,14 @@ impl Reader<'_, '_> {
             name: stem.unwrap_or_default(),
             from: language("from")?,
             to: language("to")?,
-            current: root.get("current").is_some_and(|v| v.get_ref().as_bool() == Some(true)),
+            current: root
+                .get("current")
+                .is_some_and(|v| v.get_ref().as_bool() == Some(true)),
             doc: text(root, "doc")?,
-            sources: texts(root, "sources").into_iter().map(|s| s.0.to_owned()).collect(),
+            sources: texts(root, "sources")
+                .into_iter()
+                .map(|s| s.0.to_owned())
+                .collect(),
             rows: Vec::new(),
             scopes: Vec::new(),
             groups: Vec::new(),
@@ -264,7 +394,9 @@ impl Reader<'_, '_> {
         };
         for (name, kind) in KINDS {
             for (order, _, value) in sub(root, name).into_iter().flat_map(entries) {
-                let Some(order) = of(ORDERS, order) else { continue };
+                let Some(order) = of(ORDERS, order) else {
+                    continue;
+                };
                 self.row(*kind, order, value, &mut mapping.rows);
             }
         }
@@ -273,7 +405,10 @@ impl Reader<'_, '_> {
             mapping.scopes.extend(of(SCOPES, from).zip(to));
         }
         if let Some(barrier) = sub(root, "barrier") {
-            mapping.groups = texts(barrier, "groups").iter().filter_map(|g| of(SCOPES, g.0)).collect();
+            mapping.groups = texts(barrier, "groups")
+                .iter()
+                .filter_map(|g| of(SCOPES, g.0))
+                .collect();
             if let Some(value) = barrier.get("wider") {
                 mapping.wider = self.steps(Kind::Fence, value).unwrap_or_default();
             }
@@ -288,29 +423,42 @@ impl Reader<'_, '_> {
         let kept = texts(root, "gaps");
         let Some(value) = root.get("base") else {
             for (_, span) in kept {
-                self.sink.error("unknown-gap", span, "there is no base whose gaps these could be", |d| {
-                    d.label("expected a `base` beside it")
-                });
+                self.sink.error(
+                    "unknown-gap",
+                    span,
+                    "there is no base whose gaps these could be",
+                    |d| d.label("expected a `base` beside it"),
+                );
             }
             return Some(());
         };
         let name = value.get_ref().as_str()?;
         let Some(base) = self.known.iter().find(|m| m.name == name) else {
             let known = self.known;
-            self.sink.error("unknown-mapping", span_of(value), format!("there is no mapping `{name}`"), |d| {
-                d.label("expected the name of a shipped mapping")
-                    .did_you_mean(name, known.iter().map(|m| m.name.as_str()))
-            });
+            self.sink.error(
+                "unknown-mapping",
+                span_of(value),
+                format!("there is no mapping `{name}`"),
+                |d| {
+                    d.label("expected the name of a shipped mapping")
+                        .did_you_mean(name, known.iter().map(|m| m.name.as_str()))
+                },
+            );
             return None;
         };
         let own: Vec<(Kind, Order)> = mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
         // A compare-exchange follows the file's read-modify-writes rather than the base's own rows for it.
         let said = |r: &&Row| {
-            own.contains(&(r.kind, r.order)) || r.kind == Kind::Cas && own.contains(&(Kind::Rmw, r.order))
+            own.contains(&(r.kind, r.order))
+                || r.kind == Kind::Cas && own.contains(&(Kind::Rmw, r.order))
         };
-        mapping.rows.extend(base.rows.iter().filter(|r| !said(r)).cloned());
+        mapping
+            .rows
+            .extend(base.rows.iter().filter(|r| !said(r)).cloned());
         let scopes: Vec<Scope> = mapping.scopes.iter().map(|s| s.0).collect();
-        mapping.scopes.extend(base.scopes.iter().filter(|s| !scopes.contains(&s.0)));
+        mapping
+            .scopes
+            .extend(base.scopes.iter().filter(|s| !scopes.contains(&s.0)));
         if !root.contains_key("barrier") {
             mapping.groups.clone_from(&base.groups);
             mapping.wider.clone_from(&base.wider);
@@ -319,12 +467,15 @@ impl Reader<'_, '_> {
         for (name, span) in kept {
             match base.gaps.iter().find(|g| g.name == name) {
                 Some(gap) => gaps.push(gap.clone()),
-                None => {
-                    self.sink.error("unknown-gap", span, format!("`{}` has no gap `{name}`", base.name), |d| {
+                None => self.sink.error(
+                    "unknown-gap",
+                    span,
+                    format!("`{}` has no gap `{name}`", base.name),
+                    |d| {
                         d.label("expected the name of a known gap of the base")
                             .did_you_mean(name, base.gaps.iter().map(|g| g.name.as_str()))
-                    })
-                }
+                    },
+                ),
             }
         }
         mapping.gaps.splice(0..0, gaps);
@@ -332,11 +483,19 @@ impl Reader<'_, '_> {
     }
 
     fn gaps(&mut self, root: &DeTable<'_>) -> Vec<Gap> {
-        let Some(DeValue::Array(items)) = root.get("gap").map(Value::get_ref) else { return Vec::new() };
+        let Some(DeValue::Array(items)) = root.get("gap").map(Value::get_ref) else {
+            return Vec::new();
+        };
         let gap = |item: &Value<'_>| {
-            let DeValue::Table(table) = item.get_ref() else { return None };
+            let DeValue::Table(table) = item.get_ref() else {
+                return None;
+            };
             let told = text(table, "mended").map_or(Told::Less, Told::Mended);
-            Some(Gap { name: text(table, "name")?, lost: text(table, "lost")?, told })
+            Some(Gap {
+                name: text(table, "name")?,
+                lost: text(table, "lost")?,
+                told,
+            })
         };
         items.iter().filter_map(gap).collect()
     }
@@ -346,11 +505,21 @@ impl Reader<'_, '_> {
         if let DeValue::Table(by_scope) = value.get_ref() {
             for (scope, _, value) in entries(by_scope) {
                 let steps = self.steps(kind, value);
-                rows.extend(steps.map(|steps| Row { kind, order, scope: of(SCOPES, scope), steps }));
+                rows.extend(steps.map(|steps| Row {
+                    kind,
+                    order,
+                    scope: of(SCOPES, scope),
+                    steps,
+                }));
             }
         } else {
             let steps = self.steps(kind, value);
-            rows.extend(steps.map(|steps| Row { kind, order, scope: None, steps }));
+            rows.extend(steps.map(|steps| Row {
+                kind,
+                order,
+                scope: None,
+                steps,
+            }));
         }
     }
 
@@ -358,21 +527,32 @@ impl Reader<'_, '_> {
     fn steps(&mut self, kind: Kind, value: &Value<'_>) -> Option<Vec<Step>> {
         let span = span_of(value);
         let words = value.get_ref().as_str()?;
-        let texts: Vec<&str> = words.split(';').map(str::trim).filter(|step| !step.is_empty()).collect();
+        let texts: Vec<&str> = words
+            .split(';')
+            .map(str::trim)
+            .filter(|step| !step.is_empty())
+            .collect();
         let mut steps = Vec::with_capacity(texts.len());
         for text in &texts {
             match step(kind, text) {
                 Ok(step) => steps.push(step),
                 Err(expected) => {
-                    self.sink
-                        .error("unknown-step", span, format!("`{text}` cannot stand here"), |d| d.label(expected));
+                    self.sink.error(
+                        "unknown-step",
+                        span,
+                        format!("`{text}` cannot stand here"),
+                        |d| d.label(expected),
+                    );
                     return None;
                 }
             }
         }
         let accesses = steps.iter().filter(|s| s.kind != Kind::Fence).count();
         if kind != Kind::Fence && accesses != 1 {
-            let message = format!("`{}` stands {accesses} times in what one operation becomes", kind.opcode());
+            let message = format!(
+                "`{}` stands {accesses} times in what one operation becomes",
+                kind.opcode()
+            );
             self.sink.error("unknown-step", span, message, |d| {
                 d.label("expected the access once, with fences before or after it")
             });
@@ -408,9 +588,14 @@ fn step(kind: Kind, text: &str) -> Result<Step, String> {
     let allowed = semantics_of(kind);
     let word = parts.next().unwrap_or_default();
     let Some(semantics) = of(SEMANTICS, word).filter(|s| allowed.contains(s)) else {
-        let words: Vec<String> =
-            allowed.iter().map(|s| format!(".{}", super::table::word(SEMANTICS, s))).collect();
-        return Err(format!("expected `{opcode}` with one of {}", words.join(", ")));
+        let words: Vec<String> = allowed
+            .iter()
+            .map(|s| format!(".{}", super::table::word(SEMANTICS, s)))
+            .collect();
+        return Err(format!(
+            "expected `{opcode}` with one of {}",
+            words.join(", ")
+        ));
     };
     let scope = parts.next();
     let bare = matches!(semantics, Semantics::Weak | Semantics::Volatile);
@@ -427,5 +612,9 @@ fn step(kind: Kind, text: &str) -> Result<Step, String> {
     if parts.next().is_some() {
         return Err("expected nothing behind the scope".into());
     }
-    Ok(Step { kind, semantics, reach })
+    Ok(Step {
+        kind,
+        semantics,
+        reach,
+    })
 }

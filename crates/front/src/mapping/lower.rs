@@ -2,7 +2,8 @@
 
 use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Semantics, Step, word};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tags, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tags, Ty,
+    Update,
 };
 
 /// PTX's resource for the one barrier of a CTA that source languages have: `bar.sync 0`.
@@ -44,14 +45,24 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     match op {
         Op::Mark { mark, .. } if mark.kind == EventKind::Fence => {
             let order = order_of(&mark.tags, Kind::Fence)?;
-            steps(mapping, Kind::Fence, order, mark.scope, |_, _| Err("a fence becomes fences".into()))
+            steps(mapping, Kind::Fence, order, mark.scope, |_, _| {
+                Err("a fence becomes fences".into())
+            })
         }
-        Op::Mark { mark, .. } => {
-            Err(format!("mapping `{}` has no row for: {}", mapping.name, mark.kind.row().noun))
-        }
+        Op::Mark { mark, .. } => Err(format!(
+            "mapping `{}` has no row for: {}",
+            mapping.name,
+            mark.kind.row().noun
+        )),
         Op::Barrier(barrier) => self::barrier(mapping, barrier),
         // PTX's `atom.cas` never fails without a reason.
-        Op::Choice { dst, spurious: true } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
+        Op::Choice {
+            dst,
+            spurious: true,
+        } => Ok(vec![Op::Assign {
+            dst: *dst,
+            value: Expr::Const(0),
+        }]),
         other => Ok(vec![other.clone()]),
     }
 }
@@ -126,19 +137,28 @@ fn strong(semantics: Semantics, tag: &'static str, scope: Option<Scope>, from: &
         }
         _ => tags.insert("A"),
     }
-    Access { tags, scope, ty: from.ty }
+    Access {
+        tags,
+        scope,
+        ty: from.ty,
+    }
 }
 
 /// What a scope becomes. An operation without one has the whole system, as in C++.
 fn mapped(mapping: &Mapping, scope: Option<Scope>) -> Result<Scope, String> {
     let scope = scope.unwrap_or(Scope::Sys);
-    mapping.scope(scope).ok_or_else(|| format!("scope table: PTX has no scope for {scope:?}"))
+    mapping
+        .scope(scope)
+        .ok_or_else(|| format!("scope table: PTX has no scope for {scope:?}"))
 }
 
 /// A compare-exchange has rows of its own where compilers treat it so.
 fn kind_of_rmw(op: &Op) -> Kind {
     match op {
-        Op::Rmw { update: Update::CompareExchange { .. }, .. } => Kind::Cas,
+        Op::Rmw {
+            update: Update::CompareExchange { .. },
+            ..
+        } => Kind::Cas,
         _ => Kind::Rmw,
     }
 }
@@ -177,7 +197,9 @@ fn order_of_rmw(read: &Tags, write: &Tags) -> Result<Order, String> {
 fn order_on_success(read: &Tags, write: &Tags) -> Result<Order, String> {
     match (order_of(read, Kind::Rmw)?, order_of(write, Kind::Rmw)?) {
         (Order::SeqCst, _) | (_, Order::SeqCst) => Ok(Order::SeqCst),
-        (Order::AcqRel, _) | (_, Order::AcqRel) | (Order::Acquire, Order::Release) => Ok(Order::AcqRel),
+        (Order::AcqRel, _) | (_, Order::AcqRel) | (Order::Acquire, Order::Release) => {
+            Ok(Order::AcqRel)
+        }
         (Order::Acquire, _) => Ok(Order::Acquire),
         (_, Order::Release) => Ok(Order::Release),
         (order, _) => Ok(order),
@@ -190,15 +212,22 @@ fn supported(update: &Update, ty: Ty) -> Result<(), String> {
         Update::Apply(op, _) => {
             use BinOp::{Add, And, Dec, Inc, Max, Min, Or, Sub, Xor};
             if !matches!(op, Add | Sub | And | Or | Xor | Min | Max | Inc | Dec) {
-                return Err(format!("read-modify-write rows: PTX `atom` has no operation {op:?}"));
+                return Err(format!(
+                    "read-modify-write rows: PTX `atom` has no operation {op:?}"
+                ));
             }
             32
         }
         Update::Exchange(_) | Update::CompareExchange { .. } => 16,
-        Update::When { .. } => return Err("read-modify-write rows: PTX `atom` has no such operation".into()),
+        Update::When { .. } => {
+            return Err("read-modify-write rows: PTX `atom` has no such operation".into());
+        }
     };
     if ty.bits < least {
-        return Err(format!("read-modify-write rows: PTX `atom` has no such operation of {} bits", ty.bits));
+        return Err(format!(
+            "read-modify-write rows: PTX `atom` has no such operation of {} bits",
+            ty.bits
+        ));
     }
     Ok(())
 }
@@ -207,7 +236,9 @@ fn supported(update: &Update, ty: Ty) -> Result<(), String> {
 fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     let (resource, domain) = match from.domain {
         group if !mapping.groups.contains(&group) => {
-            return Err(format!("barrier rows: PTX has no barrier of {group:?} scope"));
+            return Err(format!(
+                "barrier rows: PTX has no barrier of {group:?} scope"
+            ));
         }
         Scope::Cta if from.takes_turns() && from.action != BarrierAction::Sync => {
             return Err(
@@ -217,13 +248,21 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         Scope::Cta => (CTA_BARRIER, Scope::Cta),
         Scope::Warp => (WARP_BARRIER, Scope::Warp),
         Scope::Cluster => (CLUSTER_BARRIER, Scope::Cluster),
-        other => return Err(format!("barrier rows: PTX has no barrier of {other:?} scope")),
+        other => {
+            return Err(format!(
+                "barrier rows: PTX has no barrier of {other:?} scope"
+            ));
+        }
     };
     let naming = match &from.naming {
         // The source's one barrier of the group; those of PTX keep their number.
-        BarrierNaming::Counted { id: Expr::Const(id), count } if *id < 0 => {
-            BarrierNaming::Counted { id: Expr::Const(resource), count: count.clone() }
-        }
+        BarrierNaming::Counted {
+            id: Expr::Const(id),
+            count,
+        } if *id < 0 => BarrierNaming::Counted {
+            id: Expr::Const(resource),
+            count: count.clone(),
+        },
         other => other.clone(),
     };
     let (mut arrive, mut wait, mut scope) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]), None);
@@ -246,11 +285,19 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     }
     let action = from.action;
     let lanes = from.lanes.clone();
-    let op = Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope });
+    let op = Op::Barrier(Barrier {
+        action,
+        domain,
+        lanes,
+        naming,
+        arrive,
+        wait,
+        scope,
+    });
     let wide = match from.scope {
-        Some(asked) if asked > domain => {
-            mapped(mapping, Some(asked)).ok().filter(|s| *s > Scope::Cta && *s > domain)
-        }
+        Some(asked) if asked > domain => mapped(mapping, Some(asked))
+            .ok()
+            .filter(|s| *s > Scope::Cta && *s > domain),
         _ => None,
     };
     let around = |scope: Scope| {
@@ -258,7 +305,10 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
             Reach::Fixed(scope) => scope,
             _ => scope,
         };
-        mapping.wider.iter().map(move |step| fence(step.semantics, Some(reach(step))))
+        mapping
+            .wider
+            .iter()
+            .map(move |step| fence(step.semantics, Some(reach(step))))
     };
     Ok(match wide {
         Some(scope) => around(scope).chain([op]).chain(around(scope)).collect(),
@@ -298,5 +348,9 @@ pub(super) fn step(op: &Op) -> Option<Step> {
         Semantics::Weak | Semantics::Volatile => Reach::None,
         _ => Reach::Fixed(scope?),
     };
-    Some(Step { kind, semantics, reach })
+    Some(Step {
+        kind,
+        semantics,
+        reach,
+    })
 }

@@ -30,7 +30,9 @@ mod table;
 mod tests;
 
 pub use gaps::{Gap, Told};
-pub use table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step, shipped};
+pub use table::{
+    KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SEMANTICS, Semantics, Step, shipped,
+};
 
 use diag::Span;
 use objects::Objects;
@@ -57,7 +59,12 @@ impl Mapping {
             return pair.lowered(test);
         }
         let unmapped = match self.lower(&test.program) {
-            Ok(program) => return Ok(LitmusTest { program, ..test.clone() }),
+            Ok(program) => {
+                return Ok(LitmusTest {
+                    program,
+                    ..test.clone()
+                });
+            }
             Err(unmapped) => unmapped,
         };
         let first = &unmapped[0];
@@ -68,7 +75,9 @@ impl Mapping {
             more => format!(" (and of {more} more)"),
         };
         let (mapping, rule) = (&self.name, &first.rule);
-        Err(format!("mapping `{mapping}` has no counterpart in PTX of `{text}`, line {line}{others}: {rule}"))
+        Err(format!(
+            "mapping `{mapping}` has no counterpart in PTX of `{text}`, line {line}{others}: {rule}"
+        ))
     }
 
     /// As [`Mapping::lowered`], such that the text of PTX can say it: operands that the source computes on the way are
@@ -79,7 +88,9 @@ impl Mapping {
     pub fn spelled(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
         let mut lowered = self.lowered(test)?;
         lowered.program = spell::spelled(&lowered.program);
-        lowered.expect.retain(|model, _| Dialect::of_model(model) == Some(self.to));
+        lowered
+            .expect
+            .retain(|model, _| Dialect::of_model(model) == Some(self.to));
         Ok(lowered)
     }
 
@@ -100,32 +111,59 @@ impl Mapping {
         program: &Program,
         maps: impl Fn(ThreadId) -> bool,
     ) -> Result<Program, Vec<Unmapped>> {
-        let mut mapped = Program { dialect: self.to, machine: Machine::full(), ..program.clone() };
+        let mut mapped = Program {
+            dialect: self.to,
+            machine: Machine::full(),
+            ..program.clone()
+        };
         let mut unmapped = Vec::new();
         let objects = Objects::new(program);
-        for (t, thread) in program.thread_ids().zip(&mut mapped.threads).filter(|(t, _)| maps(*t)) {
+        for (t, thread) in program
+            .thread_ids()
+            .zip(&mut mapped.threads)
+            .filter(|(t, _)| maps(*t))
+        {
             match self.code(&objects, t, &mut thread.regs) {
                 Ok(code) => thread.code = code,
                 Err(errors) => unmapped.extend(errors),
             }
         }
         for location in &mut mapped.locations {
-            if let LocationKind::Object { opencl, kind, class, space, .. } = &mut location.kind {
+            if let LocationKind::Object {
+                opencl,
+                kind,
+                class,
+                space,
+                ..
+            } = &mut location.kind
+            {
                 // What each device has of its own, it has there.
                 let of_program = *kind == MemoryKind::ProgramScope;
-                (*opencl, *kind, *class) =
-                    (Default::default(), Default::default(), objects::class(*class, *space));
+                (*opencl, *kind, *class) = (
+                    Default::default(),
+                    Default::default(),
+                    objects::class(*class, *space),
+                );
                 if of_program {
                     *kind = MemoryKind::ProgramScope;
                 }
             }
         }
         objects::mark(&mut mapped, &mut unmapped);
-        if unmapped.is_empty() { Ok(mapped) } else { Err(unmapped) }
+        if unmapped.is_empty() {
+            Ok(mapped)
+        } else {
+            Err(unmapped)
+        }
     }
 
     /// One thread's code.
-    fn code(&self, objects: &Objects, t: ThreadId, regs: &mut Vec<Register>) -> Result<Vec<Instr>, Vec<Unmapped>> {
+    fn code(
+        &self,
+        objects: &Objects,
+        t: ThreadId,
+        regs: &mut Vec<Register>,
+    ) -> Result<Vec<Instr>, Vec<Unmapped>> {
         let program = objects.program;
         let thread = program.thread(t);
         // Atomic operations have no scopes, as they are those of the host's language.
@@ -137,25 +175,43 @@ impl Mapping {
         let mut unmapped = Vec::new();
         for (at, instr) in code.iter().enumerate() {
             starts.push(out.len());
-            let lowered = match atomicity::unmet(program, &instr.op).filter(|_| !instr.op.is_ptx()) {
+            let lowered = match atomicity::unmet(program, &instr.op).filter(|_| !instr.op.is_ptx())
+            {
                 Some(rule) => Err(rule),
                 None if host => lower::op(self, &lower::of_host(&instr.op)),
                 None if instr.op.has("OBJECT") => objects.op(self, t, at, regs),
                 None => lower::op(self, &instr.op),
             };
             match lowered {
-                Ok(ops) => out.extend(ops.into_iter().map(|op| Instr { op, ..instr.clone() })),
-                Err(rule) => unmapped.push(Unmapped { span: instr.span, rule }),
+                Ok(ops) => out.extend(ops.into_iter().map(|op| Instr {
+                    op,
+                    ..instr.clone()
+                })),
+                Err(rule) => unmapped.push(Unmapped {
+                    span: instr.span,
+                    rule,
+                }),
             }
         }
         starts.push(out.len());
         for (at, _) in code.iter().enumerate() {
             let (start, end) = (starts[at], starts[at + 1]);
             let added = !matches!(code[at].op, Op::Branch { .. });
-            for target in out[start..end].iter_mut().filter_map(|instr| instr.op.target_mut()) {
-                *target = if added { start + *target } else { starts[*target] };
+            for target in out[start..end]
+                .iter_mut()
+                .filter_map(|instr| instr.op.target_mut())
+            {
+                *target = if added {
+                    start + *target
+                } else {
+                    starts[*target]
+                };
             }
         }
-        if unmapped.is_empty() { Ok(out) } else { Err(unmapped) }
+        if unmapped.is_empty() {
+            Ok(out)
+        } else {
+            Err(unmapped)
+        }
     }
 }

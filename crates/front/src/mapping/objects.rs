@@ -16,8 +16,8 @@ use super::table::{Kind, Mapping, Order};
 use program::mbarrier as state;
 use program::points::Points;
 use program::{
-    Access, BinOp, Class, CmpOp, Expr, Init, Instr, LocationKind, Op, Program, RegId, Register, Scope, Space,
-    Tags, ThreadId, Ty, Update,
+    Access, BinOp, Class, CmpOp, Expr, Init, Instr, LocationKind, Op, Program, RegId, Register,
+    Scope, Space, Tags, ThreadId, Ty, Update,
 };
 
 /// What the objects of a program become.
@@ -29,8 +29,9 @@ pub(super) struct Objects<'a> {
 
 /// The class of memory in PTX.
 pub(super) fn class(of: Option<Class>, space: Space) -> Option<Class> {
-    (of == Some(Class::Barrier(Scope::Cta)) && space == Space::Shared || of == Some(Class::Mbarrier))
-        .then_some(Class::Mbarrier)
+    (of == Some(Class::Barrier(Scope::Cta)) && space == Space::Shared
+        || of == Some(Class::Mbarrier))
+    .then_some(Class::Mbarrier)
 }
 
 /// Words that assembly has mbarrier objects in are objects.
@@ -48,21 +49,27 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
         for object in of(t, instr) {
             let bits = program.element(object).bits;
             match program.location(object).kind {
-                LocationKind::Object { space: Space::Shared, .. } if bits == state::WORD.bits => {
-                    found.push(object)
-                }
+                LocationKind::Object {
+                    space: Space::Shared,
+                    ..
+                } if bits == state::WORD.bits => found.push(object),
                 _ => {
                     let name = &program.location(object).name;
                     let rule = format!(
                         "object rows: an mbarrier object is a word of 64 bits in shared memory, and `{name}` is not"
                     );
-                    unmapped.push(Unmapped { span: instr.span, rule });
+                    unmapped.push(Unmapped {
+                        span: instr.span,
+                        rule,
+                    });
                 }
             }
         }
     }
     for object in found {
-        if let LocationKind::Object { class, .. } = &mut program.locations[usize::from(object.0)].kind {
+        if let LocationKind::Object { class, .. } =
+            &mut program.locations[usize::from(object.0)].kind
+        {
             *class = Some(Class::Mbarrier);
         }
     }
@@ -71,15 +78,24 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
 impl Objects<'_> {
     pub(super) fn new(program: &Program) -> Objects<'_> {
         let any = program.instrs().any(|(_, _, instr)| instr.op.has("OBJECT"));
-        Objects { program, points: any.then(|| Points::compute(program)) }
+        Objects {
+            program,
+            points: any.then(|| Points::compute(program)),
+        }
     }
 
     /// Whether an address can be of nothing but what becomes mbarrier objects.
     fn becomes_mbarrier(&self, t: ThreadId, addr: &Expr) -> bool {
-        let mut targets = self.points.iter().flat_map(|points| points.of(usize::from(t.0), addr)).peekable();
+        let mut targets = self
+            .points
+            .iter()
+            .flat_map(|points| points.of(usize::from(t.0), addr))
+            .peekable();
         targets.peek().is_some()
             && targets.all(|object| match self.program.location(object).kind {
-                LocationKind::Object { class: of, space, .. } => class(of, space).is_some(),
+                LocationKind::Object {
+                    class: of, space, ..
+                } => class(of, space).is_some(),
                 LocationKind::Alias { .. } => false,
             })
     }
@@ -99,45 +115,89 @@ impl Objects<'_> {
             // That nobody is left at a barrier.
             return Ok(vec![misuse()]);
         }
-        if !op.address().is_some_and(|addr| self.becomes_mbarrier(t, addr)) {
+        if !op
+            .address()
+            .is_some_and(|addr| self.becomes_mbarrier(t, addr))
+        {
             let text = "object rows: of barriers, latches, semaphores and votes of the library, the mapping covers barriers of \
                         block scope in shared memory, which are mbarrier objects";
             return Err(text.into());
         }
-        let rows = |kind, order, update: &dyn Fn() -> Result<(Option<RegId>, Expr, Update), String>, role| {
+        let rows = |kind,
+                    order,
+                    update: &dyn Fn() -> Result<(Option<RegId>, Expr, Update), String>,
+                    role| {
             steps(mapping, kind, order, op.scope(), |step, scope| {
                 let (dst, addr, update) = update()?;
                 let (acquires, releases) = half(step.semantics);
-                let order = if kind == Kind::Wait { acquires } else { releases };
+                let order = if kind == Kind::Wait {
+                    acquires
+                } else {
+                    releases
+                };
                 Ok(operation(dst, addr, update, ("RLX", order, role), scope))
             })
         };
         match op {
-            Op::Rmw { dst, addr, update, .. } => {
-                rows(Kind::Arrive, Order::Release, &|| Ok((*dst, addr.clone(), update.clone())), "MBA")
-            }
+            Op::Rmw {
+                dst, addr, update, ..
+            } => rows(
+                Kind::Arrive,
+                Order::Release,
+                &|| Ok((*dst, addr.clone(), update.clone())),
+                "MBA",
+            ),
             Op::Load { dst, addr, .. } => {
                 let Some(Op::Assign { value, .. }) = code.get(at + 1).map(|next| &next.op) else {
-                    return Err("object rows: what is looked for at this barrier is not known".into());
+                    return Err(
+                        "object rows: what is looked for at this barrier is not known".into(),
+                    );
                 };
                 let update = || {
-                    let update = Update::When { cond: value.clone(), new: Expr::Reg(*dst) };
+                    let update = Update::When {
+                        cond: value.clone(),
+                        new: Expr::Reg(*dst),
+                    };
                     Ok((Some(*dst), addr.clone(), update))
                 };
                 rows(Kind::Wait, Order::Acquire, &update, "MBW")
             }
             Op::Store { addr, value, .. } => {
-                let old = RegId(u16::try_from(regs.len()).map_err(|_| "a thread has at most 65535 registers")?);
-                regs.push(Register { name: format!("init#{}", old.0), ty: state::WORD, init: Init::Int(0) });
+                let old = RegId(
+                    u16::try_from(regs.len())
+                        .map_err(|_| "a thread has at most 65535 registers")?,
+                );
+                regs.push(Register {
+                    name: format!("init#{}", old.0),
+                    ty: state::WORD,
+                    init: Init::Int(0),
+                });
                 let word = Expr::Reg(old);
-                let dead = Expr::Cmp(CmpOp::Eq, Ty::WORD, state::live(word.clone()).into(), Expr::Const(0).into());
+                let dead = Expr::Cmp(
+                    CmpOp::Eq,
+                    Ty::WORD,
+                    state::live(word.clone()).into(),
+                    Expr::Const(0).into(),
+                );
                 let ok = state::both(dead, state::live(value.clone()));
                 // The phase is what it was.
                 let new = Expr::Bin(BinOp::Add, state::WORD, word.into(), value.clone().into());
-                let update = Update::When { cond: ok.clone(), new };
+                let update = Update::When {
+                    cond: ok.clone(),
+                    new,
+                };
                 Ok(vec![
-                    operation(Some(old), addr.clone(), update, ("WEAK", "WEAK", "MBI"), None),
-                    Op::Branch { cond: ok, target: 3 },
+                    operation(
+                        Some(old),
+                        addr.clone(),
+                        update,
+                        ("WEAK", "WEAK", "MBI"),
+                        None,
+                    ),
+                    Op::Branch {
+                        cond: ok,
+                        target: 3,
+                    },
                     misuse(),
                 ])
             }
@@ -157,8 +217,18 @@ fn operation(
     let half = |order, role| {
         let mut tags = Tags::of(&["GEN", "A", "RMW", "MB", order]);
         tags.insert(role);
-        Access { tags, scope, ty: state::WORD }
+        Access {
+            tags,
+            scope,
+            ty: state::WORD,
+        }
     };
     let (read, write) = (half(read, "OWN"), half(write, role));
-    Op::Rmw { dst, addr, update, read, write }
+    Op::Rmw {
+        dst,
+        addr,
+        update,
+        read,
+        write,
+    }
 }

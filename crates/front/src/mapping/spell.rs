@@ -26,9 +26,16 @@ pub(super) fn spelled(program: &Program) -> Program {
         let mut starts = Vec::with_capacity(code.len() + 1);
         for mut instr in code {
             starts.push(out.len());
-            let mut speller = Speller { thread, taken: &mut taken, before: Vec::new() };
+            let mut speller = Speller {
+                thread,
+                taken: &mut taken,
+                before: Vec::new(),
+            };
             speller.op(&mut instr.op);
-            out.extend(speller.before.into_iter().map(|op| Instr { op, ..instr.clone() }));
+            out.extend(speller.before.into_iter().map(|op| Instr {
+                op,
+                ..instr.clone()
+            }));
             out.push(instr);
         }
         starts.push(out.len());
@@ -61,7 +68,10 @@ impl Speller<'_> {
     fn op(&mut self, op: &mut Op) {
         let converted = op.accesses().next().map(|access| access.ty);
         match op {
-            Op::Assign { dst, value: Expr::Cmp(_, ty, a, b) } if self.is_predicate(*dst) => {
+            Op::Assign {
+                dst,
+                value: Expr::Cmp(_, ty, a, b),
+            } if self.is_predicate(*dst) => {
                 self.typed(a, *ty);
                 self.typed(b, *ty);
             }
@@ -69,7 +79,10 @@ impl Speller<'_> {
             Op::Branch { cond, .. } if self.predicate(cond).is_some() => {
                 *cond = self.predicate(cond).map_or(Expr::Const(0), Expr::Reg);
             }
-            Op::Branch { cond: Expr::Cmp(_, ty, a, b), .. } => {
+            Op::Branch {
+                cond: Expr::Cmp(_, ty, a, b),
+                ..
+            } => {
                 self.typed(a, *ty);
                 self.typed(b, *ty);
             }
@@ -154,7 +167,10 @@ impl Speller<'_> {
         let address = match value {
             Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => return,
             Expr::Bin(BinOp::Add, Ty::U64, base, offset) => {
-                matches!((&**base, &**offset), (Expr::Address(_) | Expr::Reg(_), Expr::Const(_)))
+                matches!(
+                    (&**base, &**offset),
+                    (Expr::Address(_) | Expr::Reg(_), Expr::Const(_))
+                )
             }
             _ => false,
         };
@@ -175,7 +191,11 @@ impl Speller<'_> {
         }
         let name = unused("t", self.taken);
         let dst = RegId(self.thread.regs.len() as u16);
-        self.thread.regs.push(Register { name, ty, init: Init::Int(0) });
+        self.thread.regs.push(Register {
+            name,
+            ty,
+            init: Init::Int(0),
+        });
         self.before.push(Op::Assign { dst, value });
         dst
     }
@@ -193,7 +213,13 @@ fn ty_of(value: &Expr, thread: &Thread) -> Ty {
         Expr::Select(_, a, b) if matches!(**a, Expr::Const(_)) => ty_of(b, thread),
         Expr::Select(_, a, _) => ty_of(a, thread),
         Expr::Address(_) => Ty::U64,
-        Expr::Fused(fused, _) => Ty { bits: fused.format.bits, signed: false },
-        Expr::Const(_) | Expr::Cmp(..) => Ty { bits: 64, signed: true },
+        Expr::Fused(fused, _) => Ty {
+            bits: fused.format.bits,
+            signed: false,
+        },
+        Expr::Const(_) | Expr::Cmp(..) => Ty {
+            bits: 64,
+            signed: true,
+        },
     }
 }

@@ -153,13 +153,21 @@ pub struct Step {
 
 /// The word of something in one of the tables above.
 pub(super) fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'static str {
-    table.iter().find(|row| row.1 == *of).map_or("?", |row| row.0)
+    table
+        .iter()
+        .find(|row| row.1 == *of)
+        .map_or("?", |row| row.0)
 }
 
 impl fmt::Display for Step {
     /// As files of mappings have it: `fence.sc.s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.kind.opcode(), word(SEMANTICS, &self.semantics))?;
+        write!(
+            f,
+            "{}.{}",
+            self.kind.opcode(),
+            word(SEMANTICS, &self.semantics)
+        )?;
         match self.reach {
             Reach::None => Ok(()),
             Reach::Mapped => f.write_str(".s"),

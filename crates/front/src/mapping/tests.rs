@@ -5,12 +5,16 @@ use diag::{Diagnostic, SourceFile, SourceLine};
 use program::Dialect;
 use program::words::SCOPES;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId, Scope, Tags,
-    Thread, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId,
+    Scope, Tags, Thread, Ty, Update,
 };
 
 fn access(tags: &[&'static str], scope: Option<Scope>) -> Access {
-    Access { tags: Tags::of(tags), scope, ty: Ty::S32 }
+    Access {
+        tags: Tags::of(tags),
+        scope,
+        ty: Ty::S32,
+    }
 }
 
 /// The tags that the source dialects attach to an order: of a read, of a write, of a fence.
@@ -40,7 +44,12 @@ fn tags(order: Order, kind: Kind) -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 fn row(kind: Kind, order: Order) -> Row {
-    Row { kind, order, scope: None, steps: Vec::new() }
+    Row {
+        kind,
+        order,
+        scope: None,
+        steps: Vec::new(),
+    }
 }
 
 fn source(row: &Row, scope: Scope) -> Op {
@@ -48,13 +57,24 @@ fn source(row: &Row, scope: Scope) -> Op {
     let addr = Expr::Address(LocId(0));
     let scope = Some(scope);
     match row.kind {
-        Kind::Load => Op::Load { dst: RegId(0), addr, access: access(&read, scope) },
-        Kind::Store => Op::Store { addr, value: Expr::Const(1), access: access(&write, scope) },
+        Kind::Load => Op::Load {
+            dst: RegId(0),
+            addr,
+            access: access(&read, scope),
+        },
+        Kind::Store => Op::Store {
+            addr,
+            value: Expr::Const(1),
+            access: access(&write, scope),
+        },
         Kind::Rmw | Kind::Cas => Op::Rmw {
             dst: Some(RegId(0)),
             addr,
             update: match row.kind {
-                Kind::Cas => Update::CompareExchange { expected: Expr::Const(0), new: Expr::Const(1) },
+                Kind::Cas => Update::CompareExchange {
+                    expected: Expr::Const(0),
+                    new: Expr::Const(1),
+                },
                 _ => Update::Apply(BinOp::Add, Expr::Const(1)),
             },
             read: access(&read, scope),
@@ -107,7 +127,13 @@ fn spelled(op: &Op) -> String {
         Op::Status { .. } => "status".to_string(),
         Op::Mark { mark, .. } => format!("fence.{}{}", order(&mark.tags), suffix(mark.scope)),
         Op::Barrier(b) => match (&b.naming, b.domain) {
-            (BarrierNaming::Counted { id: Expr::Const(0), count: None }, Scope::Cta) => "bar.sync 0".into(),
+            (
+                BarrierNaming::Counted {
+                    id: Expr::Const(0),
+                    count: None,
+                },
+                Scope::Cta,
+            ) => "bar.sync 0".into(),
             (_, Scope::Warp) => "bar.warp.sync".into(),
             (_, domain) => format!("barrier of {domain:?}"),
         },
@@ -116,14 +142,25 @@ fn spelled(op: &Op) -> String {
 }
 
 fn lowered(mapping: &Mapping, op: &Op) -> String {
-    lower::op(mapping, op).unwrap().iter().map(spelled).collect::<Vec<_>>().join("; ")
+    lower::op(mapping, op)
+        .unwrap()
+        .iter()
+        .map(spelled)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Every row of a mapping, at device scope.
 fn all_rows(name: &str) -> Vec<String> {
     let mapping = Mapping::named(name).unwrap();
-    let text =
-        |row: &Row| format!("{:?} {:?}: {}", row.kind, row.order, lowered(mapping, &source(row, Scope::Gpu)));
+    let text = |row: &Row| {
+        format!(
+            "{:?} {:?}: {}",
+            row.kind,
+            row.order,
+            lowered(mapping, &source(row, Scope::Gpu))
+        )
+    };
     let others = mapping.rows.iter().filter(|row| row.scope.is_none());
     let mut rows: Vec<_> = others.map(text).collect();
     rows.sort();
@@ -170,8 +207,14 @@ fn the_alternatives_differ_in_one_row() {
             assert_eq!(new.len(), 1);
             new[0].clone()
         };
-        assert_eq!(other("erratum"), "Load SeqCst: fence.sc.gpu; ld.relaxed.gpu");
-        assert_eq!(other("old-rmw"), "Rmw SeqCst: fence.sc.gpu; atom.acq_rel.gpu");
+        assert_eq!(
+            other("erratum"),
+            "Load SeqCst: fence.sc.gpu; ld.relaxed.gpu"
+        );
+        assert_eq!(
+            other("old-rmw"),
+            "Rmw SeqCst: fence.sc.gpu; atom.acq_rel.gpu"
+        );
         if from == "cuda-ptx" {
             assert_eq!(other("llvm"), "Store SeqCst: fence.sc.gpu; st.release.gpu");
         }
@@ -200,7 +243,10 @@ fn what_was_lowered_are_the_steps_of_its_row() {
             let ops = lower::op(mapping, &source(row, Scope::Gpu)).unwrap();
             let steps: Vec<Step> = ops.iter().filter_map(Step::of).collect();
             let fixed = |step: &Step| match step.reach {
-                Reach::Mapped => Step { reach: Reach::Fixed(Scope::Gpu), ..*step },
+                Reach::Mapped => Step {
+                    reach: Reach::Fixed(Scope::Gpu),
+                    ..*step
+                },
                 _ => *step,
             };
             assert_eq!(steps, row.steps.iter().map(fixed).collect::<Vec<_>>());
@@ -221,7 +267,10 @@ fn barrier(domain: Scope, scope: Scope) -> Op {
         action: BarrierAction::Sync,
         domain,
         lanes: None,
-        naming: BarrierNaming::Counted { id: Expr::Const(-3), count: None },
+        naming: BarrierNaming::Counted {
+            id: Expr::Const(-3),
+            count: None,
+        },
         arrive: Tags::of(&["B", "BA", "EF", "REL", "GLOBAL"]),
         wait: Tags::of(&["B", "BW", "XF", "ACQ", "GLOBAL"]),
         scope: Some(scope),
@@ -231,8 +280,14 @@ fn barrier(domain: Scope, scope: Scope) -> Op {
 #[test]
 fn barriers_order_their_group_and_wider_ones_need_fences() {
     let mapping = Mapping::current(Dialect::OpenCl).unwrap();
-    assert_eq!(lowered(mapping, &barrier(Scope::Cta, Scope::Cta)), "bar.sync 0");
-    assert_eq!(lowered(mapping, &barrier(Scope::Warp, Scope::Warp)), "bar.warp.sync");
+    assert_eq!(
+        lowered(mapping, &barrier(Scope::Cta, Scope::Cta)),
+        "bar.sync 0"
+    );
+    assert_eq!(
+        lowered(mapping, &barrier(Scope::Warp, Scope::Warp)),
+        "bar.warp.sync"
+    );
     assert_eq!(
         lowered(mapping, &barrier(Scope::Cta, Scope::Gpu)),
         "fence.acq_rel.gpu; bar.sync 0; fence.acq_rel.gpu"
@@ -250,15 +305,33 @@ fn branches_go_where_they_went() {
     let mapping = Mapping::current(Dialect::OpenCl).unwrap();
     let load = source(&row(Kind::Load, Order::SeqCst), Scope::Gpu);
     let fence = source(&row(Kind::Fence, Order::Relaxed), Scope::Gpu);
-    let branch = |target| Op::Branch { cond: Expr::Const(1), target };
+    let branch = |target| Op::Branch {
+        cond: Expr::Const(1),
+        target,
+    };
     let ops = [branch(3), load.clone(), fence, load, branch(1), branch(6)];
     let line = |(i, op): (usize, Op)| {
-        let (span, line, text) = (Span::new(i, i + 1), SourceLine::from(i as u32), i.to_string());
-        Instr { op, element: Element::ONLY, span, line, text }
+        let (span, line, text) = (
+            Span::new(i, i + 1),
+            SourceLine::from(i as u32),
+            i.to_string(),
+        );
+        Instr {
+            op,
+            element: Element::ONLY,
+            span,
+            line,
+            text,
+        }
     };
     let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
-    let thread =
-        Thread { name: "P0".into(), place: Place::device(0, 0), regs: Vec::new(), code, source: String::new() };
+    let thread = Thread {
+        name: "P0".into(),
+        place: Place::device(0, 0),
+        regs: Vec::new(),
+        code,
+        source: String::new(),
+    };
     let program = Program {
         dialect: Dialect::OpenCl,
         threads: vec![thread],
@@ -270,7 +343,10 @@ fn branches_go_where_they_went() {
     assert_eq!(mapped.dialect, Dialect::Ptx);
     let code = &mapped.threads[0].code;
     // 0: branch; 1, 2: load; 3, 4: load; 5, 6: branches.
-    assert_eq!(code.iter().map(|i| i.line.number).collect::<Vec<_>>(), [0, 1, 1, 3, 3, 4, 5]);
+    assert_eq!(
+        code.iter().map(|i| i.line.number).collect::<Vec<_>>(),
+        [0, 1, 1, 3, 3, 4, 5]
+    );
     let targets = code.iter().filter_map(|i| i.op.target());
     assert_eq!(targets.collect::<Vec<_>>(), [3, 1, 7]);
 }
@@ -278,15 +354,29 @@ fn branches_go_where_they_went() {
 #[test]
 fn what_has_no_counterpart_names_its_rule() {
     let mapping = Mapping::current(Dialect::OpenCl).unwrap();
-    let consume =
-        Op::Load { dst: RegId(0), addr: Expr::Const(0), access: access(&["A", "CON"], Some(Scope::Gpu)) };
-    assert!(lower::op(mapping, &consume).unwrap_err().contains("order table"));
+    let consume = Op::Load {
+        dst: RegId(0),
+        addr: Expr::Const(0),
+        access: access(&["A", "CON"], Some(Scope::Gpu)),
+    };
+    assert!(
+        lower::op(mapping, &consume)
+            .unwrap_err()
+            .contains("order table")
+    );
     // Volatile accesses are plain ones of the source; no read-modify-write is one.
     let volatile = row(Kind::Rmw, Order::Volatile);
-    assert!(lower::op(mapping, &source(&volatile, Scope::Gpu)).unwrap_err().contains("has no row"));
+    assert!(
+        lower::op(mapping, &source(&volatile, Scope::Gpu))
+            .unwrap_err()
+            .contains("has no row")
+    );
     let mut narrow = source(&row(Kind::Rmw, Order::Relaxed), Scope::Gpu);
     if let Op::Rmw { read, .. } = &mut narrow {
-        read.ty = Ty { bits: 8, signed: true };
+        read.ty = Ty {
+            bits: 8,
+            signed: true,
+        };
     }
     assert!(lower::op(mapping, &narrow).unwrap_err().contains("8 bits"));
 }
@@ -295,7 +385,8 @@ fn read(text: &str) -> Result<Mapping, Vec<Diagnostic>> {
     file::parse(&SourceFile::new("folder/mine.toml", text), shipped())
 }
 
-const HEAD: &str = "from = \"cuda\"\nto = \"ptx\"\nbase = \"cuda-ptx\"\ndoc = \"mine\"\nsources = []\n";
+const HEAD: &str =
+    "from = \"cuda\"\nto = \"ptx\"\nbase = \"cuda-ptx\"\ndoc = \"mine\"\nsources = []\n";
 
 #[test]
 fn a_file_has_its_own_rows_before_those_of_its_base() {
@@ -308,27 +399,64 @@ fn a_file_has_its_own_rows_before_those_of_its_base() {
     .unwrap();
     assert_eq!((mine.name.as_str(), mine.from), ("mine", Dialect::Cuda));
     let of = |kind, order, scope| lowered(&mine, &source(&row(kind, order), scope));
-    assert_eq!(of(Kind::Load, Order::Acquire, Scope::Cluster), "ld.relaxed.gpu; fence.acquire.gpu");
+    assert_eq!(
+        of(Kind::Load, Order::Acquire, Scope::Cluster),
+        "ld.relaxed.gpu; fence.acquire.gpu"
+    );
     assert_eq!(of(Kind::Load, Order::Relaxed, Scope::Cta), "ld.relaxed.cta");
-    assert_eq!(of(Kind::Rmw, Order::Relaxed, Scope::Cta), "atom.relaxed.gpu");
-    assert_eq!(of(Kind::Rmw, Order::Relaxed, Scope::Sys), "atom.relaxed.sys");
+    assert_eq!(
+        of(Kind::Rmw, Order::Relaxed, Scope::Cta),
+        "atom.relaxed.gpu"
+    );
+    assert_eq!(
+        of(Kind::Rmw, Order::Relaxed, Scope::Sys),
+        "atom.relaxed.sys"
+    );
     assert_eq!(of(Kind::Rmw, Order::AcqRel, Scope::Sys), "atom.acq_rel.sys");
     // A compare-exchange has its own row, or that of a read-modify-write.
     assert_eq!(of(Kind::Cas, Order::AcqRel, Scope::Sys), "atom.relaxed.gpu");
-    assert_eq!(of(Kind::Cas, Order::Relaxed, Scope::Sys), "atom.relaxed.sys");
+    assert_eq!(
+        of(Kind::Cas, Order::Relaxed, Scope::Sys),
+        "atom.relaxed.sys"
+    );
     // The base's row for one scope is gone with the file's for all of them.
-    assert_eq!(of(Kind::Fence, Order::Acquire, Scope::Thread), "fence.acq_rel.sys");
+    assert_eq!(
+        of(Kind::Fence, Order::Acquire, Scope::Thread),
+        "fence.acq_rel.sys"
+    );
     assert_eq!(of(Kind::Fence, Order::Release, Scope::Thread), "");
-    assert_eq!(lowered(&mine, &barrier(Scope::Cta, Scope::Gpu)), "fence.sc.sys; bar.sync 0; fence.sc.sys");
-    assert!(lower::op(&mine, &barrier(Scope::Warp, Scope::Warp)).unwrap_err().contains("barrier rows"));
+    assert_eq!(
+        lowered(&mine, &barrier(Scope::Cta, Scope::Gpu)),
+        "fence.sc.sys; bar.sync 0; fence.sc.sys"
+    );
+    assert!(
+        lower::op(&mine, &barrier(Scope::Warp, Scope::Warp))
+            .unwrap_err()
+            .contains("barrier rows")
+    );
 }
 
 #[test]
 fn what_a_file_cannot_say_is_told_at_its_place() {
     for (text, id, place, expected) in [
-        ("[load]\nrelease = \"ld.weak\"", "unknown-key", "release", "known keys: plain"),
-        ("[load]\nrelaxed = \"st.relaxed.s\"", "unknown-step", "\"st.relaxed.s\"", "expected `ld` or `fence`"),
-        ("[load]\nrelaxed = \"ld.release.s\"", "unknown-step", "\"ld.release.s\"", "one of .weak, .volatile"),
+        (
+            "[load]\nrelease = \"ld.weak\"",
+            "unknown-key",
+            "release",
+            "known keys: plain",
+        ),
+        (
+            "[load]\nrelaxed = \"st.relaxed.s\"",
+            "unknown-step",
+            "\"st.relaxed.s\"",
+            "expected `ld` or `fence`",
+        ),
+        (
+            "[load]\nrelaxed = \"ld.release.s\"",
+            "unknown-step",
+            "\"ld.release.s\"",
+            "one of .weak, .volatile",
+        ),
         (
             "[arrive]\nrelease = \"atom.release.s\"",
             "unknown-step",
@@ -341,18 +469,78 @@ fn what_a_file_cannot_say_is_told_at_its_place() {
             "\"mbarrier.try_wait.release.s\"",
             "one of .relaxed, .acquire",
         ),
-        ("[load]\nrelaxed = \"ld.relaxed\"", "unknown-step", "\"ld.relaxed\"", "expected a scope"),
-        ("[load]\nrelaxed = \"ld.relaxed.warp\"", "unknown-step", "\"ld.relaxed.warp\"", "expected a scope"),
-        ("[load]\nrelaxed = \"ld.weak.s\"", "unknown-step", "\"ld.weak.s\"", "expected no scope"),
-        ("[load]\nrelaxed = \"ld.relaxed.s.s\"", "unknown-step", "\"ld.relaxed.s.s\"", "behind the scope"),
-        ("[load]\nrelaxed = \"fence.sc.s\"", "unknown-step", "\"fence.sc.s\"", "the access once"),
-        ("[store]\nrelaxed = \"st.weak; st.weak\"", "unknown-step", "\"st.weak; st.weak\"", "the access once"),
-        ("[fence]\nacquire = \"ld.weak\"", "unknown-step", "\"ld.weak\"", "expected `fence`"),
-        ("[fence]\nacquire = 1", "wrong-type", "1", "expected a string or a table"),
-        ("[fence]\nacquire = { queue = \"\" }", "unknown-key", "queue", "known keys: thread"),
-        ("[barrier]\ngroups = [\"block\"]\nwider = \"\"", "unknown-word", "\"block\"", "one of thread"),
-        ("[scopes]\nsys = \"warp\"", "unknown-word", "\"warp\"", "one of cta"),
-        ("[[gap]]\nname = \"a\"\nlost = \"b\"", "missing-key", "[[gap]]", "`source` is needed"),
+        (
+            "[load]\nrelaxed = \"ld.relaxed\"",
+            "unknown-step",
+            "\"ld.relaxed\"",
+            "expected a scope",
+        ),
+        (
+            "[load]\nrelaxed = \"ld.relaxed.warp\"",
+            "unknown-step",
+            "\"ld.relaxed.warp\"",
+            "expected a scope",
+        ),
+        (
+            "[load]\nrelaxed = \"ld.weak.s\"",
+            "unknown-step",
+            "\"ld.weak.s\"",
+            "expected no scope",
+        ),
+        (
+            "[load]\nrelaxed = \"ld.relaxed.s.s\"",
+            "unknown-step",
+            "\"ld.relaxed.s.s\"",
+            "behind the scope",
+        ),
+        (
+            "[load]\nrelaxed = \"fence.sc.s\"",
+            "unknown-step",
+            "\"fence.sc.s\"",
+            "the access once",
+        ),
+        (
+            "[store]\nrelaxed = \"st.weak; st.weak\"",
+            "unknown-step",
+            "\"st.weak; st.weak\"",
+            "the access once",
+        ),
+        (
+            "[fence]\nacquire = \"ld.weak\"",
+            "unknown-step",
+            "\"ld.weak\"",
+            "expected `fence`",
+        ),
+        (
+            "[fence]\nacquire = 1",
+            "wrong-type",
+            "1",
+            "expected a string or a table",
+        ),
+        (
+            "[fence]\nacquire = { queue = \"\" }",
+            "unknown-key",
+            "queue",
+            "known keys: thread",
+        ),
+        (
+            "[barrier]\ngroups = [\"block\"]\nwider = \"\"",
+            "unknown-word",
+            "\"block\"",
+            "one of thread",
+        ),
+        (
+            "[scopes]\nsys = \"warp\"",
+            "unknown-word",
+            "\"warp\"",
+            "one of cta",
+        ),
+        (
+            "[[gap]]\nname = \"a\"\nlost = \"b\"",
+            "missing-key",
+            "[[gap]]",
+            "`source` is needed",
+        ),
         ("load = ", "toml-syntax", "", ""),
     ] {
         let text = format!("{HEAD}{text}");
@@ -360,15 +548,28 @@ fn what_a_file_cannot_say_is_told_at_its_place() {
         let first = &found[0];
         let label = first.label.clone() + &first.help.clone().unwrap_or_default();
         assert_eq!((found.len(), first.id), (1, id), "{text}: {label}");
-        assert!(text[first.span.range()].contains(place), "{text}: {}", &text[first.span.range()]);
+        assert!(
+            text[first.span.range()].contains(place),
+            "{text}: {}",
+            &text[first.span.range()]
+        );
         assert!(label.contains(expected), "{text}: {label}");
     }
     for (text, id) in [
         ("", "missing-key"),
-        ("from = \"ptx\"\nto = \"ptx\"\ndoc = \"\"\nsources = []", "unknown-word"),
+        (
+            "from = \"ptx\"\nto = \"ptx\"\ndoc = \"\"\nsources = []",
+            "unknown-word",
+        ),
         (&HEAD.replace("cuda-ptx", "cuda-pxt"), "unknown-mapping"),
-        (&HEAD.replace("base =", "gaps = [\"leading fences\"]\nbase ="), "unknown-gap"),
-        (&HEAD.replace("base = \"cuda-ptx\"", "gaps = [\"leading fences\"]"), "unknown-gap"),
+        (
+            &HEAD.replace("base =", "gaps = [\"leading fences\"]\nbase ="),
+            "unknown-gap",
+        ),
+        (
+            &HEAD.replace("base = \"cuda-ptx\"", "gaps = [\"leading fences\"]"),
+            "unknown-gap",
+        ),
     ] {
         let found = read(text).unwrap_err();
         assert!(found.iter().all(|d| d.id == id), "{text}: {found:?}");
@@ -378,7 +579,10 @@ fn what_a_file_cannot_say_is_told_at_its_place() {
 #[test]
 fn mappings_without_rows_have_no_counterpart_of_anything() {
     let empty = read("from = \"c\"\nto = \"ptx\"\ndoc = \"\"\nsources = []").unwrap();
-    for (_, kind) in KINDS.iter().filter(|(_, kind)| !matches!(kind, Kind::Arrive | Kind::Wait)) {
+    for (_, kind) in KINDS
+        .iter()
+        .filter(|(_, kind)| !matches!(kind, Kind::Arrive | Kind::Wait))
+    {
         for order in kind.orders() {
             let error = lower::op(&empty, &source(&row(*kind, *order), Scope::Sys)).unwrap_err();
             assert!(error.contains("has no row"), "{error}");
@@ -396,8 +600,16 @@ fn a_mapping_is_written_as_it_is_read() {
             rows
         };
         assert_eq!(rows(&again), rows(mapping));
-        assert_eq!((again.from, again.to, &again.doc), (mapping.from, mapping.to, &mapping.doc));
-        let scopes = |mapping: &Mapping| SCOPES.iter().map(|s| mapping.scope(s.1)).collect::<Vec<_>>();
+        assert_eq!(
+            (again.from, again.to, &again.doc),
+            (mapping.from, mapping.to, &mapping.doc)
+        );
+        let scopes = |mapping: &Mapping| {
+            SCOPES
+                .iter()
+                .map(|s| mapping.scope(s.1))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(scopes(&again), scopes(mapping));
         let wide = barrier(Scope::Cta, Scope::Sys);
         assert_eq!(lowered(&again, &wide), lowered(mapping, &wide));

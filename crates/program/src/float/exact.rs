@@ -29,13 +29,25 @@ pub enum Rounding {
 
 impl Format {
     /// `.f16`.
-    pub const HALF: Format = Format { bits: 16, fraction: 10 };
+    pub const HALF: Format = Format {
+        bits: 16,
+        fraction: 10,
+    };
     /// `.bf16`.
-    pub const BRAIN: Format = Format { bits: 16, fraction: 7 };
+    pub const BRAIN: Format = Format {
+        bits: 16,
+        fraction: 7,
+    };
     /// `.f32`.
-    pub const SINGLE: Format = Format { bits: 32, fraction: 23 };
+    pub const SINGLE: Format = Format {
+        bits: 32,
+        fraction: 23,
+    };
     /// `.f64`.
-    pub const DOUBLE: Format = Format { bits: 64, fraction: 52 };
+    pub const DOUBLE: Format = Format {
+        bits: 64,
+        fraction: 52,
+    };
 
     /// The bit of the sign.
     pub fn sign(self) -> i64 {
@@ -54,7 +66,15 @@ impl Format {
 
     /// One.
     pub fn one(self) -> i64 {
-        self.bits_of(&Exact { negative: false, size: 1, exponent: 0, more: false }, Rounding::Nearest)
+        self.bits_of(
+            &Exact {
+                negative: false,
+                size: 1,
+                exponent: 0,
+                more: false,
+            },
+            Rounding::Nearest,
+        )
     }
 
     pub(super) fn infinity(self) -> i64 {
@@ -87,7 +107,10 @@ impl Format {
     /// A number by its bits; `None`: it is infinite or none.
     pub(super) fn exact(self, bits: i64) -> Option<Exact> {
         let (magnitude, negative) = self.magnitude(bits);
-        let (exponent, fraction) = (magnitude >> self.fraction, magnitude & ((1 << self.fraction) - 1));
+        let (exponent, fraction) = (
+            magnitude >> self.fraction,
+            magnitude & ((1 << self.fraction) - 1),
+        );
         let leading = i64::from(exponent > 0) << self.fraction;
         (magnitude < self.infinity()).then_some(Exact {
             negative,
@@ -154,12 +177,21 @@ impl Exact {
     /// The same number, with 126 bits.
     fn long(self) -> Exact {
         let by = self.size.leading_zeros().saturating_sub(2);
-        Exact { size: self.size << by, exponent: self.exponent - by as i32, ..self }
+        Exact {
+            size: self.size << by,
+            exponent: self.exponent - by as i32,
+            ..self
+        }
     }
 
     /// The sum. One that is zero has the sign of both, or is positive but when rounded downwards.
     pub(super) fn plus(self, other: Exact, rounding: Rounding) -> Exact {
-        let zero = Exact { negative: rounding == Rounding::Down, size: 0, exponent: 0, more: false };
+        let zero = Exact {
+            negative: rounding == Rounding::Down,
+            size: 0,
+            exponent: 0,
+            more: false,
+        };
         match (self.size, other.size) {
             (0, 0) if self.negative != other.negative => return zero,
             (_, 0) => return self,
@@ -167,7 +199,11 @@ impl Exact {
             _ => {}
         }
         let (a, b) = (self.long(), other.long());
-        let (a, b) = if (a.exponent, a.size) < (b.exponent, b.size) { (b, a) } else { (a, b) };
+        let (a, b) = if (a.exponent, a.size) < (b.exponent, b.size) {
+            (b, a)
+        } else {
+            (a, b)
+        };
         let by = (a.exponent - b.exponent) as u32;
         let small = b.size.checked_shr(by).unwrap_or(0);
         let more = small.checked_shl(by) != Some(b.size);
@@ -175,19 +211,33 @@ impl Exact {
             true => a.size + small,
             false => a.size - small - u128::from(more),
         };
-        if size == 0 { zero } else { Exact { size, more, ..a } }
+        if size == 0 {
+            zero
+        } else {
+            Exact { size, more, ..a }
+        }
     }
 
     pub(super) fn times(self, other: Exact) -> Exact {
         let negative = self.negative != other.negative;
-        Exact { negative, size: self.size * other.size, exponent: self.exponent + other.exponent, more: false }
+        Exact {
+            negative,
+            size: self.size * other.size,
+            exponent: self.exponent + other.exponent,
+            more: false,
+        }
     }
 
     /// The quotient by a number other than zero.
     pub(super) fn over_number(self, other: Exact) -> Exact {
         let (a, negative) = (self.long(), self.negative != other.negative);
         let (size, more) = (a.size / other.size, !a.size.is_multiple_of(other.size));
-        Exact { negative, size, exponent: a.exponent - other.exponent, more }
+        Exact {
+            negative,
+            size,
+            exponent: a.exponent - other.exponent,
+            more,
+        }
     }
 
     /// The square root of a number that is not negative.
@@ -196,6 +246,11 @@ impl Exact {
         let odd = a.exponent & 1;
         let size = a.size << odd;
         let root = size.isqrt();
-        Exact { size: root, exponent: (a.exponent - odd) / 2, more: root * root != size, ..a }
+        Exact {
+            size: root,
+            exponent: (a.exponent - odd) / 2,
+            more: root * root != size,
+            ..a
+        }
     }
 }

@@ -4,14 +4,22 @@
 use super::*;
 
 const FORMATS: [Format; 4] = [Format::HALF, Format::BRAIN, Format::SINGLE, Format::DOUBLE];
-const ROUNDINGS: [Rounding; 4] = [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up];
+const ROUNDINGS: [Rounding; 4] = [
+    Rounding::Nearest,
+    Rounding::Zero,
+    Rounding::Down,
+    Rounding::Up,
+];
 
 /// Numbers that make ties, cancellation, subnormal and infinite results likely.
 struct Numbers(u64);
 
 impl Numbers {
     fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 8 ^ self.0 << 40
     }
 
@@ -49,17 +57,31 @@ fn double(bits: i64) -> f64 {
 }
 
 fn bits32(value: f32) -> i64 {
-    if value.is_nan() { 0x7fff_ffff } else { value.to_bits().into() }
+    if value.is_nan() {
+        0x7fff_ffff
+    } else {
+        value.to_bits().into()
+    }
 }
 
 fn bits64(value: f64) -> i64 {
-    if value.is_nan() { i64::MAX } else { value.to_bits() as i64 }
+    if value.is_nan() {
+        i64::MAX
+    } else {
+        value.to_bits() as i64
+    }
 }
 
 /// The value, which a double has whatever of the shorter formats it is of.
 fn value(format: Format, bits: i64) -> f64 {
-    let (sign, exponents) = (bits >> (format.bits - 1) & 1, (1i64 << (format.bits - 1 - format.fraction)) - 1);
-    let (exponent, fraction) = (bits >> format.fraction & exponents, bits & ((1 << format.fraction) - 1));
+    let (sign, exponents) = (
+        bits >> (format.bits - 1) & 1,
+        (1i64 << (format.bits - 1 - format.fraction)) - 1,
+    );
+    let (exponent, fraction) = (
+        bits >> format.fraction & exponents,
+        bits & ((1 << format.fraction) - 1),
+    );
     let unit = -i32::from(format.fraction) - (exponents / 2) as i32;
     let magnitude = match exponent {
         0 => fraction as f64 * 2f64.powi(unit + 1),
@@ -92,7 +114,11 @@ fn looked_up(table: &[(i128, i64)], exact: i128, rounding: Rounding) -> i64 {
         0 => (-beyond, 0xfc00),
         at => table[at - 1],
     };
-    let up = if down.0 == exact { down } else { table.get(above).copied().unwrap_or((beyond, 0x7c00)) };
+    let up = if down.0 == exact {
+        down
+    } else {
+        table.get(above).copied().unwrap_or((beyond, 0x7c00))
+    };
     let nearest = match (exact - down.0).cmp(&(up.0 - exact)) {
         std::cmp::Ordering::Less => down,
         std::cmp::Ordering::Greater => up,
@@ -131,13 +157,21 @@ fn halves_are_those_of_a_table() {
             ("+", x + y, FloatOp::Add(rounding).apply(format, a, b)),
             ("-", x - y, FloatOp::Sub(rounding).apply(format, a, b)),
             ("*", product, FloatOp::Mul(rounding).apply(format, a, b)),
-            ("* +", product + z, Fused { format, rounding }.apply(a, b, c)),
+            (
+                "* +",
+                product + z,
+                Fused { format, rounding }.apply(a, b, c),
+            ),
         ] {
             if exact != 0 {
                 let expected = looked_up(&table, exact, rounding);
                 assert_eq!(found, expected, "{a:#x} {what} {b:#x}, {c:#x} {rounding:?}");
             } else {
-                assert_eq!(found & 0x7fff, 0, "{a:#x} {what} {b:#x}, {c:#x} {rounding:?}");
+                assert_eq!(
+                    found & 0x7fff,
+                    0,
+                    "{a:#x} {what} {b:#x}, {c:#x} {rounding:?}"
+                );
             }
         }
     }
@@ -155,13 +189,21 @@ fn conversions_to_halves_are_those_of_a_table() {
             let scaled = v * 2f64.powi(48);
             if scaled.fract() == 0.0 && scaled.abs() < 2f64.powi(80) && v != 0.0 {
                 let found = FloatOp::To(Number::Float(Format::HALF), rounding).apply(from, a, 0);
-                assert_eq!(found, looked_up(&table, scaled as i128, rounding), "{v:e} {rounding:?}");
+                assert_eq!(
+                    found,
+                    looked_up(&table, scaled as i128, rounding),
+                    "{v:e} {rounding:?}"
+                );
             }
         }
         let v = (numbers.bits() as i64) >> (numbers.bits() & 63);
         if v != 0 {
             let found = FloatOp::From(Ty::WORD, rounding).apply(Format::HALF, v, 0);
-            assert_eq!(found, looked_up(&table, i128::from(v) << 48, rounding), "{v} {rounding:?}");
+            assert_eq!(
+                found,
+                looked_up(&table, i128::from(v) << 48, rounding),
+                "{v} {rounding:?}"
+            );
         }
     }
 }
@@ -174,7 +216,11 @@ fn every_half_is_the_same_in_wider_formats_and_back() {
             let to = |to| FloatOp::To(Number::Float(to), Rounding::Nearest).apply(format, bits, 0);
             let (wide, widest) = (to(Format::SINGLE), to(Format::DOUBLE));
             assert_eq!((wide, widest), (bits32(v as f32), bits64(v)), "{bits:#x}");
-            let back = FloatOp::To(Number::Float(format), Rounding::Nearest).apply(Format::SINGLE, wide, 0);
+            let back = FloatOp::To(Number::Float(format), Rounding::Nearest).apply(
+                Format::SINGLE,
+                wide,
+                0,
+            );
             assert_eq!(back, if v.is_nan() { 0x7fff } else { bits }, "{bits:#x}");
         }
     }
@@ -199,7 +245,11 @@ fn numbers_with_the_exponents_of_floats_are_rounded_floats() {
             (FloatOp::Div(Rounding::Nearest), x / y),
             (FloatOp::Sqrt(Rounding::Nearest), x.sqrt()),
         ] {
-            assert_eq!(op.apply(format, a, b), rounded(expected), "{op:?} {x:e} {y:e}");
+            assert_eq!(
+                op.apply(format, a, b),
+                rounded(expected),
+                "{op:?} {x:e} {y:e}"
+            );
         }
     }
 }
@@ -210,7 +260,10 @@ fn floats_and_doubles_are_those_of_the_processor() {
     for _ in 0..300_000 {
         let [a, b, c] = [0; 3].map(|_| numbers.next(Format::SINGLE));
         let [x, y, z] = [a, b, c].map(single);
-        let fused = |format| Fused { format, rounding: nearest };
+        let fused = |format| Fused {
+            format,
+            rounding: nearest,
+        };
         let sum = fused(Format::SINGLE).apply(a, b, c);
         assert_eq!(sum, bits32(x.mul_add(y, z)), "{x:e} * {y:e} + {z:e}");
         for (op, expected) in [
@@ -223,7 +276,11 @@ fn floats_and_doubles_are_those_of_the_processor() {
             (FloatOp::Whole(Rounding::Down), x.floor()),
             (FloatOp::From(Ty::S32, nearest), a as i32 as f32),
         ] {
-            assert_eq!(op.apply(Format::SINGLE, a, b), bits32(expected), "{op:?} {x:e} {y:e}");
+            assert_eq!(
+                op.apply(Format::SINGLE, a, b),
+                bits32(expected),
+                "{op:?} {x:e} {y:e}"
+            );
         }
         let [a, b, c] = [0; 3].map(|_| numbers.next(Format::DOUBLE));
         let [x, y, z] = [a, b, c].map(double);
@@ -243,13 +300,22 @@ fn floats_and_doubles_are_those_of_the_processor() {
             (FloatOp::Whole(Rounding::Up), x.ceil()),
             (FloatOp::From(Ty::U64, nearest), a as u64 as f64),
         ] {
-            assert_eq!(op.apply(Format::DOUBLE, a, b), bits64(expected), "{op:?} {x:e} {y:e}");
+            assert_eq!(
+                op.apply(Format::DOUBLE, a, b),
+                bits64(expected),
+                "{op:?} {x:e} {y:e}"
+            );
         }
-        let narrow = FloatOp::To(Number::Float(Format::SINGLE), nearest).apply(Format::DOUBLE, a, 0);
+        let narrow =
+            FloatOp::To(Number::Float(Format::SINGLE), nearest).apply(Format::DOUBLE, a, 0);
         assert_eq!(narrow, bits32(x as f32), "{x:e}");
         let whole = |ty| FloatOp::To(Number::Int(ty), Rounding::Zero).apply(Format::DOUBLE, a, 0);
         if !x.is_nan() {
-            assert_eq!((whole(Ty::S32), whole(Ty::U64)), (i64::from(x as i32), x as u64 as i64), "{x:e}");
+            assert_eq!(
+                (whole(Ty::S32), whole(Ty::U64)),
+                (i64::from(x as i32), x as u64 as i64),
+                "{x:e}"
+            );
         }
     }
 }
@@ -262,31 +328,67 @@ fn directions_are_those_of_what_is_exact() {
     for _ in 0..300_000 {
         let (a, b) = (numbers.next(format), numbers.next(format));
         let (x, y) = (f64::from(single(a)), f64::from(single(b)));
-        if !x.is_normal() || !y.is_normal() || x.abs().log2().abs() > 13.0 || y.abs().log2().abs() > 13.0 {
+        if !x.is_normal()
+            || !y.is_normal()
+            || x.abs().log2().abs() > 13.0
+            || y.abs().log2().abs() > 13.0
+        {
             continue;
         }
         tried += 1;
         // Doubles have the sum and the product of such numbers exactly, and the products of a quotient and of a root.
         for (rounding, sign) in [(Rounding::Down, 1.0), (Rounding::Up, -1.0)] {
             let of = |op: FloatOp| single(op.apply(format, a, b));
-            let beside = |v: f32| f64::from(if sign > 0.0 { v.next_up() } else { v.next_down() });
-            for (found, exact) in [(of(FloatOp::Add(rounding)), x + y), (of(FloatOp::Mul(rounding)), x * y)] {
-                assert!(f64::from(found) * sign <= exact * sign, "{x:e} {y:e} {rounding:?}");
-                assert!(found == 0.0 || beside(found) * sign > exact * sign, "{x:e} {y:e} {rounding:?}");
+            let beside = |v: f32| {
+                f64::from(if sign > 0.0 {
+                    v.next_up()
+                } else {
+                    v.next_down()
+                })
+            };
+            for (found, exact) in [
+                (of(FloatOp::Add(rounding)), x + y),
+                (of(FloatOp::Mul(rounding)), x * y),
+            ] {
+                assert!(
+                    f64::from(found) * sign <= exact * sign,
+                    "{x:e} {y:e} {rounding:?}"
+                );
+                assert!(
+                    found == 0.0 || beside(found) * sign > exact * sign,
+                    "{x:e} {y:e} {rounding:?}"
+                );
             }
             let quotient = of(FloatOp::Div(rounding));
             let side = sign * y.signum();
-            assert!(f64::from(quotient) * y * side <= x * side, "{x:e} / {y:e} {rounding:?}");
-            assert!(beside(quotient) * y * side > x * side, "{x:e} / {y:e} {rounding:?}");
+            assert!(
+                f64::from(quotient) * y * side <= x * side,
+                "{x:e} / {y:e} {rounding:?}"
+            );
+            assert!(
+                beside(quotient) * y * side > x * side,
+                "{x:e} / {y:e} {rounding:?}"
+            );
             if x > 0.0 {
                 let root = of(FloatOp::Sqrt(rounding));
-                assert!(f64::from(root).powi(2) * sign <= x * sign, "{x:e} {rounding:?}");
+                assert!(
+                    f64::from(root).powi(2) * sign <= x * sign,
+                    "{x:e} {rounding:?}"
+                );
                 assert!(beside(root).powi(2) * sign > x * sign, "{x:e} {rounding:?}");
             }
         }
         let cut = |op: fn(Rounding) -> FloatOp, exact: f64| {
-            let same = if exact > 0.0 { Rounding::Down } else { Rounding::Up };
-            assert_eq!(op(Rounding::Zero).apply(format, a, b), op(same).apply(format, a, b), "{x:e} {y:e}");
+            let same = if exact > 0.0 {
+                Rounding::Down
+            } else {
+                Rounding::Up
+            };
+            assert_eq!(
+                op(Rounding::Zero).apply(format, a, b),
+                op(same).apply(format, a, b),
+                "{x:e} {y:e}"
+            );
         };
         cut(FloatOp::Add, x + y);
         cut(FloatOp::Mul, x * y);
@@ -298,7 +400,8 @@ fn directions_are_those_of_what_is_exact() {
 #[test]
 fn zeros_infinities_and_what_is_no_number() {
     for format in FORMATS {
-        let (one, sign, infinity, nan) = (format.one(), format.sign(), format.infinity(), format.nan());
+        let (one, sign, infinity, nan) =
+            (format.one(), format.sign(), format.infinity(), format.nan());
         assert_eq!(value(format, one), 1.0);
         let of = |op: FloatOp, a, b| op.apply(format, a, b);
         let (nearest, down) = (Rounding::Nearest, Rounding::Down);
@@ -320,8 +423,18 @@ fn zeros_infinities_and_what_is_no_number() {
             (FloatOp::Div(nearest), 0, sign, nan),
             (FloatOp::Sqrt(nearest), sign, 0, sign),
             (FloatOp::Sqrt(nearest), one | sign, 0, nan),
-            (FloatOp::Mul(nearest), format.largest(), format.largest(), infinity),
-            (FloatOp::Mul(Rounding::Zero), format.largest(), format.largest() | sign, format.largest() | sign),
+            (
+                FloatOp::Mul(nearest),
+                format.largest(),
+                format.largest(),
+                infinity,
+            ),
+            (
+                FloatOp::Mul(Rounding::Zero),
+                format.largest(),
+                format.largest() | sign,
+                format.largest() | sign,
+            ),
             (FloatOp::Mul(Rounding::Up), 1, 1, 1),
             (FloatOp::Mul(nearest), 1, sign | 1, sign),
             (FloatOp::Flush, sign | 1, 0, sign),
@@ -343,21 +456,87 @@ fn zeros_infinities_and_what_is_no_number() {
 fn conversions_to_integers_stay_in_range() {
     let int = |signed, bits| Ty { bits, signed };
     for (from, to, rounding, value, expected) in [
-        (Format::SINGLE, int(true, 32), Rounding::Zero, bits32(-1.9), -1),
-        (Format::SINGLE, int(true, 32), Rounding::Down, bits32(-1.1), -2),
-        (Format::SINGLE, int(true, 32), Rounding::Nearest, bits32(2.5), 2),
+        (
+            Format::SINGLE,
+            int(true, 32),
+            Rounding::Zero,
+            bits32(-1.9),
+            -1,
+        ),
+        (
+            Format::SINGLE,
+            int(true, 32),
+            Rounding::Down,
+            bits32(-1.1),
+            -2,
+        ),
+        (
+            Format::SINGLE,
+            int(true, 32),
+            Rounding::Nearest,
+            bits32(2.5),
+            2,
+        ),
         (Format::SINGLE, int(false, 32), Rounding::Up, bits32(2.1), 3),
-        (Format::SINGLE, int(false, 8), Rounding::Zero, bits32(300.0), 255),
-        (Format::SINGLE, int(false, 32), Rounding::Zero, bits32(-3.0), 0),
-        (Format::SINGLE, int(true, 32), Rounding::Zero, bits32(f32::NAN), 0),
+        (
+            Format::SINGLE,
+            int(false, 8),
+            Rounding::Zero,
+            bits32(300.0),
+            255,
+        ),
+        (
+            Format::SINGLE,
+            int(false, 32),
+            Rounding::Zero,
+            bits32(-3.0),
+            0,
+        ),
+        (
+            Format::SINGLE,
+            int(true, 32),
+            Rounding::Zero,
+            bits32(f32::NAN),
+            0,
+        ),
         (Format::HALF, int(true, 32), Rounding::Zero, 0x7fff, 0),
-        (Format::HALF, int(true, 64), Rounding::Zero, 0x7fff, i64::MIN),
+        (
+            Format::HALF,
+            int(true, 64),
+            Rounding::Zero,
+            0x7fff,
+            i64::MIN,
+        ),
         (Format::HALF, int(true, 16), Rounding::Up, 0xc100, -2),
         (Format::BRAIN, int(false, 64), Rounding::Zero, 0x7f7f, -1),
-        (Format::DOUBLE, int(true, 32), Rounding::Zero, bits64(f64::NAN), i64::from(i32::MIN)),
-        (Format::DOUBLE, int(true, 64), Rounding::Zero, bits64(-1e300), i64::MIN),
-        (Format::SINGLE, int(true, 64), Rounding::Zero, bits32(f32::INFINITY), i64::MAX),
-        (Format::SINGLE, int(false, 64), Rounding::Zero, bits32(f32::INFINITY), -1),
+        (
+            Format::DOUBLE,
+            int(true, 32),
+            Rounding::Zero,
+            bits64(f64::NAN),
+            i64::from(i32::MIN),
+        ),
+        (
+            Format::DOUBLE,
+            int(true, 64),
+            Rounding::Zero,
+            bits64(-1e300),
+            i64::MIN,
+        ),
+        (
+            Format::SINGLE,
+            int(true, 64),
+            Rounding::Zero,
+            bits32(f32::INFINITY),
+            i64::MAX,
+        ),
+        (
+            Format::SINGLE,
+            int(false, 64),
+            Rounding::Zero,
+            bits32(f32::INFINITY),
+            -1,
+        ),
     ] {
         let found = FloatOp::To(Number::Int(to), rounding).apply(from, value, 0);
         assert_eq!(found, expected, "{from:?} {to:?} {value:x}");

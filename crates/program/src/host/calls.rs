@@ -56,7 +56,9 @@ impl HostProgram {
     /// What a command is called in reports, with its number if there are several of that name.
     pub fn name_of(&self, id: CommandId) -> String {
         let name = &self.command(id).name;
-        let mut same = self.command_ids().filter(|c| self.command(*c).name == *name);
+        let mut same = self
+            .command_ids()
+            .filter(|c| self.command(*c).name == *name);
         match self.commands.iter().filter(|c| c.name == *name).count() {
             1 => name.clone(),
             _ => format!("{name}.{}", same.position(|c| c == id).map_or(0, |n| n + 1)),
@@ -81,8 +83,12 @@ impl HostProgram {
     /// The command that a thread belongs to; `None` for a host thread.
     pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
         // A command has many threads, and they ascend: most others are told apart by its first and last one.
-        let spans = |c: &Command| c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last();
-        let at = self.commands.iter().position(|c| spans(c) && c.threads.contains(&thread))?;
+        let spans =
+            |c: &Command| c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last();
+        let at = self
+            .commands
+            .iter()
+            .position(|c| spans(c) && c.threads.contains(&thread))?;
         Some(CommandId(at as u16))
     }
 

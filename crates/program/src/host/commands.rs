@@ -14,23 +14,33 @@ impl HostProgram {
             Some(command) => format!("`{}`", self.name_of(command)),
             None => format!("the host thread {}", program.thread(t).name),
         };
-        Some(format!("no call orders these accesses of {} and {}", name(a, of_a), name(b, of_b)))
+        Some(format!(
+            "no call orders these accesses of {} and {}",
+            name(a, of_a),
+            name(b, of_b)
+        ))
     }
 
     /// The mappings of memory to the host: the command that begins each, and the one that ends it, if there is one. An end
     /// belongs to the earliest mapping of its object that has none.
     pub fn mappings(&self, program: &Program) -> Vec<(CommandId, Option<CommandId>)> {
         let object = |id: CommandId| {
-            let code = self.command(id).threads.first().map(|t| &program.thread(*t).code);
-            code.and_then(|c| c.first()).and_then(|i| i.op.read().and(i.op.address())?.base())
+            let code = self
+                .command(id)
+                .threads
+                .first()
+                .map(|t| &program.thread(*t).code);
+            code.and_then(|c| c.first())
+                .and_then(|i| i.op.read().and(i.op.address())?.base())
         };
         let mut all: Vec<(CommandId, Option<CommandId>)> = Vec::new();
         for id in self.command_ids() {
             match self.command(id).kind {
                 CommandKind::Map => all.push((id, None)),
                 CommandKind::Unmap => {
-                    let open =
-                        |m: &&mut (CommandId, Option<CommandId>)| m.1.is_none() && object(m.0) == object(id);
+                    let open = |m: &&mut (CommandId, Option<CommandId>)| {
+                        m.1.is_none() && object(m.0) == object(id)
+                    };
                     if let Some(mapping) = all.iter_mut().find(open) {
                         mapping.1 = Some(id);
                     }

@@ -24,13 +24,19 @@ use petgraph::visit::{Dfs, EdgeFiltered};
 
 use super::submission::makers;
 use super::{
-    CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin, QueryId, Rule, View,
+    CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin,
+    QueryId, Rule, View,
 };
 use crate::{Instr, Op, Program, ThreadId};
 
 /// What an order of calls comes to: edges, what is never submitted, and what queries find.
-pub(super) type Effect =
-    (Vec<(Node, Node, Edge)>, Vec<CommandId>, Vec<(CallId, CallId)>, BTreeMap<QueryId, Vec<View>>, Depends);
+pub(super) type Effect = (
+    Vec<(Node, Node, Edge)>,
+    Vec<CommandId>,
+    Vec<(CallId, CallId)>,
+    BTreeMap<QueryId, Vec<View>>,
+    Depends,
+);
 
 /// The kernel on which each kernel depends that is launched with programmatic stream serialization.
 type Depends = BTreeMap<CommandId, CommandId>;
@@ -76,8 +82,12 @@ impl Node {
 
     /// Where a micro-op makes it.
     pub fn site(self, program: &Program) -> Option<(ThreadId, &Instr)> {
-        let makes = |op: &Op| Node::of(op).is_some_and(|(before, after)| before == self || after == self);
-        program.instrs().find(|(_, _, i)| makes(&i.op)).map(|(t, _, i)| (t, i))
+        let makes =
+            |op: &Op| Node::of(op).is_some_and(|(before, after)| before == self || after == self);
+        program
+            .instrs()
+            .find(|(_, _, i)| makes(&i.op))
+            .map(|(t, _, i)| (t, i))
     }
 }
 
@@ -148,7 +158,11 @@ impl LaunchGraph {
         let mut graph = LaunchGraph::untimed(program, order);
         graph.unsubmitted = super::submission::unsubmitted(program, &graph);
         for pair in order.windows(2) {
-            Builder { program, g: &mut graph }.time(Node::Call(pair[0]), Node::Call(pair[1]));
+            Builder {
+                program,
+                g: &mut graph,
+            }
+            .time(Node::Call(pair[0]), Node::Call(pair[1]));
         }
         graph.is_timed = true;
         graph
@@ -172,13 +186,22 @@ impl LaunchGraph {
         };
         let mut out = Builder { program, g: &mut g };
         let mut lanes = Lanes::new(host);
-        let queries: Vec<(QueryId, Option<CallId>)> =
-            program.thread_ids().flat_map(|t| HostProgram::placed_queries(program, t)).collect();
+        let queries: Vec<(QueryId, Option<CallId>)> = program
+            .thread_ids()
+            .flat_map(|t| HostProgram::placed_queries(program, t))
+            .collect();
         // Those that may be asked now.
-        let mut open: Vec<QueryId> = queries.iter().filter(|q| q.1.is_none()).map(|q| q.0).collect();
+        let mut open: Vec<QueryId> = queries
+            .iter()
+            .filter(|q| q.1.is_none())
+            .map(|q| q.0)
+            .collect();
         open.iter().for_each(|q| out.looks(&lanes, *q, 0));
         // What runs before everything else is on its lane first.
-        for c in host.command_ids().filter(|c| host.command(*c).origin == Origin::Start) {
+        for c in host
+            .command_ids()
+            .filter(|c| host.command(*c).origin == Origin::Start)
+        {
             let needs = lanes.enqueue(host, c);
             out.needs(Node::Start(c), &needs);
         }
@@ -210,10 +233,17 @@ impl LaunchGraph {
     /// The nodes between which the operation of a thread's instruction lies.
     pub(super) fn around(&self, (thread, instr): (ThreadId, usize)) -> (Node, Node) {
         let points = &self.points[usize::from(thread.0)];
-        let after = points.iter().find(|p| p.0 > instr).map_or(Node::Leave(thread), |p| p.1);
+        let after = points
+            .iter()
+            .find(|p| p.0 > instr)
+            .map_or(Node::Leave(thread), |p| p.1);
         let before = match self.grid_waits.contains(&(thread, instr)) {
             true => Node::GridWait(thread),
-            false => points.iter().rev().find(|p| p.0 < instr).map_or(Node::Enter(thread), |p| p.2),
+            false => points
+                .iter()
+                .rev()
+                .find(|p| p.0 < instr)
+                .map_or(Node::Enter(thread), |p| p.2),
         };
         (before, after)
     }
@@ -230,7 +260,11 @@ impl LaunchGraph {
             after.entry(y).or_insert_with(|| self.never(&[y]));
             for (i, a) in operations.iter().enumerate() {
                 let leaves = around[i].1;
-                if !after.entry(leaves).or_insert_with(|| self.never(&[leaves])).contains(&x) {
+                if !after
+                    .entry(leaves)
+                    .or_insert_with(|| self.never(&[leaves]))
+                    .contains(&x)
+                {
                     continue;
                 }
                 let behind = &after[&y];
@@ -254,7 +288,9 @@ impl LaunchGraph {
     fn for_each_reached(&self, from: Node, fine: bool, mut visit: impl FnMut(NodeIndex)) {
         let holds = |mask: Mask| mask == Mask::All || (fine && mask == Mask::Fine);
         let edges = EdgeFiltered::from_fn(&self.graph, |e| holds(e.weight().mask));
-        let Some(&start) = self.index.get(&from) else { return };
+        let Some(&start) = self.index.get(&from) else {
+            return;
+        };
         let mut dfs = Dfs::new(&edges, start);
         while let Some(node) = dfs.next(&edges) {
             visit(node);
@@ -263,7 +299,11 @@ impl LaunchGraph {
 
     /// For each pair of operations, whether the second is of a kernel that depends on that of the first: a table as that of
     /// [`LaunchGraph::ordered`].
-    pub fn dependents(&self, program: &Program, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
+    pub fn dependents(
+        &self,
+        program: &Program,
+        operations: &[(ThreadId, usize)],
+    ) -> Vec<Vec<bool>> {
         let command = |o: &(ThreadId, usize)| program.host.as_deref()?.command_of(o.0);
         let commands: Vec<Option<CommandId>> = operations.iter().map(command).collect();
         let before = |command: &Option<CommandId>| self.depends.get(&(*command)?).copied();
@@ -277,8 +317,10 @@ impl LaunchGraph {
     pub fn ordered(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
         let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
         // Nodes by number: there may be thousands, each of which is looked up for each operation.
-        let enters: Vec<Option<usize>> =
-            around.iter().map(|(enters, _)| self.index.get(enters).map(|node| node.index())).collect();
+        let enters: Vec<Option<usize>> = around
+            .iter()
+            .map(|(enters, _)| self.index.get(enters).map(|node| node.index()))
+            .collect();
         let mut after: HashMap<Node, Vec<bool>> = HashMap::new();
         let mut table = Vec::with_capacity(operations.len());
         for (a, (_, leaves)) in operations.iter().zip(&around) {
@@ -302,7 +344,11 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn node(&mut self, node: Node) -> NodeIndex {
-        *self.g.index.entry(node).or_insert_with(|| self.g.graph.add_node(node))
+        *self
+            .g
+            .index
+            .entry(node)
+            .or_insert_with(|| self.g.graph.add_node(node))
     }
 
     fn add(&mut self, from: Node, to: Node, edge: Edge) {
@@ -314,8 +360,20 @@ impl Builder<'_> {
     fn edge(&mut self, from: Node, to: Node, rule: Rule, mask: Mask) {
         self.node(from);
         self.node(to);
-        if self.program.host.as_ref().is_some_and(|h| h.rules.has(rule)) {
-            self.add(from, to, Edge { rule: Some(rule), mask });
+        if self
+            .program
+            .host
+            .as_ref()
+            .is_some_and(|h| h.rules.has(rule))
+        {
+            self.add(
+                from,
+                to,
+                Edge {
+                    rule: Some(rule),
+                    mask,
+                },
+            );
         }
     }
 
@@ -323,7 +381,14 @@ impl Builder<'_> {
     fn time(&mut self, from: Node, to: Node) {
         let (a, b) = (self.node(from), self.node(to));
         if self.g.graph.find_edge(a, b).is_none() {
-            self.add(from, to, Edge { rule: None, mask: Mask::Time });
+            self.add(
+                from,
+                to,
+                Edge {
+                    rule: None,
+                    mask: Mask::Time,
+                },
+            );
         }
     }
 
@@ -346,7 +411,12 @@ impl Builder<'_> {
         for (&id, &before) in &depends {
             self.time(Node::Start(before), Node::Start(id));
             for &thread in &host.command(id).threads {
-                self.edge(Node::Done(before), Node::GridWait(thread), Rule::GridWait, Mask::All);
+                self.edge(
+                    Node::Done(before),
+                    Node::GridWait(thread),
+                    Rule::GridWait,
+                    Mask::All,
+                );
             }
         }
         self.g.depends = depends;
@@ -363,7 +433,10 @@ impl Builder<'_> {
                 self.node(node);
                 match host.query(*id).orders(host) {
                     true => self.needs(node, &view.needs),
-                    false => view.needs.iter().for_each(|need| self.time(need.on.node(), node)),
+                    false => view
+                        .needs
+                        .iter()
+                        .for_each(|need| self.time(need.on.node(), node)),
                 }
                 view.before.retain(|c| changers.contains(c));
                 view.after.retain(|c| changers.contains(c));
@@ -376,7 +449,10 @@ impl Builder<'_> {
 
     /// A call names an event only after the call that makes it.
     fn handles(&mut self, call: CallId, op: &HostOp) {
-        for made in makers(self.program, op).into_iter().filter(|made| *made != call) {
+        for made in makers(self.program, op)
+            .into_iter()
+            .filter(|made| *made != call)
+        {
             self.time(Node::Call(made), Node::Call(call));
         }
     }
@@ -385,7 +461,8 @@ impl Builder<'_> {
     fn children(&mut self, lanes: &mut Lanes, parent: CommandId) {
         let host = self.program.host.as_deref().expect("a host program");
         for child in host.command_ids() {
-            if matches!(host.command(child).origin, Origin::Device { parent: p, .. } if p == parent) {
+            if matches!(host.command(child).origin, Origin::Device { parent: p, .. } if p == parent)
+            {
                 let needs = lanes.enqueue(host, child);
                 self.needs(Node::Start(child), &needs);
                 self.children(lanes, child);
@@ -420,10 +497,20 @@ impl Builder<'_> {
         }
         for (thread, group) in command.threads.iter().zip(&command.groups) {
             self.edge(Node::Start(id), Node::Enter(*thread), body, Mask::All);
-            self.edge(Node::Leave(*thread), Node::GroupEnd(id, *group), end, Mask::All);
+            self.edge(
+                Node::Leave(*thread),
+                Node::GroupEnd(id, *group),
+                end,
+                Mask::All,
+            );
         }
         for group in 0..command.group_count() {
-            self.edge(Node::GroupEnd(id, group), Node::End(id), Rule::GroupEnd, Mask::All);
+            self.edge(
+                Node::GroupEnd(id, group),
+                Node::End(id),
+                Rule::GroupEnd,
+                Mask::All,
+            );
         }
         self.edge(Node::Start(id), Node::End(id), Rule::GroupEnd, Mask::All);
         self.edge(Node::End(id), Node::Done(id), Rule::OwnEvent, Mask::All);
@@ -432,7 +519,9 @@ impl Builder<'_> {
     /// The points of a thread, one after the other.
     fn thread(&mut self, thread: ThreadId) {
         let code = self.program.thread(thread).code.iter().enumerate();
-        let point = |(at, instr): (usize, &Instr)| Node::of(&instr.op).map(|(before, after)| (at, before, after));
+        let point = |(at, instr): (usize, &Instr)| {
+            Node::of(&instr.op).map(|(before, after)| (at, before, after))
+        };
         let points: Vec<(usize, Node, Node)> = code.filter_map(point).collect();
         let mut last = Node::Enter(thread);
         for &(_, before, after) in &points {
@@ -443,8 +532,20 @@ impl Builder<'_> {
             last = after;
         }
         self.edge(last, Node::Leave(thread), Rule::HostOrder, Mask::All);
-        for (at, _) in self.program.thread(thread).code.iter().enumerate().filter(|(_, i)| i.op.has("GDW")) {
-            self.edge(Node::Enter(thread), Node::GridWait(thread), Rule::HostOrder, Mask::All);
+        for (at, _) in self
+            .program
+            .thread(thread)
+            .code
+            .iter()
+            .enumerate()
+            .filter(|(_, i)| i.op.has("GDW"))
+        {
+            self.edge(
+                Node::Enter(thread),
+                Node::GridWait(thread),
+                Rule::HostOrder,
+                Mask::All,
+            );
             self.g.grid_waits.insert((thread, at));
         }
         self.g.points[usize::from(thread.0)] = points;
@@ -455,9 +556,18 @@ impl LaunchGraph {
     /// The edges that order memory, what is never submitted, and which calls come first: two orders of calls with the same come to the same.
     pub(super) fn comes_to(&self) -> Effect {
         let ends = |e| self.graph.edge_endpoints(e).expect("an edge of the graph");
-        let all = self.graph.edge_indices().map(|e| (self.graph[ends(e).0], self.graph[ends(e).1], self.graph[e]));
+        let all = self
+            .graph
+            .edge_indices()
+            .map(|e| (self.graph[ends(e).0], self.graph[ends(e).1], self.graph[e]));
         let mut edges: Vec<_> = all.filter(|(_, _, edge)| edge.mask != Mask::Time).collect();
         edges.sort_unstable();
-        (edges, self.unsubmitted.clone(), self.first.clone(), self.asked.clone(), self.depends.clone())
+        (
+            edges,
+            self.unsubmitted.clone(),
+            self.first.clone(),
+            self.asked.clone(),
+            self.depends.clone(),
+        )
     }
 }

@@ -20,8 +20,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
-    LaneKind, Origin, Query, Ref, Rule,
+    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram,
+    LaneId, LaneKind, Origin, Query, Ref, Rule,
 };
 
 /// What has to be over.
@@ -99,36 +99,67 @@ impl Lanes {
             HostOp::Enqueue { command, blocking } => {
                 issued.command = Some((*command, self.enqueue(host, *command)));
                 if *blocking {
-                    let stream = host.command(*command).lane.is_some_and(|l| host.lane(l).kind.is_stream());
-                    let rule = if stream { Rule::SynchronousCopy } else { Rule::Blocking };
-                    issued.returns.push(Need { rule, on: On::Done(*command) });
+                    let stream = host
+                        .command(*command)
+                        .lane
+                        .is_some_and(|l| host.lane(l).kind.is_stream());
+                    let rule = if stream {
+                        Rule::SynchronousCopy
+                    } else {
+                        Rule::Blocking
+                    };
+                    issued.returns.push(Need {
+                        rule,
+                        on: On::Done(*command),
+                    });
                 }
             }
             HostOp::Wait(refs) => {
                 for r in refs {
                     let rule = match r {
-                        Ref::Handle(h) if host.handle(*h).kind == HandleKind::Recorded => Rule::EventSynchronize,
+                        Ref::Handle(h) if host.handle(*h).kind == HandleKind::Recorded => {
+                            Rule::EventSynchronize
+                        }
                         _ => Rule::WaitForEvents,
                     };
-                    issued.returns.extend(self.refer(host, *r).into_iter().map(|on| Need { rule, on }));
+                    issued
+                        .returns
+                        .extend(self.refer(host, *r).into_iter().map(|on| Need { rule, on }));
                 }
             }
-            HostOp::Finish(lane) => issued.returns = self.finish(host, *lane, Rule::StreamSynchronize),
+            HostOp::Finish(lane) => {
+                issued.returns = self.finish(host, *lane, Rule::StreamSynchronize)
+            }
             HostOp::SyncDevice(device) => {
-                let lanes = host.lanes.iter().zip(&self.lanes).filter(|(l, _)| l.device == *device);
+                let lanes = host
+                    .lanes
+                    .iter()
+                    .zip(&self.lanes)
+                    .filter(|(l, _)| l.device == *device);
                 let commands = lanes.flat_map(|(_, state)| &state.commands);
-                issued.returns =
-                    commands.map(|c| Need { rule: Rule::DeviceSynchronize, on: On::Done(*c) }).collect();
+                issued.returns = commands
+                    .map(|c| Need {
+                        rule: Rule::DeviceSynchronize,
+                        on: On::Done(*c),
+                    })
+                    .collect();
             }
             HostOp::Record(handle, lane) => {
                 self.take_turns(host, *lane);
-                let work = self.gatekeepers(host, *lane).into_iter().map(|need| need.on).collect();
+                let work = self
+                    .gatekeepers(host, *lane)
+                    .into_iter()
+                    .map(|need| need.on)
+                    .collect();
                 self.captured[usize::from(handle.0)] = work;
             }
             HostOp::LaneWait(lane, handle) => {
                 self.take_turns(host, *lane);
                 let work = self.captured[usize::from(handle.0)].clone();
-                let needs = work.into_iter().map(|on| Need { rule: Rule::StreamWaitEvent, on });
+                let needs = work.into_iter().map(|on| Need {
+                    rule: Rule::StreamWaitEvent,
+                    on,
+                });
                 self.state(*lane).gates.extend(needs);
             }
             HostOp::CreateUser(_) | HostOp::SetUser(_) | HostOp::Flush(_) | HostOp::Release(_) => {}
@@ -142,39 +173,77 @@ impl Lanes {
         let command = host.command(id);
         let mut needs: BTreeSet<Need> = BTreeSet::new();
         for r in &command.waits {
-            needs.extend(self.refer(host, *r).into_iter().map(|on| Need { rule: Rule::WaitList, on }));
+            needs.extend(self.refer(host, *r).into_iter().map(|on| Need {
+                rule: Rule::WaitList,
+                on,
+            }));
         }
         if let CommandKind::Callback { of, complete: true } = command.kind {
-            needs.extend(self.refer(host, of).into_iter().map(|on| Need { rule: Rule::Callback, on }));
+            needs.extend(self.refer(host, of).into_iter().map(|on| Need {
+                rule: Rule::Callback,
+                on,
+            }));
         }
-        if let Origin::Device { parent, thread, flag, .. } = command.origin {
+        if let Origin::Device {
+            parent,
+            thread,
+            flag,
+            ..
+        } = command.origin
+        {
             let of = host.command(parent);
-            let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
+            let group = of
+                .threads
+                .iter()
+                .position(|t| *t == thread)
+                .map_or(0, |at| of.groups[at]);
             match flag {
                 ChildStart::NoWait => {}
                 ChildStart::WaitKernel => {
-                    needs.insert(Need { rule: Rule::WaitKernel, on: On::Ended(parent) });
+                    needs.insert(Need {
+                        rule: Rule::WaitKernel,
+                        on: On::Ended(parent),
+                    });
                 }
                 ChildStart::Tail => {
-                    needs.insert(Need { rule: Rule::TailLaunch, on: On::Ended(parent) });
+                    needs.insert(Need {
+                        rule: Rule::TailLaunch,
+                        on: On::Ended(parent),
+                    });
                     for other in host.command_ids().filter(|c| *c != id) {
                         let before = match host.command(other).origin {
-                            Origin::Device { parent: p, flag: ChildStart::Tail, .. } => p == parent && other < id,
+                            Origin::Device {
+                                parent: p,
+                                flag: ChildStart::Tail,
+                                ..
+                            } => p == parent && other < id,
                             Origin::Device { parent: p, .. } => p == parent,
                             _ => false,
                         };
                         if before {
-                            needs.insert(Need { rule: Rule::TailLaunch, on: On::Done(other) });
+                            needs.insert(Need {
+                                rule: Rule::TailLaunch,
+                                on: On::Done(other),
+                            });
                         }
                     }
                 }
                 ChildStart::WaitWorkGroup => {
-                    needs.insert(Need { rule: Rule::WaitWorkGroup, on: On::GroupEnded(parent, group) });
+                    needs.insert(Need {
+                        rule: Rule::WaitWorkGroup,
+                        on: On::GroupEnded(parent, group),
+                    });
                 }
             }
         }
-        let Some(lane) = command.lane else { return needs.into_iter().collect() };
-        let before = self.enqueued(lane).last().copied().filter(|_| command.programmatic);
+        let Some(lane) = command.lane else {
+            return needs.into_iter().collect();
+        };
+        let before = self
+            .enqueued(lane)
+            .last()
+            .copied()
+            .filter(|_| command.programmatic);
         let mut gates = self.gatekeepers(host, lane);
         if let Some(before) = before {
             gates = &gates - &self.state(lane).gates;
@@ -185,17 +254,30 @@ impl Lanes {
             let device = host.lane(lane).device;
             for (i, other) in host.commands.iter().enumerate() {
                 if other.kind == (CommandKind::Initializer { device }) {
-                    needs.insert(Need { rule: Rule::Initializer, on: On::Done(CommandId(i as u16)) });
+                    needs.insert(Need {
+                        rule: Rule::Initializer,
+                        on: On::Done(CommandId(i as u16)),
+                    });
                 }
             }
         }
         let all = |rule: Rule, state: &LaneState| -> Vec<Need> {
-            state.commands.iter().map(|c| Need { rule, on: On::Done(*c) }).collect()
+            state
+                .commands
+                .iter()
+                .map(|c| Need {
+                    rule,
+                    on: On::Done(*c),
+                })
+                .collect()
         };
         let listed = !command.waits.is_empty();
         let kind = host.lane(lane).kind;
         let state = self.state(lane);
-        let done = |rule| Need { rule, on: On::Done(id) };
+        let done = |rule| Need {
+            rule,
+            on: On::Done(id),
+        };
         match command.kind {
             CommandKind::Marker if !listed => needs.extend(all(Rule::Marker, state)),
             CommandKind::Barrier if !listed => needs.extend(all(Rule::BarrierAfter, state)),
@@ -211,7 +293,11 @@ impl Lanes {
             }
             // Several barriers gather: one with a wait list need not wait for those before it.
             (_, CommandKind::Barrier) => {
-                state.gates.insert(done(if listed { Rule::BarrierList } else { Rule::BarrierBefore }));
+                state.gates.insert(done(if listed {
+                    Rule::BarrierList
+                } else {
+                    Rule::BarrierBefore
+                }));
             }
             _ => {}
         }
@@ -232,7 +318,10 @@ impl Lanes {
         let own = host.lane(lane);
         let mut gates = self.lanes[usize::from(lane.0)].gates.clone();
         let (others, rule): (fn(LaneKind) -> bool, Rule) = match own.kind {
-            LaneKind::Null => (|k| k == LaneKind::Stream { blocking: true }, Rule::NullAfter),
+            LaneKind::Null => (
+                |k| k == LaneKind::Stream { blocking: true },
+                Rule::NullAfter,
+            ),
             LaneKind::Stream { blocking: true } => (|k| k == LaneKind::Null, Rule::NullBefore),
             _ => return gates,
         };
@@ -250,8 +339,15 @@ impl Lanes {
         match query.of {
             Asked::Lane(lane) => self.finish(host, lane, Rule::StreamQuery),
             Asked::Event(r) => {
-                let rule = if query.orders(host) { Rule::EventQuery } else { Rule::WaitForEvents };
-                self.refer(host, r).into_iter().map(|on| Need { rule, on }).collect()
+                let rule = if query.orders(host) {
+                    Rule::EventQuery
+                } else {
+                    Rule::WaitForEvents
+                };
+                self.refer(host, r)
+                    .into_iter()
+                    .map(|on| Need { rule, on })
+                    .collect()
             }
         }
     }
@@ -260,9 +356,18 @@ impl Lanes {
     fn finish(&self, host: &HostProgram, lane: LaneId, rule: Rule) -> Vec<Need> {
         if host.lane(lane).kind.is_stream() {
             let gates = self.gatekeepers(host, lane);
-            return gates.into_iter().map(|need| Need { rule, on: need.on }).collect();
+            return gates
+                .into_iter()
+                .map(|need| Need { rule, on: need.on })
+                .collect();
         }
-        self.enqueued(lane).iter().map(|c| Need { rule: Rule::Finish, on: On::Done(*c) }).collect()
+        self.enqueued(lane)
+            .iter()
+            .map(|c| Need {
+                rule: Rule::Finish,
+                on: On::Done(*c),
+            })
+            .collect()
     }
 
     /// What an event stands for.

@@ -28,8 +28,8 @@ mod submission;
 mod touch;
 
 pub use calls::{
-    Asked, Call, CallId, ChildStart, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp,
-    HostProgram, Lane, LaneId, LaneKind, Origin, Query, QueryId, Ref,
+    Asked, Call, CallId, ChildStart, Command, CommandId, CommandKind, Handle, HandleId, HandleKind,
+    HostOp, HostProgram, Lane, LaneId, LaneKind, Origin, Query, QueryId, Ref,
 };
 pub use graph::{Edge, LaunchGraph, Mask, Node};
 pub use lanes::{Issued, Lanes, Need, On};

@@ -43,7 +43,10 @@ impl Launches {
     pub fn of(program: &Program) -> Result<Launches, TooManyOrders> {
         let host = program.host.as_deref().expect("a host program");
         if let Some(orders) = &host.orders {
-            let ways = orders.iter().map(|order| LaunchGraph::untimed(program, order)).collect();
+            let ways = orders
+                .iter()
+                .map(|order| LaunchGraph::untimed(program, order))
+                .collect();
             return Ok(Launches { ways, stuck: None });
         }
         let mut search = Search {
@@ -51,7 +54,10 @@ impl Launches {
             by_thread: by_thread(program),
             seen: HashSet::new(),
             orders: 0,
-            found: Launches { ways: Vec::new(), stuck: None },
+            found: Launches {
+                ways: Vec::new(),
+                stuck: None,
+            },
         };
         let next = vec![0; search.by_thread.len()];
         search.from(next, &mut Vec::new())?;
@@ -68,7 +74,9 @@ impl Launches {
     /// The threads of the host.
     pub fn host_threads(program: &Program) -> impl Iterator<Item = ThreadId> + '_ {
         let host = program.host.as_deref();
-        program.thread_ids().filter(move |t| host.is_some_and(|h| h.command_of(*t).is_none()))
+        program
+            .thread_ids()
+            .filter(move |t| host.is_some_and(|h| h.command_of(*t).is_none()))
     }
 }
 
@@ -95,11 +103,17 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn from(&mut self, next: Vec<usize>, order: &mut Vec<CallId>) -> Result<(), TooManyOrders> {
-        if next.iter().zip(&self.by_thread).all(|(n, calls)| *n == calls.len()) {
+        if next
+            .iter()
+            .zip(&self.by_thread)
+            .all(|(n, calls)| *n == calls.len())
+        {
             return self.take(order);
         }
         for t in 0..next.len() {
-            let Some(&call) = self.by_thread[t].get(next[t]) else { continue };
+            let Some(&call) = self.by_thread[t].get(next[t]) else {
+                continue;
+            };
             if !known(self.program, call, order) {
                 continue;
             }
@@ -122,7 +136,9 @@ impl Search<'_> {
                 return true;
             }
             let less = LaunchGraph::untimed(self.program, &issued);
-            let Some(still) = less.stuck(self.program) else { return false };
+            let Some(still) = less.stuck(self.program) else {
+                return false;
+            };
             (never, before) = (less.never(&still.nodes()), issued);
         }
     }

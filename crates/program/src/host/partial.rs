@@ -33,7 +33,9 @@ pub enum Unclear {
     #[error("where threads loop or wait for ever, calls wait in a circle in some order of calls")]
     Circle,
     /// Several calls set a user event.
-    #[error("where threads loop or wait for ever, one of several calls that set `{0}` is not issued")]
+    #[error(
+        "where threads loop or wait for ever, one of several calls that set `{0}` is not issued"
+    )]
     SetTwice(String),
 }
 
@@ -52,7 +54,9 @@ impl Partial {
         let host = program.host.as_deref().expect("a host program");
         let all: Vec<CallId> = host.call_ids().collect();
         let submitted = submitted(program, &self.graph.order);
-        queued(program, &all).filter(|c| !submitted.contains(c)).collect()
+        queued(program, &all)
+            .filter(|c| !submitted.contains(c))
+            .collect()
     }
 
     /// All that a program that has a host part can come to if these points are never reached, and all others are that they
@@ -64,7 +68,14 @@ impl Partial {
         let by_thread = by_thread(program);
         let next = vec![0; by_thread.len()];
         let seen = HashSet::new();
-        let mut search = Search { program, stops, by_thread, seen, taken: HashSet::new(), found: Vec::new() };
+        let mut search = Search {
+            program,
+            stops,
+            by_thread,
+            seen,
+            taken: HashSet::new(),
+            found: Vec::new(),
+        };
         search.from(next, &mut Vec::new())?;
         Ok(search.found)
     }
@@ -93,7 +104,9 @@ impl Search<'_> {
         let never = graph.never(self.stops);
         let mut is_last = true;
         for t in 0..next.len() {
-            let Some(&call) = self.by_thread[t].get(next[t]) else { continue };
+            let Some(&call) = self.by_thread[t].get(next[t]) else {
+                continue;
+            };
             if never.contains(&Node::Call(call)) || !known(self.program, call, order) {
                 continue;
             }
@@ -127,12 +140,16 @@ impl Search<'_> {
         let never = graph.never(self.stops);
         let held = |c: &CallId| never.contains(&Node::Call(*c));
         // Else some thread would go on; or a call comes before one that it has to wait for.
-        let goes_on = host.call_ids().any(|c| !graph.order.contains(&c) && !held(&c));
+        let goes_on = host
+            .call_ids()
+            .any(|c| !graph.order.contains(&c) && !held(&c));
         if goes_on || !circular(&graph, &graph.first).is_empty() {
             return Ok(());
         }
         for h in (0..host.handles.len() as u16).map(HandleId) {
-            let mut sets = host.call_ids().filter(|c| host.call(*c).op == HostOp::SetUser(h));
+            let mut sets = host
+                .call_ids()
+                .filter(|c| host.call(*c).op == HostOp::SetUser(h));
             if never.contains(&Node::User(h)) && sets.any(|c| !held(&c)) {
                 return Err(Unclear::SetTwice(host.handle(h).name.clone()));
             }
@@ -153,8 +170,14 @@ impl Search<'_> {
 fn circular(graph: &LaunchGraph, first: &[(CallId, CallId)]) -> Vec<Node> {
     let mut timed = graph.graph.clone();
     for &(a, b) in first {
-        if let (Some(&a), Some(&b)) = (graph.index.get(&Node::Call(a)), graph.index.get(&Node::Call(b))) {
-            let edge = super::Edge { rule: None, mask: Mask::Time };
+        if let (Some(&a), Some(&b)) = (
+            graph.index.get(&Node::Call(a)),
+            graph.index.get(&Node::Call(b)),
+        ) {
+            let edge = super::Edge {
+                rule: None,
+                mask: Mask::Time,
+            };
             timed.add_edge(a, b, edge);
         }
     }

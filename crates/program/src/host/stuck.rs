@@ -44,11 +44,17 @@ impl LaunchGraph {
             |e, edge| {
                 // That a command starts after its call is a fact; the order of the calls is one of several.
                 let (a, b) = self.graph.edge_endpoints(e)?;
-                let calls = matches!((self.graph[a], self.graph[b]), (Node::Call(_), Node::Call(_)));
+                let calls = matches!(
+                    (self.graph[a], self.graph[b]),
+                    (Node::Call(_), Node::Call(_))
+                );
                 (time || edge.mask != Mask::Time || !calls).then_some(*edge)
             },
         );
-        let inside = tarjan_scc(&graph).into_iter().filter(|c| c.len() > 1).min_by_key(|c| c.len());
+        let inside = tarjan_scc(&graph)
+            .into_iter()
+            .filter(|c| c.len() > 1)
+            .min_by_key(|c| c.len());
         if let Some(component) = inside {
             return Some(Stuck::Cycle(cycle(&graph, &component)));
         }
@@ -65,16 +71,30 @@ impl Node {
     /// The point in words, for people.
     pub fn describe(&self, program: &Program) -> String {
         let host = program.host.as_deref().expect("a host program");
-        let place =
-            |(t, i): (ThreadId, &Instr)| format!("`{}` of {} (line {})", i.text, program.thread(t).name, i.line);
-        let call = |id: CallId| Node::Call(id).site(program).map_or("a call".to_string(), place);
+        let place = |(t, i): (ThreadId, &Instr)| {
+            format!(
+                "`{}` of {} (line {})",
+                i.text,
+                program.thread(t).name,
+                i.line
+            )
+        };
+        let call = |id: CallId| {
+            Node::Call(id)
+                .site(program)
+                .map_or("a call".to_string(), place)
+        };
         let command = |id: CommandId| {
             let name = &host.command(id).name;
             let enqueued = match host.command(id).origin {
                 Origin::Call(c) => Node::Call(c),
                 _ => Node::Enqueue(id),
             };
-            enqueued.site(program).map_or(format!("`{name}`"), |(_, i)| format!("`{name}` (line {})", i.line))
+            enqueued
+                .site(program)
+                .map_or(format!("`{name}`"), |(_, i)| {
+                    format!("`{name}` (line {})", i.line)
+                })
         };
         match *self {
             Node::Call(c) => format!("the call {}", call(c)),
@@ -82,7 +102,10 @@ impl Node {
             Node::Enqueue(c) => format!("the call that enqueues {}", command(c)),
             Node::Enter(t) | Node::Leave(t) => format!("thread {}", program.thread(t).name),
             Node::GridWait(t) => {
-                format!("a wait of thread {} for the kernel before its own", program.thread(t).name)
+                format!(
+                    "a wait of thread {} for the kernel before its own",
+                    program.thread(t).name
+                )
             }
             Node::Start(c) => format!("the start of {}", command(c)),
             Node::GroupEnd(c, _) | Node::End(c) => format!("the end of {}", command(c)),
@@ -90,7 +113,10 @@ impl Node {
             Node::User(h) => format!("the user event `{}`", host.handle(h).name),
             Node::Query(q, _) => {
                 let asks = |op: &Op| matches!(op, Op::Status { of, .. } if *of == q);
-                let asked = program.instrs().find(|(_, _, i)| asks(&i.op)).map(|(t, _, i)| (t, i));
+                let asked = program
+                    .instrs()
+                    .find(|(_, _, i)| asks(&i.op))
+                    .map(|(t, _, i)| (t, i));
                 asked.map_or("a query".to_string(), place)
             }
         }
@@ -103,15 +129,24 @@ impl Stuck {
         match self {
             Stuck::NeverSet(h) => {
                 let host = program.host.as_deref().expect("a host program");
-                vec![format!("the user event `{}` is awaited, and no call sets it", host.handle(*h).name)]
+                vec![format!(
+                    "the user event `{}` is awaited, and no call sets it",
+                    host.handle(*h).name
+                )]
             }
             Stuck::Cycle(links) => links
                 .iter()
                 // That a command ends after it starts needs no mention.
-                .filter(|link| link.edge.rule != Some(Rule::GroupEnd) && link.edge.rule != Some(Rule::OwnEvent))
+                .filter(|link| {
+                    link.edge.rule != Some(Rule::GroupEnd) && link.edge.rule != Some(Rule::OwnEvent)
+                })
                 .map(|link| {
-                    let (waits, awaited) = (link.waits.describe(program), link.awaited.describe(program));
-                    let rule = link.edge.rule.map_or(String::new(), |r| format!(" ({}: {})", r.id(), r.doc()));
+                    let (waits, awaited) =
+                        (link.waits.describe(program), link.awaited.describe(program));
+                    let rule = link
+                        .edge
+                        .rule
+                        .map_or(String::new(), |r| format!(" ({}: {})", r.id(), r.doc()));
                     format!("{waits} waits for {awaited}{rule}")
                 })
                 .collect(),
@@ -150,7 +185,9 @@ impl LaunchGraph {
         let mut found: BTreeSet<Node> = nodes.iter().copied().collect();
         let mut queue: Vec<Node> = nodes.to_vec();
         while let Some(node) = queue.pop() {
-            let Some(&at) = self.index.get(&node) else { continue };
+            let Some(&at) = self.index.get(&node) else {
+                continue;
+            };
             for e in self.graph.edges(at) {
                 let next = self.graph[e.target()];
                 // The order of calls of different threads is one of several.
@@ -167,8 +204,13 @@ impl LaunchGraph {
 
     /// What a point waits for of those that are never reached.
     pub fn awaited(&self, node: Node, never: &BTreeSet<Node>) -> Vec<Node> {
-        let Some(&at) = self.index.get(&node) else { return Vec::new() };
-        let before = self.graph.edges_directed(at, Direction::Incoming).map(|e| self.graph[e.source()]);
+        let Some(&at) = self.index.get(&node) else {
+            return Vec::new();
+        };
+        let before = self
+            .graph
+            .edges_directed(at, Direction::Incoming)
+            .map(|e| self.graph[e.source()]);
         let mut all: Vec<Node> = before.filter(|n| never.contains(n)).collect();
         all.sort_unstable();
         all.dedup();
@@ -184,17 +226,28 @@ fn cycle(graph: &petgraph::Graph<Node, Edge>, component: &[NodeIndex]) -> Vec<Li
         Node::Start(c) => (1, c.0),
         _ => (2, 0),
     };
-    let start = *component.iter().min_by_key(|n| rank(n)).expect("a component has nodes");
+    let start = *component
+        .iter()
+        .min_by_key(|n| rank(n))
+        .expect("a component has nodes");
     let mut from: HashMap<NodeIndex, (NodeIndex, Edge)> = HashMap::new();
     let mut queue = VecDeque::from([start]);
     while let Some(n) = queue.pop_front() {
         for e in graph.edges_directed(n, Direction::Incoming) {
             let before = e.source();
             if before == start {
-                let mut links = vec![Link { waits: graph[n], awaited: graph[start], edge: *e.weight() }];
+                let mut links = vec![Link {
+                    waits: graph[n],
+                    awaited: graph[start],
+                    edge: *e.weight(),
+                }];
                 let mut at = n;
                 while let Some((next, edge)) = from.get(&at).copied() {
-                    links.push(Link { waits: graph[next], awaited: graph[at], edge });
+                    links.push(Link {
+                        waits: graph[next],
+                        awaited: graph[at],
+                        edge,
+                    });
                     at = next;
                 }
                 links.reverse();

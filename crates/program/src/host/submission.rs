@@ -11,7 +11,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{
-    CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, LaneKind, LaunchGraph, Node, Origin, Ref,
+    CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, LaneKind, LaunchGraph, Node,
+    Origin, Ref,
 };
 use crate::Program;
 
@@ -38,7 +39,9 @@ pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]
 /// Whether all events that a call names have been made by the calls before it.
 pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool {
     let host = program.host.as_deref().expect("a host program");
-    makers(program, &host.call(call).op).iter().all(|made| *made == call || before.contains(made))
+    makers(program, &host.call(call).op)
+        .iter()
+        .all(|made| *made == call || before.contains(made))
 }
 
 /// The commands of host queues that are enqueued and that no call submits, if the calls are issued in the order of a graph.
@@ -65,7 +68,11 @@ pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId
             }
         };
         if come.len() == calls.len() {
-            return if comes_about(program, &never, &come, &all.order) { waiting } else { Vec::new() };
+            return if comes_about(program, &never, &come, &all.order) {
+                waiting
+            } else {
+                Vec::new()
+            };
         }
         // Without the calls that do not come, those of other threads may wait for less.
         rest = Some(LaunchGraph::untimed(program, &come));
@@ -74,21 +81,33 @@ pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId
 }
 
 /// Whether each thread whose calls are not all issued is held up by the last one that is, or lacks an event.
-fn comes_about(program: &Program, never: &BTreeSet<Node>, come: &[CallId], order: &[CallId]) -> bool {
+fn comes_about(
+    program: &Program,
+    never: &BTreeSet<Node>,
+    come: &[CallId],
+    order: &[CallId],
+) -> bool {
     let host = program.host.as_deref().expect("a host program");
     let mut held = HashSet::new();
-    order.iter().filter(|call| !come.contains(call)).all(|&call| {
-        let thread = host.call(call).thread;
-        // The first call that is missing; what is behind it is so for its sake.
-        !held.insert(thread) || {
-            let last = come.iter().rev().find(|c| host.call(**c).thread == thread);
-            last.is_some_and(|last| never.contains(&Node::Return(*last))) || !known(program, call, come)
-        }
-    })
+    order
+        .iter()
+        .filter(|call| !come.contains(call))
+        .all(|&call| {
+            let thread = host.call(call).thread;
+            // The first call that is missing; what is behind it is so for its sake.
+            !held.insert(thread) || {
+                let last = come.iter().rev().find(|c| host.call(**c).thread == thread);
+                last.is_some_and(|last| never.contains(&Node::Return(*last)))
+                    || !known(program, call, come)
+            }
+        })
 }
 
 /// The commands that these calls put on queues of the host.
-pub(super) fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item = CommandId> + 'a {
+pub(super) fn queued<'a>(
+    program: &'a Program,
+    calls: &'a [CallId],
+) -> impl Iterator<Item = CommandId> + 'a {
     let host = program.host.as_deref().expect("a host program");
     calls.iter().filter_map(|&call| match &host.call(call).op {
         HostOp::Enqueue { command, .. } => {
@@ -106,8 +125,13 @@ pub(super) fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandI
     for (at, &call) in calls.iter().enumerate() {
         let mut flushed = Vec::new();
         match &host.call(call).op {
-            HostOp::Enqueue { command, blocking: true } => flushed.extend(host.command(*command).lane),
-            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => flushed.push(*lane),
+            HostOp::Enqueue {
+                command,
+                blocking: true,
+            } => flushed.extend(host.command(*command).lane),
+            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => {
+                flushed.push(*lane)
+            }
             HostOp::Wait(refs) => flushed.extend(refs.iter().filter_map(|r| match r {
                 Ref::Command(c) => host.command(*c).lane,
                 Ref::Handle(_) => None,
@@ -115,7 +139,11 @@ pub(super) fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandI
             _ => {}
         }
         let by_then = queued(program, &calls[..=at]);
-        submitted.extend(by_then.filter(|c| host.command(*c).lane.is_some_and(|lane| flushed.contains(&lane))));
+        submitted.extend(by_then.filter(|c| {
+            host.command(*c)
+                .lane
+                .is_some_and(|lane| flushed.contains(&lane))
+        }));
     }
     submitted
 }
@@ -149,7 +177,9 @@ pub(super) fn makers(program: &Program, op: &HostOp) -> Vec<CallId> {
             Origin::Call(made) => Some(made),
             _ => None,
         },
-        Ref::Handle(h) => host.call_ids().find(|c| host.call(*c).op == HostOp::CreateUser(*h)),
+        Ref::Handle(h) => host
+            .call_ids()
+            .find(|c| host.call(*c).op == HostOp::CreateUser(*h)),
     };
     refs.iter().filter_map(maker).collect()
 }
@@ -158,7 +188,12 @@ pub(super) fn makers(program: &Program, op: &HostOp) -> Vec<CallId> {
 pub(super) fn never_set(program: &Program) -> Vec<HandleId> {
     let host = program.host.as_deref().expect("a host program");
     let set = |h: HandleId| host.calls.iter().any(|c| c.op == HostOp::SetUser(h));
-    let awaited = |h: HandleId| host.calls.iter().any(|c| named(program, &c.op).contains(&Ref::Handle(h)));
+    let awaited = |h: HandleId| {
+        host.calls
+            .iter()
+            .any(|c| named(program, &c.op).contains(&Ref::Handle(h)))
+    };
     let all = (0..host.handles.len() as u16).map(HandleId);
-    all.filter(|h| host.handle(*h).kind == HandleKind::User && awaited(*h) && !set(*h)).collect()
+    all.filter(|h| host.handle(*h).kind == HandleKind::User && awaited(*h) && !set(*h))
+        .collect()
 }

@@ -37,7 +37,9 @@ pub(super) fn ordered(host: &HostProgram, order: &[CallId]) -> Vec<(CallId, Call
 /// What whoever is about a lane is about.
 pub(super) fn of_lane(host: &HostProgram, id: LaneId) -> impl Iterator<Item = About> + use<> {
     let legacy = match host.lane(id).kind {
-        LaneKind::Null | LaneKind::Stream { blocking: true } => Some(About::Legacy(host.lane(id).device)),
+        LaneKind::Null | LaneKind::Stream { blocking: true } => {
+            Some(About::Legacy(host.lane(id).device))
+        }
         _ => None,
     };
     [About::Lane(id)].into_iter().chain(legacy)
@@ -46,17 +48,28 @@ pub(super) fn of_lane(host: &HostProgram, id: LaneId) -> impl Iterator<Item = Ab
 fn of(host: &HostProgram, call: CallId) -> BTreeSet<About> {
     let lane = |id: LaneId| of_lane(host, id);
     match &host.call(call).op {
-        HostOp::Enqueue { command, .. } => host.command(*command).lane.into_iter().flat_map(lane).collect(),
+        HostOp::Enqueue { command, .. } => host
+            .command(*command)
+            .lane
+            .into_iter()
+            .flat_map(lane)
+            .collect(),
         HostOp::Finish(l) | HostOp::Flush(l) | HostOp::Release(l) => lane(*l).collect(),
         HostOp::SyncDevice(device) => {
-            let all = (0..host.lanes.len() as u16).map(LaneId).filter(|l| host.lane(*l).device == *device);
+            let all = (0..host.lanes.len() as u16)
+                .map(LaneId)
+                .filter(|l| host.lane(*l).device == *device);
             all.flat_map(lane).collect()
         }
-        HostOp::Record(h, l) | HostOp::LaneWait(l, h) => lane(*l).chain([About::Handle(*h)]).collect(),
+        HostOp::Record(h, l) | HostOp::LaneWait(l, h) => {
+            lane(*l).chain([About::Handle(*h)]).collect()
+        }
         HostOp::Wait(refs) => refs
             .iter()
             .filter_map(|r| match r {
-                Ref::Handle(h) if host.handle(*h).kind == HandleKind::Recorded => Some(About::Handle(*h)),
+                Ref::Handle(h) if host.handle(*h).kind == HandleKind::Recorded => {
+                    Some(About::Handle(*h))
+                }
                 _ => None,
             })
             .collect(),

@@ -66,7 +66,10 @@ impl LitmusTest {
 }
 
 /// The observables of several propositions and a list, each once, in order of first mention.
-pub fn observables<'a>(props: impl IntoIterator<Item = &'a Prop>, more: &[Observable]) -> Vec<Observable> {
+pub fn observables<'a>(
+    props: impl IntoIterator<Item = &'a Prop>,
+    more: &[Observable],
+) -> Vec<Observable> {
     let mut list: Vec<Observable> = Vec::new();
     let mut note = |o: Observable| {
         if !list.contains(&o) {
@@ -194,7 +197,9 @@ impl Side {
     /// # Errors
     /// The first one that `to` returns.
     pub fn mapped<E>(&self, to: &mut impl FnMut(&Atom) -> Result<Atom, E>) -> Result<Side, E> {
-        self.fold(&mut |atom| to(atom).map(Side::Atom), &mut |op, a, b| Side::Of(op, a.into(), b.into()))
+        self.fold(&mut |atom| to(atom).map(Side::Atom), &mut |op, a, b| {
+            Side::Of(op, a.into(), b.into())
+        })
     }
 }
 
@@ -256,7 +261,11 @@ pub struct Expectation {
 impl Expectation {
     /// How many properties have an expected answer.
     pub fn answers(&self) -> usize {
-        let each = [self.reachability.is_some(), self.race.is_some(), self.undefined.is_some()];
+        let each = [
+            self.reachability.is_some(),
+            self.race.is_some(),
+            self.undefined.is_some(),
+        ];
         each.into_iter().filter(|expected| *expected).count() + self.liveness.len()
     }
 }
@@ -306,8 +315,16 @@ impl fmt::Display for RunExpectation {
             Some("exhaustive") => "exhaustive".into(),
             _ => format!("{} random runs", self.runs.unwrap_or(RUNS)),
         });
-        let numbers = [("warps of", self.warp_size), ("sms", self.sms), ("resident", self.resident)];
-        words.extend(numbers.iter().filter_map(|(what, n)| n.map(|n| format!("{what} {n}"))));
+        let numbers = [
+            ("warps of", self.warp_size),
+            ("sms", self.sms),
+            ("resident", self.resident),
+        ];
+        words.extend(
+            numbers
+                .iter()
+                .filter_map(|(what, n)| n.map(|n| format!("{what} {n}"))),
+        );
         words.extend(self.cooperative.then(|| "cooperative".to_owned()));
         let mut expected: Vec<String> = Vec::new();
         expected.extend(self.ends.map(|e| format!("ends {e}")));

@@ -19,7 +19,9 @@ pub fn show_observable(observable: Observable, program: &Program) -> String {
         }
         Observable::Mem { loc, index, viewer } => {
             let place = element(program, loc, index);
-            viewer.map_or(place.clone(), |t| format!("{}:{place}", program.thread(t).name))
+            viewer.map_or(place.clone(), |t| {
+                format!("{}:{place}", program.thread(t).name)
+            })
         }
     }
 }
@@ -36,7 +38,11 @@ fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
         Prop::Cmp(op, _, a, b) => {
             let text = format!("{} {} {}", side(a, program), op.symbol(), side(b, program));
             // `~x == 1` would read well as `~(x == 1)`, but not to people.
-            return if strength == 3 { out.push_str(&format!("({text})")) } else { out.push_str(&text) };
+            return if strength == 3 {
+                out.push_str(&format!("({text})"))
+            } else {
+                out.push_str(&text)
+            };
         }
     };
     if parts.is_empty() {

@@ -111,7 +111,9 @@ pub(crate) fn object(explanation: &Explanation) -> ExplanationObject<'_> {
 
 fn breach_object(breach: &Breach) -> BreachObject<'_> {
     fn links<'a>(breach: &'a Breach, list: &'a [Link]) -> Vec<LinkObject<'a>> {
-        list.iter().map(|l| link_object(&breach.execution, l)).collect()
+        list.iter()
+            .map(|l| link_object(&breach.execution, l))
+            .collect()
     }
     BreachObject {
         axiom: &breach.axiom,
@@ -120,7 +122,11 @@ fn breach_object(breach: &Breach) -> BreachObject<'_> {
         chain: links(breach, &breach.chain),
         closes: breach.closes,
         made: (breach.made.iter())
-            .map(|m| MadeObject { first: m.first, last: m.last, link: link_object(&breach.execution, &m.link) })
+            .map(|m| MadeObject {
+                first: m.first,
+                last: m.last,
+                link: link_object(&breach.execution, &m.link),
+            })
             .collect(),
         besides: links(breach, &breach.besides),
         execution: witness(&breach.execution),
@@ -135,11 +141,29 @@ fn link_object<'a>(witness: &Witness, link: &'a Link) -> LinkObject<'a> {
         set: link.is_set,
         holds: link.holds,
         says: sentence(witness, link, true),
-        because: link.because.iter().map(|part| link_object(witness, part)).collect(),
+        because: link
+            .because
+            .iter()
+            .map(|part| link_object(witness, part))
+            .collect(),
     }
 }
 
 fn need_object(need: &Need) -> NeedObject<'_> {
-    let Need { thread, line, text, what, instead, place } = need;
-    NeedObject { thread, line, text: text.trim(), what, instead, place: *place }
+    let Need {
+        thread,
+        line,
+        text,
+        what,
+        instead,
+        place,
+    } = need;
+    NeedObject {
+        thread,
+        line,
+        text: text.trim(),
+        what,
+        instead,
+        place: *place,
+    }
 }

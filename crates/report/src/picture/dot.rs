@@ -30,7 +30,12 @@ pub fn file(scene: &Scene) -> String {
     );
     let _ = writeln!(out, "  node [shape=box, fontname=monospace, fontsize=11];");
     let _ = writeln!(out, "  edge [fontname=monospace, fontsize=10];");
-    for (e, event) in scene.events.iter().enumerate().filter(|(_, e)| e.role == Role::Init) {
+    for (e, event) in scene
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| e.role == Role::Init)
+    {
         let _ = writeln!(out, "  e{e} [label={}, style=dashed];", dot(&event.action));
     }
     let mut clusters = 0;
@@ -40,9 +45,18 @@ pub fn file(scene: &Scene) -> String {
     let firsts: Vec<usize> = threads.iter().filter_map(|&t| first(t)).collect();
     // Edges that nobody sees keep threads side by side in their order, and initial writes above them.
     for two in firsts.windows(2) {
-        let _ = writeln!(out, "  {{ rank=same; e{} -> e{} [style=invis]; }}", two[0], two[1]);
+        let _ = writeln!(
+            out,
+            "  {{ rank=same; e{} -> e{} [style=invis]; }}",
+            two[0], two[1]
+        );
     }
-    for (init, _) in scene.events.iter().enumerate().filter(|(_, e)| e.role == Role::Init) {
+    for (init, _) in scene
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| e.role == Role::Init)
+    {
         if let Some(first) = firsts.first() {
             let _ = writeln!(out, "  e{init} -> e{first} [style=invis];");
         }
@@ -52,10 +66,18 @@ pub fn file(scene: &Scene) -> String {
         if !relation.shown {
             continue;
         }
-        let mut attributes = format!("label={}, color={}", dot(&relation.name), dot(relation.kind.light));
+        let mut attributes = format!(
+            "label={}, color={}",
+            dot(&relation.name),
+            dot(relation.kind.light)
+        );
         let _ = write!(attributes, ", fontcolor={}", dot(relation.kind.light));
         if !relation.kind.dashes.is_empty() {
-            attributes.push_str(if relation.kind.class == "fr" { ", style=dotted" } else { ", style=dashed" });
+            attributes.push_str(if relation.kind.class == "fr" {
+                ", style=dotted"
+            } else {
+                ", style=dashed"
+            });
         }
         if edge.bold {
             attributes.push_str(", penwidth=3.5");
@@ -102,12 +124,25 @@ fn cluster(out: &mut String, scene: &Scene, threads: &[usize], depth: usize, clu
 }
 
 fn events(out: &mut String, scene: &Scene, thread: usize, indent: &str) {
-    for (e, event) in scene.events.iter().enumerate().filter(|(_, e)| e.thread == Some(thread)) {
+    for (e, event) in scene
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| e.thread == Some(thread))
+    {
         let mut said = vec![event.action.clone()];
         said.extend(Some(event.code.clone()).filter(|c| !c.is_empty()));
         said.extend(event.mark.clone());
-        let mark = if event.mark.is_some() { ", style=filled, fillcolor=\"#fff3d6\"" } else { "" };
-        let bold = if event.on_cycle || event.mark.is_some() { ", penwidth=2.5" } else { "" };
+        let mark = if event.mark.is_some() {
+            ", style=filled, fillcolor=\"#fff3d6\""
+        } else {
+            ""
+        };
+        let bold = if event.on_cycle || event.mark.is_some() {
+            ", penwidth=2.5"
+        } else {
+            ""
+        };
         let _ = writeln!(out, "{indent}  e{e} [label={}{mark}{bold}];", lines(&said));
     }
 }

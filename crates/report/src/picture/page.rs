@@ -90,7 +90,11 @@ pub fn file(page: &Page) -> String {
 
 /// The beginning of a page, up to the opened body.
 pub fn head(title: &str, pictures: bool) -> String {
-    let pictures = if pictures { style::sheet("svg.fencepost") } else { String::new() };
+    let pictures = if pictures {
+        style::sheet("svg.fencepost")
+    } else {
+        String::new()
+    };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
@@ -102,7 +106,11 @@ pub fn head(title: &str, pictures: bool) -> String {
 
 /// A picture that can be moved by keys where it is wider than the window.
 pub fn figure(out: &mut String, scene: &Scene, id: &str) {
-    let _ = writeln!(out, "<figure tabindex=\"0\">\n{}</figure>", svg::inline(scene, id));
+    let _ = writeln!(
+        out,
+        "<figure tabindex=\"0\">\n{}</figure>",
+        svg::inline(scene, id)
+    );
 }
 
 /// A text of several lines.
@@ -112,7 +120,11 @@ pub fn pre(out: &mut String, text: &str) {
         let indent = text.len() - text.trim_start().len();
         format!("<span style=\"--i:{indent}\">{}</span>", xml(text))
     };
-    let _ = writeln!(out, "<pre>{}</pre>", text.lines().map(line).collect::<String>());
+    let _ = writeln!(
+        out,
+        "<pre>{}</pre>",
+        text.lines().map(line).collect::<String>()
+    );
 }
 
 /// Which outcome has which verdict under which model; each verdict is a button that shows why.
@@ -123,7 +135,11 @@ fn table(out: &mut String, page: &Page) {
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for (o, outcome) in page.outcomes.iter().enumerate() {
-        let _ = write!(out, "<tr><th scope=\"row\"><code>{}</code></th>", xml(outcome));
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\"><code>{}</code></th>",
+            xml(outcome)
+        );
         for (m, model) in page.models.iter().enumerate() {
             match page.views.iter().find(|v| (v.outcome, v.model) == (o, m)) {
                 Some(view) => {
@@ -151,11 +167,18 @@ fn controls(out: &mut String, page: &Page) {
     out.push_str("</select></label>\n");
     let second = page.models.len() > 1;
     // Beside the first model, the first one that says something else.
-    let verdict =
-        |m: usize| page.views.iter().find(|v| (v.outcome, v.model) == (0, m)).map(|v| v.verdict.as_str());
-    let other = (1..page.models.len()).find(|&m| verdict(m) != verdict(0)).unwrap_or(page.models.len());
-    for (id, label, chosen) in
-        [("left", "model", 0), ("right", "beside it", other)].into_iter().take(1 + usize::from(second))
+    let verdict = |m: usize| {
+        page.views
+            .iter()
+            .find(|v| (v.outcome, v.model) == (0, m))
+            .map(|v| v.verdict.as_str())
+    };
+    let other = (1..page.models.len())
+        .find(|&m| verdict(m) != verdict(0))
+        .unwrap_or(page.models.len());
+    for (id, label, chosen) in [("left", "model", 0), ("right", "beside it", other)]
+        .into_iter()
+        .take(1 + usize::from(second))
     {
         let _ = write!(out, "<label>{label} <select id=\"{id}\">");
         if id == "right" {
@@ -186,7 +209,11 @@ fn relations(page: &Page) -> Vec<(String, Kind, bool)> {
     let mut found: Vec<(String, Kind, bool)> = Vec::new();
     for scene in page.views.iter().flat_map(|v| &v.scenes) {
         for relation in &scene.relations {
-            let shown = scene.relations.iter().filter(|r| r.name == relation.name).all(|r| r.shown);
+            let shown = scene
+                .relations
+                .iter()
+                .filter(|r| r.name == relation.name)
+                .all(|r| r.shown);
             match found.iter_mut().find(|(name, ..)| *name == relation.name) {
                 Some(known) => known.2 |= shown,
                 None => found.push((relation.name.clone(), relation.kind, shown)),

@@ -161,14 +161,20 @@ impl Scene {
         let on_cycle: BTreeSet<usize> = steps.clone().collect();
         let vital: BTreeSet<usize> = steps.chain(subject.marks.iter().map(|m| m.0)).collect();
         let of = |actor: &Actor<'_>| -> Vec<usize> {
-            (0..witness.events.len()).filter(|&e| Actor::of(&witness.events[e]) == *actor).collect()
+            (0..witness.events.len())
+                .filter(|&e| Actor::of(&witness.events[e]) == *actor)
+                .collect()
         };
         let all = columns(witness);
         let drawn = chosen_columns(witness, &all, &vital);
         let left_out: Vec<&Actor<'_>> = all.iter().filter(|actor| !drawn.contains(actor)).collect();
         if !left_out.is_empty() {
             let events: usize = left_out.iter().map(|actor| of(actor).len()).sum();
-            let agents = if left_out.iter().any(|actor| actor.agent.is_some()) { " and agents" } else { "" };
+            let agents = if left_out.iter().any(|actor| actor.agent.is_some()) {
+                " and agents"
+            } else {
+                ""
+            };
             self.says.push(format!(
                 "Not drawn: {} more thread{}{agents} with {events} event{}.",
                 left_out.len(),
@@ -183,7 +189,11 @@ impl Scene {
             let code = event.text.trim();
             scene.events.push(Event {
                 thread,
-                role: if thread.is_none() { Role::Init } else { Role::Step },
+                role: if thread.is_none() {
+                    Role::Init
+                } else {
+                    Role::Step
+                },
                 action: format!("{}: {}", letter(e), event.action),
                 code: match (&event.line, code.is_empty()) {
                     (line, _) if !line.is_known() => code.to_owned(),
@@ -199,7 +209,11 @@ impl Scene {
         }
         for (seat, actor) in drawn.iter().enumerate() {
             let events = of(actor);
-            self.seats.extend(actor.thread.map(|t| self::seat(witness, t, events.first().copied())));
+            self.seats.extend(
+                actor
+                    .thread
+                    .map(|t| self::seat(witness, t, events.first().copied())),
+            );
             let keep = chosen_rows(&events, &vital);
             let mut skipped = 0;
             for (i, &e) in events.iter().enumerate() {
@@ -234,11 +248,21 @@ impl Scene {
         for end in &witness.ends {
             let seat = self.seats.iter().position(|s| s.thread == end.thread);
             at.push(seat.map(|seat| {
-                let code =
-                    if end.line.is_known() { format!("{}: {}", end.line, end.text.trim()) } else { String::new() };
+                let code = if end.line.is_known() {
+                    format!("{}: {}", end.line, end.text.trim())
+                } else {
+                    String::new()
+                };
                 let action = end.ending.word().to_owned();
                 let (mark, on_cycle) = (None, false);
-                let event = Event { thread: Some(seat), role: Role::End, action, code, mark, on_cycle };
+                let event = Event {
+                    thread: Some(seat),
+                    role: Role::End,
+                    action,
+                    code,
+                    mark,
+                    on_cycle,
+                };
                 self.events.push(event);
                 self.events.len() - 1
             }));
@@ -246,23 +270,52 @@ impl Scene {
         let named = |name: &str| witness.ends.iter().position(|e| e.thread == name);
         let mut edges = Vec::new();
         for (i, end) in witness.ends.iter().enumerate() {
-            let helpers = end.waits.iter().flat_map(|w| &w.helpers).map(|site| &site.thread);
-            let targets: BTreeSet<usize> = helpers.chain(&end.waits_for).filter_map(|name| named(name)).collect();
+            let helpers = end
+                .waits
+                .iter()
+                .flat_map(|w| &w.helpers)
+                .map(|site| &site.thread);
+            let targets: BTreeSet<usize> = helpers
+                .chain(&end.waits_for)
+                .filter_map(|name| named(name))
+                .collect();
             edges.extend(targets.into_iter().filter(|&to| to != i).map(|to| (i, to)));
         }
         for end in witness.ends.iter().filter(|e| e.ending != Ending::Done) {
-            self.says.push(format!("{}: {}, {}.", end.thread, end.ending.word(), end.why));
+            self.says.push(format!(
+                "{}: {}, {}.",
+                end.thread,
+                end.ending.word(),
+                end.why
+            ));
         }
-        self.says.extend(hang::picture(&witness.ends).1.into_iter().map(|line| format!("{line}.")));
+        self.says.extend(
+            hang::picture(&witness.ends)
+                .1
+                .into_iter()
+                .map(|line| format!("{line}.")),
+        );
         if edges.is_empty() {
             return;
         }
-        self.relations.push(Relation { name: WAITS.to_owned(), kind: style::WAIT, shown: true });
+        self.relations.push(Relation {
+            name: WAITS.to_owned(),
+            kind: style::WAIT,
+            shown: true,
+        });
         for &(from, to) in &edges {
-            let (Some(a), Some(b)) = (at[from], at[to]) else { continue };
+            let (Some(a), Some(b)) = (at[from], at[to]) else {
+                continue;
+            };
             let bold = reaches(&edges, to, from);
             self.events[a].on_cycle |= bold;
-            self.edges.push(Edge { from: a, to: b, relation: self.relations.len() - 1, bold, both: false });
+            self.edges.push(Edge {
+                from: a,
+                to: b,
+                relation: self.relations.len() - 1,
+                bold,
+                both: false,
+            });
         }
     }
 
@@ -272,17 +325,33 @@ impl Scene {
         for (t, seat) in self.seats.iter().enumerate() {
             let events: Vec<_> = self.events.iter().filter(|e| e.thread == Some(t)).collect();
             let said: Vec<_> = events.iter().map(|e| e.action.as_str()).collect();
-            let place =
-                if seat.groups.is_empty() { String::new() } else { format!(" ({})", seat.groups.join(", ")) };
+            let place = if seat.groups.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", seat.groups.join(", "))
+            };
             out.push(format!("{}{place}: {}.", seat.thread, said.join("; ")));
         }
-        let name = |e: usize| self.events[e].action.split(':').next().unwrap_or("").to_owned();
-        let edges = self
-            .edges
-            .iter()
-            .filter(|e| self.relations[e.relation].shown && self.relations[e.relation].kind.class != "po");
+        let name = |e: usize| {
+            self.events[e]
+                .action
+                .split(':')
+                .next()
+                .unwrap_or("")
+                .to_owned()
+        };
+        let edges = self.edges.iter().filter(|e| {
+            self.relations[e.relation].shown && self.relations[e.relation].kind.class != "po"
+        });
         let edges: Vec<_> = edges
-            .map(|e| format!("{} {} {}", name(e.from), self.relations[e.relation].name, name(e.to)))
+            .map(|e| {
+                format!(
+                    "{} {} {}",
+                    name(e.from),
+                    self.relations[e.relation].name,
+                    name(e.to)
+                )
+            })
             .collect();
         if !edges.is_empty() {
             out.push(format!("Edges: {}.", edges.join(", ")));
@@ -299,16 +368,31 @@ fn plural(n: usize) -> &'static str {
 
 /// The columns that there could be: every thread, with events or without, and behind it its agents.
 fn columns(witness: &Witness) -> Vec<Actor<'_>> {
-    let agents = actors(witness).into_iter().filter(|actor| actor.agent.is_some());
-    let mut all: Vec<Actor<'_>> =
-        (0..witness.threads.len()).map(|t| Actor { thread: Some(t), agent: None }).chain(agents).collect();
+    let agents = actors(witness)
+        .into_iter()
+        .filter(|actor| actor.agent.is_some());
+    let mut all: Vec<Actor<'_>> = (0..witness.threads.len())
+        .map(|t| Actor {
+            thread: Some(t),
+            agent: None,
+        })
+        .chain(agents)
+        .collect();
     all.sort_by_key(|actor| (actor.thread, actor.agent.is_some()));
     all
 }
 
 /// The columns that are drawn: those of vital events before others.
-fn chosen_columns<'a>(witness: &Witness, all: &[Actor<'a>], vital: &BTreeSet<usize>) -> Vec<Actor<'a>> {
-    let has_vital = |at: usize| vital.iter().any(|&e| Actor::of(&witness.events[e]) == all[at]);
+fn chosen_columns<'a>(
+    witness: &Witness,
+    all: &[Actor<'a>],
+    vital: &BTreeSet<usize>,
+) -> Vec<Actor<'a>> {
+    let has_vital = |at: usize| {
+        vital
+            .iter()
+            .any(|&e| Actor::of(&witness.events[e]) == all[at])
+    };
     let mut columns: Vec<usize> = (0..all.len()).collect();
     columns.sort_by_key(|&at| (!has_vital(at), at));
     let most = MOST_THREADS.max(columns.iter().filter(|&&at| has_vital(at)).count());
@@ -320,7 +404,10 @@ fn chosen_columns<'a>(witness: &Witness, all: &[Actor<'a>], vital: &BTreeSet<usi
 /// Where a thread runs, or an agent of it of whose events one is given.
 fn seat(witness: &Witness, thread: usize, event: Option<usize>) -> Seat {
     let mut seat = witness.threads[thread].clone();
-    if let Some(event) = event.map(|e| &witness.events[e]).filter(|e| e.agent.is_some()) {
+    if let Some(event) = event
+        .map(|e| &witness.events[e])
+        .filter(|e| e.agent.is_some())
+    {
         seat.thread = format!("from line {}", event.line);
         seat.groups.push(event.who());
     }
@@ -336,7 +423,10 @@ fn chosen_rows(events: &[usize], vital: &BTreeSet<usize>) -> BTreeSet<usize> {
         let range = &events[i.saturating_sub(1)..(i + 2).min(events.len())];
         range.iter().any(|e| vital.contains(e))
     };
-    let mut keep: BTreeSet<usize> = (0..events.len()).filter(|&i| near(i)).map(|i| events[i]).collect();
+    let mut keep: BTreeSet<usize> = (0..events.len())
+        .filter(|&i| near(i))
+        .map(|i| events[i])
+        .collect();
     for &e in events {
         if keep.len() >= MOST_ROWS {
             break;

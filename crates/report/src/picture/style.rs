@@ -37,17 +37,38 @@ const fn kind(
     dashes: &'static str,
     shown: bool,
 ) -> Kind {
-    Kind { class, light, dark, dashes, shown }
+    Kind {
+        class,
+        light,
+        dark,
+        dashes,
+        shown,
+    }
 }
 
 /// Kinds of relations that tools know.
 const KINDS: &[(Style, Kind)] = &[
-    (Style::ProgramOrder, kind("po", "#444444", "#c4c4c4", "", true)),
+    (
+        Style::ProgramOrder,
+        kind("po", "#444444", "#c4c4c4", "", true),
+    ),
     (Style::ReadsFrom, kind("rf", "#b80f1f", "#ff7b72", "", true)),
-    (Style::Coherence, kind("co", "#1846c4", "#7db3ff", "8 3", true)),
-    (Style::FromReads, kind("fr", "#9a4a00", "#ffb35c", "3 3", true)),
-    (Style::Synchronization, kind("sync", "#0b6b32", "#5fd38a", "10 3 2 3", true)),
-    (Style::Dependency, kind("dep", "#6a1b9a", "#d5a6ff", "5 2", true)),
+    (
+        Style::Coherence,
+        kind("co", "#1846c4", "#7db3ff", "8 3", true),
+    ),
+    (
+        Style::FromReads,
+        kind("fr", "#9a4a00", "#ffb35c", "3 3", true),
+    ),
+    (
+        Style::Synchronization,
+        kind("sync", "#0b6b32", "#5fd38a", "10 3 2 3", true),
+    ),
+    (
+        Style::Dependency,
+        kind("dep", "#6a1b9a", "#d5a6ff", "5 2", true),
+    ),
 ];
 
 /// That of [`WAITS`].
@@ -81,14 +102,19 @@ pub fn of(name: &str, style: Option<Style>, others: usize) -> Kind {
 
 /// Every kind there is.
 pub fn all() -> impl Iterator<Item = Kind> {
-    KINDS.iter().map(|k| k.1).chain([WAIT, LACKING]).chain(OTHERS.iter().copied())
+    KINDS
+        .iter()
+        .map(|k| k.1)
+        .chain([WAIT, LACKING])
+        .chain(OTHERS.iter().copied())
 }
 
 /// The style sheet of pictures; `scope` is a selector that stands for one.
 pub fn sheet(scope: &str) -> String {
     let mut light = vec![
         "rect.paper{fill:#fff}".to_owned(),
-        "text{fill:#111;font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}".to_owned(),
+        "text{fill:#111;font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
+            .to_owned(),
         "text.dim{fill:#4a4a4a}".to_owned(),
         "text.bad{fill:#a00018;font-weight:bold}".to_owned(),
         "rect.group{fill:#56697f;fill-opacity:.07;stroke:#7b8794}".to_owned(),
@@ -123,22 +149,43 @@ pub fn sheet(scope: &str) -> String {
     ];
     light.extend(shapes.map(str::to_owned));
     for kind in all() {
-        let Kind { class, light: on_white, dark: on_black, dashes, .. } = kind;
-        let dashes = if dashes.is_empty() { String::new() } else { format!(";stroke-dasharray:{dashes}") };
+        let Kind {
+            class,
+            light: on_white,
+            dark: on_black,
+            dashes,
+            ..
+        } = kind;
+        let dashes = if dashes.is_empty() {
+            String::new()
+        } else {
+            format!(";stroke-dasharray:{dashes}")
+        };
         light.push(format!(".k-{class} path{{stroke:{on_white}{dashes}}}"));
-        light.push(format!(".k-{class} text,.k-{class} polygon{{fill:{on_white}}}"));
+        light.push(format!(
+            ".k-{class} text,.k-{class} polygon{{fill:{on_white}}}"
+        ));
         dark.push(format!(".k-{class} path{{stroke:{on_black}}}"));
-        dark.push(format!(".k-{class} text,.k-{class} polygon{{fill:{on_black}}}"));
+        dark.push(format!(
+            ".k-{class} text,.k-{class} polygon{{fill:{on_black}}}"
+        ));
     }
     let scoped = |rules: &[String]| -> String {
         let rule = |rule: &String| {
             let (selectors, body) = rule.split_once('{').unwrap_or((rule, "}"));
-            let selectors: Vec<_> = selectors.split(',').map(|s| format!("{scope} {s}")).collect();
+            let selectors: Vec<_> = selectors
+                .split(',')
+                .map(|s| format!("{scope} {s}"))
+                .collect();
             format!("{}{{{body}\n", selectors.join(","))
         };
         rules.iter().map(rule).collect()
     };
-    format!("{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n", scoped(&light), scoped(&dark))
+    format!(
+        "{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n",
+        scoped(&light),
+        scoped(&dark)
+    )
 }
 
 #[cfg(test)]
@@ -152,7 +199,12 @@ mod tests {
             for b in &shown[..i] {
                 // `po` runs down a column, `rf` never does: they may both be one stroke.
                 let both_plain = a.dashes.is_empty() && b.dashes.is_empty();
-                assert!(a.dashes != b.dashes || both_plain, "{} and {}", a.class, b.class);
+                assert!(
+                    a.dashes != b.dashes || both_plain,
+                    "{} and {}",
+                    a.class,
+                    b.class
+                );
                 assert_ne!(a.class, b.class);
             }
         }
@@ -160,7 +212,10 @@ mod tests {
 
     #[test]
     fn a_sheet_is_for_its_scope_only() {
-        for line in sheet(".picture").lines().filter(|l| l.ends_with('}') && l.len() > 1) {
+        for line in sheet(".picture")
+            .lines()
+            .filter(|l| l.ends_with('}') && l.len() > 1)
+        {
             assert!(line.starts_with(".picture "), "{line}");
         }
     }

@@ -36,7 +36,9 @@ pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
 pub fn nothing(line: &Line) -> String {
     let answer = &line.answer;
     match &answer.verdict {
-        Verdict::Undecided(reason) => format!("There is nothing to draw: the question is undecided ({reason})."),
+        Verdict::Undecided(reason) => {
+            format!("There is nothing to draw: the question is undecided ({reason}).")
+        }
         Verdict::Forbidden if answer.axioms.is_empty() => {
             let why = answer.explanation.iter().flat_map(|e| &e.impossible);
             let why: Vec<_> = why.map(String::as_str).collect();
@@ -56,8 +58,15 @@ pub fn nothing(line: &Line) -> String {
 
 /// The lines below the title.
 fn facts(line: &Line) -> Vec<String> {
-    let via = line.mapping.map_or(String::new(), |mapping| format!(", through the mapping {mapping}"));
-    let mut facts = vec![format!("{} under {}{via}: {}", line.property, line.model, line.answer.verdict.word())];
+    let via = line.mapping.map_or(String::new(), |mapping| {
+        format!(", through the mapping {mapping}")
+    });
+    let mut facts = vec![format!(
+        "{} under {}{via}: {}",
+        line.property,
+        line.model,
+        line.answer.verdict.word()
+    )];
     if line.property == Property::Reachability && !line.proposition.is_empty() {
         facts.push(format!("{} ({})", line.quantifier, line.proposition));
     }
@@ -73,14 +82,25 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
         Verdict::Allowed if line.quantifier == "forall" => {
             says.push("This execution is consistent, and violates the condition.".to_owned());
         }
-        Verdict::Allowed => says.push("This execution is consistent, and has the outcome.".to_owned()),
-        Verdict::Hangs => says.push("This execution is consistent and fair, and does not end.".to_owned()),
+        Verdict::Allowed => {
+            says.push("This execution is consistent, and has the outcome.".to_owned())
+        }
+        Verdict::Hangs => {
+            says.push("This execution is consistent and fair, and does not end.".to_owned())
+        }
         _ => {}
     }
     if witness.ends.is_empty() {
         says.extend(final_state(&witness.state));
     }
-    Subject { title: &line.test, facts: facts(line), witness, cycle: Vec::new(), marks: Vec::new(), says }
+    Subject {
+        title: &line.test,
+        facts: facts(line),
+        witness,
+        cycle: Vec::new(),
+        marks: Vec::new(),
+        says,
+    }
 }
 
 /// An execution that has the outcome and breaks an axiom, with the chain that breaks it.
@@ -88,11 +108,22 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
     let mut cycle = Vec::new();
     // What else has to hold is drawn where the picture has such edges: that two accesses are to one location has no arrow.
     let drawn = |l: &Link| {
-        let joined = breach.chain.iter().any(|c| (c.from, c.to) == (l.from, l.to));
-        !joined && breach.execution.relations.iter().any(|(name, _)| *name == l.relation)
+        let joined = breach
+            .chain
+            .iter()
+            .any(|c| (c.from, c.to) == (l.from, l.to));
+        !joined
+            && breach
+                .execution
+                .relations
+                .iter()
+                .any(|(name, _)| *name == l.relation)
     };
-    let (besides, along): (Vec<&Link>, Vec<&Link>) =
-        breach.besides.iter().filter(|l| l.holds && !l.is_set).partition(|l| drawn(l));
+    let (besides, along): (Vec<&Link>, Vec<&Link>) = breach
+        .besides
+        .iter()
+        .filter(|l| l.holds && !l.is_set)
+        .partition(|l| drawn(l));
     for link in breach.chain.iter().chain(besides) {
         steps(link, &mut cycle);
     }
@@ -105,51 +136,97 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
         chain.push(format!("-{}-> {}", link.relation, name(link.to)));
     }
     let (all_do, this_one) = match line.quantifier {
-        "forall" => ("Every consistent execution satisfies the condition", "violates it"),
+        "forall" => (
+            "Every consistent execution satisfies the condition",
+            "violates it",
+        ),
         _ => ("No consistent execution has the outcome", "has it"),
     };
-    let mut says = vec![format!("{all_do}. This one {this_one}, and breaks {} ({}).", breach.axiom, breach.text)];
+    let mut says = vec![format!(
+        "{all_do}. This one {this_one}, and breaks {} ({}).",
+        breach.axiom, breach.text
+    )];
     let shape = if breach.closes { "cycle" } else { "chain" };
     if chain.is_empty() {
         says.push("Nothing is there that the axiom demands.".to_owned());
     } else {
         let mut names: Vec<&str> = along.iter().map(|l| l.relation.as_str()).collect();
         names.dedup();
-        let along = if names.is_empty() { String::new() } else { format!("; besides: {}", names.join(", ")) };
+        let along = if names.is_empty() {
+            String::new()
+        } else {
+            format!("; besides: {}", names.join(", "))
+        };
         says.push(format!("The {shape} in bold: {}{along}.", chain.join(" ")));
     }
-    let others: Vec<_> = all.iter().map(|b| b.axiom.as_str()).filter(|a| *a != breach.axiom).collect();
+    let others: Vec<_> = all
+        .iter()
+        .map(|b| b.axiom.as_str())
+        .filter(|a| *a != breach.axiom)
+        .collect();
     if !others.is_empty() {
-        says.push(format!("Other executions with the outcome break {}.", others.join(", ")));
+        says.push(format!(
+            "Other executions with the outcome break {}.",
+            others.join(", ")
+        ));
     }
     says.extend(final_state(&breach.execution.state));
-    Subject { title: &line.test, facts: facts(line), witness: &breach.execution, cycle, marks: Vec::new(), says }
+    Subject {
+        title: &line.test,
+        facts: facts(line),
+        witness: &breach.execution,
+        cycle,
+        marks: Vec::new(),
+        says,
+    }
 }
 
 /// The edges of a link: itself if it has a name that is drawn, else what it is made of, where that leads from its first
 /// event to its second.
 fn steps(link: &Link, out: &mut Vec<Step>) {
-    let parts: Vec<&Link> = link.because.iter().filter(|l| l.holds && !l.is_set).collect();
+    let parts: Vec<&Link> = link
+        .because
+        .iter()
+        .filter(|l| l.holds && !l.is_set)
+        .collect();
     let path = parts.first().is_some_and(|l| l.from == link.from)
         && parts.last().is_some_and(|l| l.to == link.to)
         && parts.windows(2).all(|two| two[0].to == two[1].from);
-    let plain = link.relation.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    let plain = link
+        .relation
+        .chars()
+        .all(|c| c.is_alphanumeric() || "-_.".contains(c));
     if !plain && path {
         parts.into_iter().for_each(|part| steps(part, out));
     } else {
-        out.push(Step { from: link.from, to: link.to, name: link.relation.clone() });
+        out.push(Step {
+            from: link.from,
+            to: link.to,
+            name: link.relation.clone(),
+        });
     }
 }
 
 fn faulty<'a>(line: &'a Line, fault: &'a Fault) -> Option<Subject<'a>> {
     let witness = fault.execution.as_ref()?;
     let name = fault.name();
-    let marks = fault.events.iter().filter_map(|e| Some((e.at?, format!("{name}: {}", e.noun))));
+    let marks = fault
+        .events
+        .iter()
+        .filter_map(|e| Some((e.at?, format!("{name}: {}", e.noun))));
     let mut says = vec![match &fault.place {
-        Some(place) => format!("The events in thick frames are a {name} on {place}: {}.", fault.places()),
+        Some(place) => format!(
+            "The events in thick frames are a {name} on {place}: {}.",
+            fault.places()
+        ),
         None => format!("The events in thick frames: {name}, {}.", fault.places()),
     }];
-    says.extend(fault.why.iter().map(|why| format!("{}{}.", why[..1].to_uppercase(), &why[1..])));
+    says.extend(
+        fault
+            .why
+            .iter()
+            .map(|why| format!("{}{}.", why[..1].to_uppercase(), &why[1..])),
+    );
     Some(Subject {
         title: &line.test,
         facts: facts(line),
@@ -161,7 +238,10 @@ fn faulty<'a>(line: &'a Line, fault: &'a Fault) -> Option<Subject<'a>> {
 }
 
 fn final_state(state: &State) -> Option<String> {
-    let values: Vec<_> = state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let values: Vec<_> = state
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
     (!values.is_empty()).then(|| format!("Final state: {}.", values.join(", ")))
 }
 
@@ -175,6 +255,11 @@ pub fn texts(line: &Line) -> Vec<String> {
         let told = anstream::adapter::strip_str(&String::from_utf8_lossy(&told)).to_string();
         texts.extend(Some(told).filter(|t| !t.trim().is_empty()));
     }
-    texts.extend(line.answer.defect.iter().map(|law| format!("DEFECT: {law}")));
+    texts.extend(
+        line.answer
+            .defect
+            .iter()
+            .map(|law| format!("DEFECT: {law}")),
+    );
     texts
 }

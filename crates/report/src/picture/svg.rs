@@ -36,22 +36,40 @@ pub fn inline(scene: &Scene, id: &str) -> String {
 }
 
 fn write_svg(out: &mut String, scenes: &[Scene], id: &str, alone: bool) {
-    let layouts: Vec<Layout> =
-        scenes.iter().enumerate().map(|(i, scene)| Layout::of(scene, alone && i == 0)).collect();
+    let layouts: Vec<Layout> = scenes
+        .iter()
+        .enumerate()
+        .map(|(i, scene)| Layout::of(scene, alone && i == 0))
+        .collect();
     let width = layouts.iter().map(|l| l.size.0.ceil()).fold(0.0, f64::max);
     let height: f64 = layouts.iter().map(|l| l.size.1.ceil()).sum();
     let (w, h) = (number(width), number(height));
-    let xmlns = if alone { "xmlns=\"http://www.w3.org/2000/svg\" " } else { "" };
+    let xmlns = if alone {
+        "xmlns=\"http://www.w3.org/2000/svg\" "
+    } else {
+        ""
+    };
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "<svg {xmlns}class=\"fencepost\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
          aria-labelledby=\"{id}-t {id}-d\">"
     );
-    let (title, facts) = scenes.first().map_or(("", String::new()), |s| (s.title.as_str(), s.facts.join(", ")));
-    let _ = writeln!(out, "<title id=\"{id}-t\">{}: {}</title>", xml(title), xml(&facts));
+    let (title, facts) = scenes.first().map_or(("", String::new()), |s| {
+        (s.title.as_str(), s.facts.join(", "))
+    });
+    let _ = writeln!(
+        out,
+        "<title id=\"{id}-t\">{}: {}</title>",
+        xml(title),
+        xml(&facts)
+    );
     let described: Vec<String> = scenes.iter().map(Scene::description).collect();
-    let _ = writeln!(out, "<desc id=\"{id}-d\">{}</desc>", xml(&described.join(" ")));
+    let _ = writeln!(
+        out,
+        "<desc id=\"{id}-d\">{}</desc>",
+        xml(&described.join(" "))
+    );
     if alone {
         let _ = writeln!(out, "<style>\n{}</style>", style::sheet("svg.fencepost"));
     }
@@ -60,7 +78,12 @@ fn write_svg(out: &mut String, scenes: &[Scene], id: &str, alone: bool) {
     for (i, (scene, layout)) in scenes.iter().zip(&layouts).enumerate() {
         if i > 0 {
             let _ = writeln!(out, "<g transform=\"translate(0 {})\">", number(y));
-            let line = Rect { x: 14.0, y: 0.0, w: width - 28.0, h: 1.0 };
+            let line = Rect {
+                x: 14.0,
+                y: 0.0,
+                w: width - 28.0,
+                h: 1.0,
+            };
             let _ = writeln!(out, "<rect class=\"rule\" {}/>", rect(&line));
         }
         write_picture(out, scene, layout);
@@ -75,10 +98,19 @@ fn write_svg(out: &mut String, scenes: &[Scene], id: &str, alone: bool) {
 fn write_picture(out: &mut String, scene: &Scene, layout: &Layout) {
     for text in &layout.head {
         let title = text.rect.h > LABEL + 6.0;
-        write_text(out, text, if title { "title" } else { "" }, if title { TITLE } else { LABEL });
+        write_text(
+            out,
+            text,
+            if title { "title" } else { "" },
+            if title { TITLE } else { LABEL },
+        );
     }
     for group in &layout.groups {
-        let _ = writeln!(out, "<rect class=\"group\" {} rx=\"7\"/>", rect(&group.rect));
+        let _ = writeln!(
+            out,
+            "<rect class=\"group\" {} rx=\"7\"/>",
+            rect(&group.rect)
+        );
     }
     for group in &layout.groups {
         write_text(out, &group.label, "dim", SMALL);
@@ -104,16 +136,28 @@ fn write_events(out: &mut String, scene: &Scene, layout: &Layout) {
         let mark = if event.mark.is_some() { " mark" } else { "" };
         let on = if event.on_cycle { " on" } else { "" };
         let mut said = event.action.clone();
-        for more in
-            [Some(event.code.as_str()).filter(|c| !c.is_empty()), event.mark.as_deref()].into_iter().flatten()
+        for more in [
+            Some(event.code.as_str()).filter(|c| !c.is_empty()),
+            event.mark.as_deref(),
+        ]
+        .into_iter()
+        .flatten()
         {
             said = format!("{said} \u{2014} {more}");
         }
         let _ = writeln!(out, "<g><title>{}</title>", xml(&said));
-        let _ = writeln!(out, "<rect class=\"event{role}{mark}{on}\" {} rx=\"4\"/>", rect(&placed.rect));
+        let _ = writeln!(
+            out,
+            "<rect class=\"event{role}{mark}{on}\" {} rx=\"4\"/>",
+            rect(&placed.rect)
+        );
         let r = &placed.rect;
         let x = r.x + 8.0;
-        let first = if placed.code.is_empty() { r.y + r.h / 2.0 + TEXT * 0.35 } else { r.y + 17.0 };
+        let first = if placed.code.is_empty() {
+            r.y + r.h / 2.0 + TEXT * 0.35
+        } else {
+            r.y + 17.0
+        };
         text_at(out, x, first, "", TEXT, &placed.action);
         for (i, line) in placed.code.iter().enumerate() {
             text_at(out, x, first + 15.0 + 13.0 * i as f64, "dim", SMALL, line);
@@ -127,14 +171,27 @@ fn write_edges(out: &mut String, scene: &Scene, layout: &Layout) {
     let open = |out: &mut String, e: usize| {
         let edge = &scene.edges[e];
         let relation = &scene.relations[edge.relation];
-        let hidden = if relation.shown { "" } else { " style=\"display:none\"" };
+        let hidden = if relation.shown {
+            ""
+        } else {
+            " style=\"display:none\""
+        };
         let bold = if edge.bold { " cycle" } else { "" };
         let name = xml(&relation.name);
-        let _ = write!(out, "<g class=\"edge k-{}{bold}\" data-rel=\"{name}\"{hidden}>", relation.kind.class);
+        let _ = write!(
+            out,
+            "<g class=\"edge k-{}{bold}\" data-rel=\"{name}\"{hidden}>",
+            relation.kind.class
+        );
     };
     for (e, drawn) in layout.edges.iter().enumerate() {
         open(out, e);
-        let _ = write!(out, "<path d=\"{}\"/><polygon points=\"{}\"/>", path(&drawn.path), triangle(&drawn.tip));
+        let _ = write!(
+            out,
+            "<path d=\"{}\"/><polygon points=\"{}\"/>",
+            path(&drawn.path),
+            triangle(&drawn.tip)
+        );
         if let Some(tail) = &drawn.tail {
             let _ = write!(out, "<polygon points=\"{}\"/>", triangle(tail));
         }
@@ -145,7 +202,10 @@ fn write_edges(out: &mut String, scene: &Scene, layout: &Layout) {
         let name = &scene.relations[scene.edges[e].relation].name;
         open(out, e);
         let _ = write!(out, "<rect class=\"back\" {} rx=\"3\"/>", rect(label));
-        let (x, y) = (number(label.x + label.w / 2.0), number(label.y + label.h - 3.8));
+        let (x, y) = (
+            number(label.x + label.w / 2.0),
+            number(label.y + label.h - 3.8),
+        );
         let size = number(LABEL);
         let name = xml(name);
         let _ = writeln!(
@@ -168,13 +228,27 @@ fn write_text(out: &mut String, text: &Text, class: &str, size: f64) {
 }
 
 fn text_at(out: &mut String, x: f64, y: f64, class: &str, size: f64, text: &str) {
-    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    let class = if class.is_empty() {
+        String::new()
+    } else {
+        format!(" class=\"{class}\"")
+    };
     let (x, y, size) = (number(x), number(y), number(size));
-    let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{class}>{}</text>", xml(text));
+    let _ = writeln!(
+        out,
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{class}>{}</text>",
+        xml(text)
+    );
 }
 
 fn rect(r: &Rect) -> String {
-    format!("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", number(r.x), number(r.y), number(r.w), number(r.h))
+    format!(
+        "x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
+        number(r.x),
+        number(r.y),
+        number(r.w),
+        number(r.h)
+    )
 }
 
 fn point(p: &Point) -> String {

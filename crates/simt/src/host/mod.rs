@@ -24,8 +24,8 @@ use std::hash::{Hash, Hasher};
 use super::code::Code;
 use super::thread::Thread;
 use program::host::{
-    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
-    LaneKind, Node, Origin, Query, Ref,
+    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram,
+    LaneId, LaneKind, Node, Origin, Query, Ref,
 };
 use program::{Scope, SourceLine, ThreadId};
 pub(super) use tell::{held, unmet};
@@ -146,10 +146,14 @@ pub(super) struct HostState<C> {
 impl<C: Default> HostState<C> {
     /// Before the first call.
     pub(super) fn new(code: &Code) -> HostState<C> {
-        let Some(host) = code.program.host.as_deref() else { return HostState::default() };
+        let Some(host) = code.program.host.as_deref() else {
+            return HostState::default();
+        };
         HostState {
             stages: vec![Stage::Absent; host.commands.len()],
-            made: (0..host.handles.len() as u16).map(|h| !makes(host, HandleId(h))).collect(),
+            made: (0..host.handles.len() as u16)
+                .map(|h| !makes(host, HandleId(h)))
+                .collect(),
             set: vec![false; host.handles.len()],
             recorded: vec![None; host.handles.len()],
             ..HostState::default()
@@ -157,14 +161,24 @@ impl<C: Default> HostState<C> {
     }
 
     pub(super) fn hash_into(&self, hasher: &mut impl Hasher) {
-        (&self.stages, &self.items, &self.made, &self.set, &self.recorded, &self.calls).hash(hasher);
+        (
+            &self.stages,
+            &self.items,
+            &self.made,
+            &self.set,
+            &self.recorded,
+            &self.calls,
+        )
+            .hash(hasher);
         (&self.depends, &self.triggered).hash(hasher);
         self.known.keys().for_each(|point| point.hash(hasher));
     }
 
     /// Whether nothing is left to be done but for threads.
     pub(super) fn is_over(&self) -> bool {
-        self.stages.iter().all(|s| matches!(s, Stage::Absent | Stage::Complete))
+        self.stages
+            .iter()
+            .all(|s| matches!(s, Stage::Absent | Stage::Complete))
     }
 
     /// Whether a command was never enqueued.
@@ -189,7 +203,8 @@ impl<C: Default> HostState<C> {
         match cond {
             Cond::Reached(c, stage) => self.stage(c) >= stage,
             Cond::GroupEnded(c, group) => {
-                self.stage(c) >= Stage::Running && members(code, c, group).all(|t| threads[t].is_over())
+                self.stage(c) >= Stage::Running
+                    && members(code, c, group).all(|t| threads[t].is_over())
             }
             Cond::Made(h) => self.made[usize::from(h.0)],
             Cond::Set(h) => self.set[usize::from(h.0)],
@@ -197,14 +212,16 @@ impl<C: Default> HostState<C> {
             Cond::Triggered(c) => {
                 let over = |group| members(code, c, group).all(|t| threads[t].is_over());
                 let lets = |group| self.triggered.contains(&(c, group)) || over(group);
-                self.stage(c) >= Stage::Running && (0..host(code).command(c).group_count()).all(lets)
+                self.stage(c) >= Stage::Running
+                    && (0..host(code).command(c).group_count()).all(lets)
             }
         }
     }
 
     /// Whether a thread may go on behind a `griddepcontrol.wait`.
     pub(super) fn may_pass(&self, code: &Code, thread: usize) -> bool {
-        self.depends_on(code, thread).is_none_or(|before| self.stage(before) == Stage::Complete)
+        self.depends_on(code, thread)
+            .is_none_or(|before| self.stage(before) == Stage::Complete)
     }
 
     /// The command on its stream on which one depends that is enqueued now.
@@ -219,7 +236,11 @@ impl<C: Default> HostState<C> {
 
     /// The command on which that of a thread depends.
     fn depends_on(&self, code: &Code, thread: usize) -> Option<CommandId> {
-        let command = code.program.host.as_deref()?.command_of(ThreadId(thread as u16))?;
+        let command = code
+            .program
+            .host
+            .as_deref()?
+            .command_of(ThreadId(thread as u16))?;
         self.depends.get(&command).copied()
     }
 
@@ -267,17 +288,19 @@ impl<C: Default> HostState<C> {
     ) -> BTreeSet<Cond> {
         let own = host.lane(lane);
         let counts = |item: &Item| {
-            let Some(of) = item.lane.filter(|_| asked(item)) else { return false };
+            let Some(of) = item.lane.filter(|_| asked(item)) else {
+                return false;
+            };
             let other = host.lane(of);
             match own.kind {
                 LaneKind::InOrder => of == lane,
                 LaneKind::OutOfOrder | LaneKind::OnDevice => {
-                    let barrier =
-                        matches!(item.what, What::Command(c) if host.command(c).kind == CommandKind::Barrier);
+                    let barrier = matches!(item.what, What::Command(c) if host.command(c).kind == CommandKind::Barrier);
                     of == lane && (all || barrier)
                 }
                 LaneKind::Stream { blocking } => {
-                    of == lane || blocking && other.kind == LaneKind::Null && other.device == own.device
+                    of == lane
+                        || blocking && other.kind == LaneKind::Null && other.device == own.device
                 }
                 LaneKind::Null => {
                     let blocking = LaneKind::Stream { blocking: true };
@@ -289,34 +312,74 @@ impl<C: Default> HostState<C> {
             What::Command(c) => Cond::Reached(c, Stage::Complete),
             What::Point => Cond::Passed(i),
         };
-        self.items.iter().enumerate().filter(|(_, item)| counts(item)).map(cond).collect()
+        self.items
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| counts(item))
+            .map(cond)
+            .collect()
     }
 
     /// What a command has to wait for that is enqueued now.
     fn needs(&self, host: &HostProgram, id: CommandId) -> BTreeSet<Cond> {
         let command = host.command(id);
-        let mut needs: BTreeSet<Cond> = command.waits.iter().filter_map(|&r| self.event(host, r)).collect();
+        let mut needs: BTreeSet<Cond> = command
+            .waits
+            .iter()
+            .filter_map(|&r| self.event(host, r))
+            .collect();
         match (command.kind, command.origin) {
             (CommandKind::Callback { of, complete: true }, _) => needs.extend(self.event(host, of)),
-            (CommandKind::Callback { of: Ref::Command(c), complete: false }, _) => {
+            (
+                CommandKind::Callback {
+                    of: Ref::Command(c),
+                    complete: false,
+                },
+                _,
+            ) => {
                 needs.insert(Cond::Reached(c, Stage::Submitted));
             }
-            (_, Origin::Device { parent, flag: ChildStart::WaitKernel, .. }) => {
+            (
+                _,
+                Origin::Device {
+                    parent,
+                    flag: ChildStart::WaitKernel,
+                    ..
+                },
+            ) => {
                 needs.insert(Cond::Reached(parent, Stage::Ended));
             }
-            (_, Origin::Device { parent, thread, flag: ChildStart::WaitWorkGroup }) => {
+            (
+                _,
+                Origin::Device {
+                    parent,
+                    thread,
+                    flag: ChildStart::WaitWorkGroup,
+                },
+            ) => {
                 let of = host.command(parent);
-                let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
+                let group = of
+                    .threads
+                    .iter()
+                    .position(|t| *t == thread)
+                    .map_or(0, |at| of.groups[at]);
                 needs.insert(Cond::GroupEnded(parent, group));
             }
-            (_, Origin::Device { parent, flag: ChildStart::Tail, .. }) => {
+            (
+                _,
+                Origin::Device {
+                    parent,
+                    flag: ChildStart::Tail,
+                    ..
+                },
+            ) => {
                 needs.insert(Cond::Reached(parent, Stage::Ended));
                 // All else that the parent launches, but of its tail launches only those before: one thread makes all
                 // of them, in the order of their numbers.
                 let first = |other: CommandId| match host.command(other).origin {
-                    Origin::Device { parent: p, flag, .. } => {
-                        p == parent && (flag != ChildStart::Tail || other < id)
-                    }
+                    Origin::Device {
+                        parent: p, flag, ..
+                    } => p == parent && (flag != ChildStart::Tail || other < id),
                     _ => false,
                 };
                 let others = host.command_ids().filter(|c| *c != id && first(*c));
@@ -324,20 +387,23 @@ impl<C: Default> HostState<C> {
             }
             _ => {}
         }
-        let Some(lane) = command.lane else { return needs };
+        let Some(lane) = command.lane else {
+            return needs;
+        };
         if let Some(&before) = self.depends.get(&id) {
             let others = |item: &Item| item.lane != Some(lane);
             needs.extend(self.before_where(host, lane, false, &others));
             needs.insert(Cond::Triggered(before));
             return needs;
         }
-        let gathers =
-            matches!(command.kind, CommandKind::Marker | CommandKind::Barrier) && command.waits.is_empty();
+        let gathers = matches!(command.kind, CommandKind::Marker | CommandKind::Barrier)
+            && command.waits.is_empty();
         needs.extend(self.before(host, lane, gathers));
         if command.kind == CommandKind::Kernel {
             let device = host.lane(lane).device;
-            let before =
-                host.command_ids().filter(|c| host.command(*c).kind == CommandKind::Initializer { device });
+            let before = host
+                .command_ids()
+                .filter(|c| host.command(*c).kind == CommandKind::Initializer { device });
             needs.extend(before.map(|c| Cond::Reached(c, Stage::Complete)));
         }
         needs
@@ -377,9 +443,14 @@ impl<C: Default> HostState<C> {
             self.items.iter().filter(here).filter_map(command).collect()
         };
         match op {
-            HostOp::Enqueue { command, blocking: true } => BTreeSet::from([complete(*command)]),
+            HostOp::Enqueue {
+                command,
+                blocking: true,
+            } => BTreeSet::from([complete(*command)]),
             HostOp::Wait(refs) => refs.iter().filter_map(|&r| self.event(host, r)).collect(),
-            HostOp::Finish(lane) if host.lane(*lane).kind.is_stream() => self.before(host, *lane, true),
+            HostOp::Finish(lane) if host.lane(*lane).kind.is_stream() => {
+                self.before(host, *lane, true)
+            }
             HostOp::Finish(lane) => commands(&|l| l == *lane),
             HostOp::SyncDevice(device) => commands(&|l| host.lane(l).device == *device),
             _ => BTreeSet::new(),
@@ -389,8 +460,13 @@ impl<C: Default> HostState<C> {
     /// The queues that a call flushes.
     fn flushes(host: &HostProgram, op: &HostOp) -> BTreeSet<LaneId> {
         match op {
-            HostOp::Enqueue { command, blocking: true } => host.command(*command).lane.into_iter().collect(),
-            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => BTreeSet::from([*lane]),
+            HostOp::Enqueue {
+                command,
+                blocking: true,
+            } => host.command(*command).lane.into_iter().collect(),
+            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => {
+                BTreeSet::from([*lane])
+            }
             HostOp::Wait(refs) => {
                 let lane = |r: &Ref| match r {
                     Ref::Command(c) => host.command(*c).lane,
@@ -405,7 +481,9 @@ impl<C: Default> HostState<C> {
 
 /// Whether some call makes the event; else it is there from the start.
 fn makes(host: &HostProgram, handle: HandleId) -> bool {
-    host.calls.iter().any(|c| c.op == HostOp::CreateUser(handle))
+    host.calls
+        .iter()
+        .any(|c| c.op == HostOp::CreateUser(handle))
 }
 
 /// The host part of a program that has one.
@@ -415,12 +493,20 @@ fn host(code: &Code) -> &HostProgram {
 
 /// The threads of a work-group of a command, and the agents that these begin.
 fn members(code: &Code, command: CommandId, group: u32) -> impl Iterator<Item = usize> + '_ {
-    code.commands[usize::from(command.0)].groups.get(group as usize).into_iter().flatten().copied()
+    code.commands[usize::from(command.0)]
+        .groups
+        .get(group as usize)
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// The line of a call, and who makes it.
 fn call_site(code: &Code, call: CallId) -> (usize, SourceLine) {
     let thread = host(code).call(call).thread;
     let at = Node::Call(call).site(&code.program);
-    (usize::from(thread.0), at.map_or(0.into(), |(_, i)| i.line.clone()))
+    (
+        usize::from(thread.0),
+        at.map_or(0.into(), |(_, i)| i.line.clone()),
+    )
 }

@@ -15,11 +15,19 @@ use program::{Scope, ThreadId};
 impl<B: Backend> Machine<'_, B> {
     /// Holds the threads of all commands, and enqueues what runs before everything else.
     pub(crate) fn start_host(&self, state: &mut State<B>) {
-        let Some(host) = self.code.program.host.as_deref() else { return };
+        let Some(host) = self.code.program.host.as_deref() else {
+            return;
+        };
         for command in &host.commands {
-            command.threads.iter().for_each(|t| state.threads[usize::from(t.0)].status = Status::Held);
+            command
+                .threads
+                .iter()
+                .for_each(|t| state.threads[usize::from(t.0)].status = Status::Held);
         }
-        for id in host.command_ids().filter(|c| host.command(*c).origin == Origin::Start) {
+        for id in host
+            .command_ids()
+            .filter(|c| host.command(*c).origin == Origin::Start)
+        {
             self.enqueue(state, id);
         }
     }
@@ -36,7 +44,13 @@ impl<B: Backend> Machine<'_, B> {
         let op = &host.call(call).op;
         let waits = HostState::<B::Carried>::names(host, op);
         if !self.all(state, &waits) {
-            state.host.calls.insert(at.thread, InCall { issued: false, waits });
+            state.host.calls.insert(
+                at.thread,
+                InCall {
+                    issued: false,
+                    waits,
+                },
+            );
             return Ok(false);
         }
         match op {
@@ -54,13 +68,23 @@ impl<B: Backend> Machine<'_, B> {
             }
             HostOp::Record(handle, lane) => {
                 let waits = state.host.before(host, *lane, true);
-                state.host.items.push(Item { lane: Some(*lane), what: What::Point, waits, passed: false });
+                state.host.items.push(Item {
+                    lane: Some(*lane),
+                    what: What::Point,
+                    waits,
+                    passed: false,
+                });
                 state.host.recorded[usize::from(handle.0)] = Some(state.host.items.len() - 1);
             }
             HostOp::LaneWait(lane, handle) => {
                 let mut waits = state.host.before(host, *lane, true);
                 waits.extend(state.host.event(host, Ref::Handle(*handle)));
-                state.host.items.push(Item { lane: Some(*lane), what: What::Point, waits, passed: false });
+                state.host.items.push(Item {
+                    lane: Some(*lane),
+                    what: What::Point,
+                    waits,
+                    passed: false,
+                });
             }
             HostOp::Wait(_)
             | HostOp::Finish(_)
@@ -69,7 +93,10 @@ impl<B: Backend> Machine<'_, B> {
             | HostOp::Release(_) => {}
         }
         for lane in HostState::<B::Carried>::flushes(host, op) {
-            for id in host.command_ids().filter(|c| host.command(*c).lane == Some(lane)) {
+            for id in host
+                .command_ids()
+                .filter(|c| host.command(*c).lane == Some(lane))
+            {
                 if state.host.stage(id) == Stage::Queued {
                     state.host.set_stage(id, Stage::Submitted);
                 }
@@ -79,7 +106,13 @@ impl<B: Backend> Machine<'_, B> {
         self.advance(state, cx.log, woken);
         let open = |c: &Cond| !state.host.holds(self.code, &state.threads, *c);
         if returns.iter().any(open) {
-            state.host.calls.insert(at.thread, InCall { issued: true, waits: returns });
+            state.host.calls.insert(
+                at.thread,
+                InCall {
+                    issued: true,
+                    waits: returns,
+                },
+            );
             return Ok(false);
         }
         self.learn(state, cx.log, at, &returns);
@@ -103,7 +136,13 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// A thread asks whether something is complete. If it is, the thread learns in CUDA what it would learn from a wait.
-    pub(crate) fn asks(&self, state: &mut State<B>, cx: &mut Context<'_>, at: At, query: QueryId) -> bool {
+    pub(crate) fn asks(
+        &self,
+        state: &mut State<B>,
+        cx: &mut Context<'_>,
+        at: At,
+        query: QueryId,
+    ) -> bool {
         let host = host(self.code);
         let query = host.query(query);
         let waits = state.host.asked(host, query);
@@ -115,12 +154,26 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// A thread lets those start that depend on its command, and publishes what fences before say.
-    pub(crate) fn trigger(&self, state: &mut State<B>, log: &mut dyn Log, at: At, woken: &mut Vec<usize>) {
+    pub(crate) fn trigger(
+        &self,
+        state: &mut State<B>,
+        log: &mut dyn Log,
+        at: At,
+        woken: &mut Vec<usize>,
+    ) {
         log.note(Event::Fence(at.spot()));
-        let Some(host) = self.code.program.host.as_deref() else { return };
-        let Some(id) = host.command_of(ThreadId(at.thread as u16)) else { return };
+        let Some(host) = self.code.program.host.as_deref() else {
+            return;
+        };
+        let Some(id) = host.command_of(ThreadId(at.thread as u16)) else {
+            return;
+        };
         let command = host.command(id);
-        let group = command.threads.iter().position(|t| usize::from(t.0) == at.thread).map(|i| command.groups[i]);
+        let group = command
+            .threads
+            .iter()
+            .position(|t| usize::from(t.0) == at.thread)
+            .map(|i| command.groups[i]);
         if !state.host.triggered.insert((id, group.unwrap_or(0))) {
             return;
         }
@@ -148,15 +201,32 @@ impl<B: Backend> Machine<'_, B> {
         }
         let waits = state.host.needs(host, id);
         let lane = host.command(id).lane;
-        state.host.items.push(Item { lane, what: What::Command(id), waits, passed: false });
-        let queue = lane.is_some_and(|l| matches!(host.lane(l).kind, LaneKind::InOrder | LaneKind::OutOfOrder));
-        let stage = if queue && self.lazy { Stage::Queued } else { Stage::Submitted };
+        state.host.items.push(Item {
+            lane,
+            what: What::Command(id),
+            waits,
+            passed: false,
+        });
+        let queue = lane
+            .is_some_and(|l| matches!(host.lane(l).kind, LaneKind::InOrder | LaneKind::OutOfOrder));
+        let stage = if queue && self.lazy {
+            Stage::Queued
+        } else {
+            Stage::Submitted
+        };
         state.host.set_stage(id, stage);
     }
 
     /// Lets come to pass what can, but for steps of threads. Adds to `woken` who may step now.
-    pub(crate) fn advance(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
-        let Some(host) = self.code.program.host.as_deref() else { return false };
+    pub(crate) fn advance(
+        &self,
+        state: &mut State<B>,
+        log: &mut dyn Log,
+        woken: &mut Vec<usize>,
+    ) -> bool {
+        let Some(host) = self.code.program.host.as_deref() else {
+            return false;
+        };
         let mut any = false;
         loop {
             let mut changed = false;
@@ -173,16 +243,25 @@ impl<B: Backend> Machine<'_, B> {
                 self.gather(state, log, &waits, Point::Passed(i));
                 changed = true;
             }
-            let returned = state.host.calls.iter().filter(|(_, call)| self.all(state, &call.waits));
+            let returned = state
+                .host
+                .calls
+                .iter()
+                .filter(|(_, call)| self.all(state, &call.waits));
             let returned: Vec<usize> = returned.map(|(t, _)| *t).collect();
             for t in returned {
-                let InCall { issued, waits } = state.host.calls.remove(&t).expect("it is in a call");
+                let InCall { issued, waits } =
+                    state.host.calls.remove(&t).expect("it is in a call");
                 changed = true;
                 if !issued {
                     state.threads[t].status = Status::Running;
                     continue;
                 }
-                let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
+                let at = At {
+                    thread: t,
+                    instr: state.threads[t].pc,
+                    clock: state.threads[t].clock,
+                };
                 self.learn(state, log, at, &waits);
                 self.go(state, t, at.instr + 1, woken);
                 woken.push(t);
@@ -195,17 +274,27 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     fn all(&self, state: &State<B>, conds: &BTreeSet<Cond>) -> bool {
-        conds.iter().all(|&c| state.host.holds(self.code, &state.threads, c))
+        conds
+            .iter()
+            .all(|&c| state.host.holds(self.code, &state.threads, c))
     }
 
     /// Takes a command to its next stage, if it can go there.
-    fn further(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>, id: CommandId) -> bool {
+    fn further(
+        &self,
+        state: &mut State<B>,
+        log: &mut dyn Log,
+        woken: &mut Vec<usize>,
+        id: CommandId,
+    ) -> bool {
         let host = host(self.code);
         let command = host.command(id);
         let mut changed = false;
         match state.host.stage(id) {
             Stage::Submitted => {
-                let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else { return false };
+                let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else {
+                    return false;
+                };
                 if !self.all(state, &waits) {
                     return false;
                 }
@@ -214,8 +303,21 @@ impl<B: Backend> Machine<'_, B> {
                 state.host.set_stage(id, Stage::Running);
                 for t in command.threads.iter().map(|t| usize::from(t.0)) {
                     let empty = self.code.threads[t].acts.is_empty();
-                    state.threads[t].status = if empty { Status::Ended } else { Status::Running };
-                    self.tell(state, log, At { thread: t, instr: 0, clock: 0 }, Point::Start(id));
+                    state.threads[t].status = if empty {
+                        Status::Ended
+                    } else {
+                        Status::Running
+                    };
+                    self.tell(
+                        state,
+                        log,
+                        At {
+                            thread: t,
+                            instr: 0,
+                            clock: 0,
+                        },
+                        Point::Start(id),
+                    );
                     if let Some(before) = state.host.depends.get(&id).copied() {
                         self.starts_behind(state, log, before, t);
                     }
@@ -236,7 +338,11 @@ impl<B: Backend> Machine<'_, B> {
                     for t in members(self.code, id, group) {
                         let thread = &state.threads[t];
                         let instr = self.code.threads[t].acts.len().saturating_sub(1);
-                        let at = At { thread: t, instr, clock: thread.clock };
+                        let at = At {
+                            thread: t,
+                            instr,
+                            clock: thread.clock,
+                        };
                         let carried = self.memory.hand(self.code, &mut state.memory, at);
                         B::join(state.host.known.entry(point).or_default(), &carried);
                         log.note(Event::Hand(at.spot(), point.number()));
@@ -254,11 +360,21 @@ impl<B: Backend> Machine<'_, B> {
                 }
             }
             Stage::Ended => {
-                let all = self.code.commands[usize::from(id.0)].children.iter().copied();
-                let children: Vec<CommandId> = all.filter(|c| state.host.stage(*c) != Stage::Absent).collect();
-                if children.iter().all(|c| state.host.stage(*c) == Stage::Complete) {
+                let all = self.code.commands[usize::from(id.0)]
+                    .children
+                    .iter()
+                    .copied();
+                let children: Vec<CommandId> = all
+                    .filter(|c| state.host.stage(*c) != Stage::Absent)
+                    .collect();
+                if children
+                    .iter()
+                    .all(|c| state.host.stage(*c) == Stage::Complete)
+                {
                     self.pour(state, log, Point::End(id), Point::Done(id));
-                    children.iter().for_each(|c| self.pour(state, log, Point::Done(*c), Point::Done(id)));
+                    children
+                        .iter()
+                        .for_each(|c| self.pour(state, log, Point::Done(*c), Point::Done(id)));
                     state.host.set_stage(id, Stage::Complete);
                     changed = true;
                 }
@@ -278,39 +394,61 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// A thread starts that depends on a command: it learns what was published for it.
-    fn starts_behind(&self, state: &mut State<B>, log: &mut dyn Log, before: CommandId, thread: usize) {
+    fn starts_behind(
+        &self,
+        state: &mut State<B>,
+        log: &mut dyn Log,
+        before: CommandId,
+        thread: usize,
+    ) {
         let one_gpu = |t: &ThreadId| self.code.holds(usize::from(t.0), Scope::Gpu, thread);
-        let near = host(self.code).command(before).threads.first().is_some_and(one_gpu);
+        let near = host(self.code)
+            .command(before)
+            .threads
+            .first()
+            .is_some_and(one_gpu);
         let point = Point::Trigger(before, if near { Scope::Gpu } else { Scope::Sys });
-        let Some(carried) = state.host.known.get(&point) else { return };
+        let Some(carried) = state.host.known.get(&point) else {
+            return;
+        };
         self.memory.learn(&mut state.memory, thread, carried);
         log.note(Event::Tell(Spot { thread, instr: 0 }, point.number()));
     }
 
     /// What is known at a point is known at another.
     fn pour(&self, state: &mut State<B>, log: &mut dyn Log, from: Point, into: Point) {
-        let Some(carried) = state.host.known.get(&from).cloned() else { return };
+        let Some(carried) = state.host.known.get(&from).cloned() else {
+            return;
+        };
         B::join(state.host.known.entry(into).or_default(), &carried);
         log.note(Event::Pour(from.number(), into.number()));
     }
 
     /// What comes with conditions is known at a point.
     fn gather(&self, state: &mut State<B>, log: &mut dyn Log, conds: &BTreeSet<Cond>, into: Point) {
-        for point in conds.iter().filter_map(|&c| HostState::<B::Carried>::point(c)) {
+        for point in conds
+            .iter()
+            .filter_map(|&c| HostState::<B::Carried>::point(c))
+        {
             self.pour(state, log, point, into);
         }
     }
 
     /// A thread learns what is known at a point.
     fn tell(&self, state: &mut State<B>, log: &mut dyn Log, at: At, point: Point) {
-        let Some(carried) = state.host.known.get(&point) else { return };
+        let Some(carried) = state.host.known.get(&point) else {
+            return;
+        };
         self.memory.tell(self.code, &mut state.memory, at, carried);
         log.note(Event::Tell(at.spot(), point.number()));
     }
 
     /// A thread learns what comes with conditions.
     fn learn(&self, state: &mut State<B>, log: &mut dyn Log, at: At, conds: &BTreeSet<Cond>) {
-        for point in conds.iter().filter_map(|&c| HostState::<B::Carried>::point(c)) {
+        for point in conds
+            .iter()
+            .filter_map(|&c| HostState::<B::Carried>::point(c))
+        {
             self.tell(state, log, at, point);
         }
     }

@@ -11,25 +11,45 @@ use verdict::hang::{Goal, Site, Wait};
 const MAX_DEPTH: usize = 8;
 
 /// What a thread waits for that is held, each with who could bring it.
-pub(crate) fn held<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Wait> {
+pub(crate) fn held<C: Default>(
+    code: &Code,
+    state: &HostState<C>,
+    threads: &[Thread],
+    t: usize,
+) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for cond in open(code, state, threads, t) {
         let mut helpers = Vec::new();
         bringers(code, state, threads, cond, 0, &mut helpers);
         helpers.sort_by(|a: &Site, b| (&a.thread, &a.line).cmp(&(&b.thread, &b.line)));
         helpers.dedup();
-        waits.push(Wait { goal: Goal::Event(text(code, cond)), helpers, only: true, missed: Vec::new() });
+        waits.push(Wait {
+            goal: Goal::Event(text(code, cond)),
+            helpers,
+            only: true,
+            missed: Vec::new(),
+        });
     }
     waits
 }
 
 /// What has not come to pass yet of what a thread waits for, in words.
-pub(crate) fn unmet<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> String {
-    let texts: Vec<String> = open(code, state, threads, t).into_iter().map(|c| text(code, c)).collect();
+pub(crate) fn unmet<C: Default>(
+    code: &Code,
+    state: &HostState<C>,
+    threads: &[Thread],
+    t: usize,
+) -> String {
+    let texts: Vec<String> = open(code, state, threads, t)
+        .into_iter()
+        .map(|c| text(code, c))
+        .collect();
     let command = host(code).command_of(program::ThreadId(t as u16));
     match (command, texts.as_slice()) {
         (Some(c), _) if state.stage(c) == Stage::Absent => "is not enqueued".into(),
-        (Some(c), _) if state.stage(c) == Stage::Queued => "is queued, and nothing submits it".into(),
+        (Some(c), _) if state.stage(c) == Stage::Queued => {
+            "is queued, and nothing submits it".into()
+        }
         (Some(_), []) => "has not begun".into(),
         (Some(_), some) => format!("has not begun: it waits for {}", some.join(" and ")),
         (None, some) => format!("waits for {}", some.join(" and ")),
@@ -37,12 +57,18 @@ pub(crate) fn unmet<C: Default>(code: &Code, state: &HostState<C>, threads: &[Th
 }
 
 fn open<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Cond> {
-    let conds = match (state.calls.get(&t), host(code).command_of(program::ThreadId(t as u16))) {
+    let conds = match (
+        state.calls.get(&t),
+        host(code).command_of(program::ThreadId(t as u16)),
+    ) {
         (Some(call), _) => call.waits.clone(),
         (None, Some(c)) => state.item(c).map(|i| i.waits.clone()).unwrap_or_default(),
         (None, None) => Default::default(),
     };
-    conds.into_iter().filter(|&c| !state.holds(code, threads, c)).collect()
+    conds
+        .into_iter()
+        .filter(|&c| !state.holds(code, threads, c))
+        .collect()
 }
 
 /// `K1 to complete`.
@@ -84,19 +110,27 @@ fn bringers<C: Default>(
             for call in host.call_ids().filter(|c| host.call(*c).op == *op) {
                 let (t, line) = call_site(code, call);
                 if alive(t) {
-                    found.push(Site { thread: name(t), line });
+                    found.push(Site {
+                        thread: name(t),
+                        line,
+                    });
                 }
             }
         }
         Cond::Passed(i) => {
             let waits = state.items[i].waits.clone();
-            waits.into_iter().for_each(|c| bringers(code, state, threads, c, depth + 1, found));
+            waits
+                .into_iter()
+                .for_each(|c| bringers(code, state, threads, c, depth + 1, found));
         }
         Cond::Reached(c, _) | Cond::GroupEnded(c, _) | Cond::Triggered(c) => match state.stage(c) {
             Stage::Absent => match host.command(c).origin {
                 Origin::Call(call) => {
                     let (t, line) = call_site(code, call);
-                    found.push(Site { thread: name(t), line });
+                    found.push(Site {
+                        thread: name(t),
+                        line,
+                    });
                 }
                 Origin::Device { thread, .. } => {
                     let at = Node::Enqueue(c).site(&code.program);
@@ -117,27 +151,54 @@ fn bringers<C: Default>(
                         [threads[t].pc.min(code.program.threads[t].code.len())..]
                         .iter()
                         .any(|i| matches!(i.op, Op::Call(id) if id == call));
-                    if ahead && HostState::<C>::flushes(host, op).into_iter().any(|l| Some(l) == lane) {
-                        found.push(Site { thread: name(t), line });
+                    if ahead
+                        && HostState::<C>::flushes(host, op)
+                            .into_iter()
+                            .any(|l| Some(l) == lane)
+                    {
+                        found.push(Site {
+                            thread: name(t),
+                            line,
+                        });
                     }
                 }
             }
             Stage::Submitted => match host.command(c).threads.first() {
                 // Its own threads say what it waits for.
-                Some(t) => found.push(Site { thread: name(usize::from(t.0)), line: 0.into() }),
+                Some(t) => found.push(Site {
+                    thread: name(usize::from(t.0)),
+                    line: 0.into(),
+                }),
                 None => {
                     let waits = state.item(c).map(|i| i.waits.clone()).unwrap_or_default();
-                    waits.into_iter().for_each(|w| bringers(code, state, threads, w, depth + 1, found));
+                    waits
+                        .into_iter()
+                        .for_each(|w| bringers(code, state, threads, w, depth + 1, found));
                 }
             },
             Stage::Running => {
-                let own = host.command(c).threads.iter().map(|t| usize::from(t.0)).filter(|&t| alive(t));
-                found.extend(own.map(|t| Site { thread: name(t), line: 0.into() }));
+                let own = host
+                    .command(c)
+                    .threads
+                    .iter()
+                    .map(|t| usize::from(t.0))
+                    .filter(|&t| alive(t));
+                found.extend(own.map(|t| Site {
+                    thread: name(t),
+                    line: 0.into(),
+                }));
             }
             Stage::Ended | Stage::Complete => {
                 let child = |d: &CommandId| matches!(host.command(*d).origin, Origin::Device { parent, .. } if parent == c);
                 for d in host.command_ids().filter(child) {
-                    bringers(code, state, threads, Cond::Reached(d, Stage::Complete), depth + 1, found);
+                    bringers(
+                        code,
+                        state,
+                        threads,
+                        Cond::Reached(d, Stage::Complete),
+                        depth + 1,
+                        found,
+                    );
                 }
             }
         },
@@ -152,23 +213,40 @@ impl<C: Default> HostState<C> {
 
     /// Commands that have no threads and never complete, in words.
     pub(crate) fn pending(&self, code: &Code, threads: &[Thread]) -> Vec<String> {
-        let Some(host) = code.program.host.as_deref() else { return Vec::new() };
+        let Some(host) = code.program.host.as_deref() else {
+            return Vec::new();
+        };
         let mut lines = Vec::new();
         for item in &self.items {
-            let What::Command(c) = item.what else { continue };
+            let What::Command(c) = item.what else {
+                continue;
+            };
             let command = host.command(c);
             if self.stage(c) == Stage::Queued {
-                lines.push(format!("`{}` is queued, and nothing submits it", host.name_of(c)));
+                lines.push(format!(
+                    "`{}` is queued, and nothing submits it",
+                    host.name_of(c)
+                ));
             } else if command.threads.is_empty() && self.stage(c) < Stage::Complete {
-                let what = if command.kind == CommandKind::Barrier { "barrier" } else { "command" };
-                let open = item.waits.iter().filter(|&&w| !self.holds(code, threads, w));
+                let what = if command.kind == CommandKind::Barrier {
+                    "barrier"
+                } else {
+                    "command"
+                };
+                let open = item
+                    .waits
+                    .iter()
+                    .filter(|&&w| !self.holds(code, threads, w));
                 let waits: Vec<String> = open.map(|&w| text(code, w)).collect();
                 let why = if waits.is_empty() {
                     String::new()
                 } else {
                     format!(": it waits for {}", waits.join(" and "))
                 };
-                lines.push(format!("the {what} `{}` never completes{why}", host.name_of(c)));
+                lines.push(format!(
+                    "the {what} `{}` never completes{why}",
+                    host.name_of(c)
+                ));
             }
         }
         lines

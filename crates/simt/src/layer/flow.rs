@@ -13,12 +13,22 @@ pub(super) fn reconvergence(acts: &[Act]) -> Vec<usize> {
     let mut back: DiGraph<(), ()> = DiGraph::with_capacity(end + 1, 2 * end);
     let nodes: Vec<NodeIndex> = (0..=end).map(|_| back.add_node(())).collect();
     for (pc, act) in acts.iter().enumerate() {
-        for next in act.target().into_iter().chain(act.falls_through().then_some(pc + 1)) {
+        for next in act
+            .target()
+            .into_iter()
+            .chain(act.falls_through().then_some(pc + 1))
+        {
             back.add_edge(nodes[next], nodes[pc], ());
         }
     }
     let dominators = simple_fast(&back, nodes[end]);
-    (0..end).map(|pc| dominators.immediate_dominator(nodes[pc]).map_or(end, NodeIndex::index)).collect()
+    (0..end)
+        .map(|pc| {
+            dominators
+                .immediate_dominator(nodes[pc])
+                .map_or(end, NodeIndex::index)
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -29,10 +39,14 @@ mod tests {
     fn code(branches: &[Option<(usize, bool)>]) -> Vec<Act> {
         let reg = Expr::Reg(RegId(0));
         let act = |b: &Option<(usize, bool)>| match b {
-            Some((target, always)) => {
-                Act::Branch { cond: if *always { Expr::Const(1) } else { reg.clone() }, target: *target }
-            }
-            None => Act::Assign { dst: RegId(0), value: Expr::Const(0) },
+            Some((target, always)) => Act::Branch {
+                cond: if *always { Expr::Const(1) } else { reg.clone() },
+                target: *target,
+            },
+            None => Act::Assign {
+                dst: RegId(0),
+                value: Expr::Const(0),
+            },
         };
         branches.iter().map(act).collect()
     }
@@ -47,7 +61,10 @@ mod tests {
     #[test]
     fn a_loop_is_left_together() {
         // do { 0 } while (r); 2
-        assert_eq!(reconvergence(&code(&[None, Some((0, false)), None])), [1, 2, 3]);
+        assert_eq!(
+            reconvergence(&code(&[None, Some((0, false)), None])),
+            [1, 2, 3]
+        );
     }
 
     #[test]

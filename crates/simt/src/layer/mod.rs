@@ -60,20 +60,36 @@ impl Layers {
     ///
     /// # Errors
     /// Why the program cannot be launched so.
-    pub(super) fn new(code: &Code, scheduling: Scheduling, launch: &Launch) -> Result<Layers, String> {
+    pub(super) fn new(
+        code: &Code,
+        scheduling: Scheduling,
+        launch: &Launch,
+    ) -> Result<Layers, String> {
         let order = match scheduling {
             Scheduling::Independent => Order::Any,
             Scheduling::Lockstep => Order::Lockstep(Warps::new(code)?),
-            Scheduling::SerialGroups => Order::Turns(Turns { scope: Scope::Cta, alone: true }),
-            Scheduling::Subgroups => Order::Turns(Turns { scope: Scope::Warp, alone: false }),
+            Scheduling::SerialGroups => Order::Turns(Turns {
+                scope: Scope::Cta,
+                alone: true,
+            }),
+            Scheduling::Subgroups => Order::Turns(Turns {
+                scope: Scope::Warp,
+                alone: false,
+            }),
         };
-        Ok(Layers { residency: Residency::new(code, launch), order })
+        Ok(Layers {
+            residency: Residency::new(code, launch),
+            order,
+        })
     }
 
     /// Before the first step.
     pub(super) fn start(&self, code: &Code, threads: &[Thread]) -> LayersState {
         LayersState {
-            admitted: self.residency.as_ref().map_or(Vec::new(), |r| r.start(threads)),
+            admitted: self
+                .residency
+                .as_ref()
+                .map_or(Vec::new(), |r| r.start(threads)),
             warps: match &self.order {
                 Order::Lockstep(warps) => warps.start(code, threads),
                 _ => Vec::new(),
@@ -83,10 +99,19 @@ impl Layers {
     }
 
     /// Whether a thread may step now.
-    pub(super) fn may_step(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> bool {
+    pub(super) fn may_step(
+        &self,
+        code: &Code,
+        state: &LayersState,
+        threads: &[Thread],
+        thread: usize,
+    ) -> bool {
         // Threads of the host are nobody's work-items.
         code.program.threads[thread].place.host
-            || self.residency.as_ref().is_none_or(|r| r.may_enter(&state.admitted, threads, thread))
+            || self
+                .residency
+                .as_ref()
+                .is_none_or(|r| r.may_enter(&state.admitted, threads, thread))
                 && match &self.order {
                     Order::Any => true,
                     Order::Lockstep(warps) => warps.is_active(&state.warps, thread),
@@ -96,7 +121,9 @@ impl Layers {
 
     /// Whether a thread that may step may also go on by itself: whether that decides nothing.
     pub(super) fn decides_nothing(&self, state: &LayersState, thread: usize) -> bool {
-        self.residency.as_ref().is_none_or(|r| r.is_in(&state.admitted, thread))
+        self.residency
+            .as_ref()
+            .is_none_or(|r| r.is_in(&state.admitted, thread))
             && match &self.order {
                 Order::Any => true,
                 Order::Lockstep(warps) => !warps.is_split(&state.warps, thread),
@@ -127,7 +154,9 @@ impl Layers {
         }
         match &self.order {
             Order::Any => {}
-            Order::Lockstep(warps) => warps.stepped(code, &mut state.warps, threads, (thread, from), woken),
+            Order::Lockstep(warps) => {
+                warps.stepped(code, &mut state.warps, threads, (thread, from), woken)
+            }
             Order::Turns(turns) => turns.stepped(code, &mut state.turn, threads, thread, woken),
         }
     }
@@ -158,7 +187,11 @@ impl Layers {
         threads: &[Thread],
         thread: usize,
     ) -> Option<String> {
-        if self.residency.as_ref().is_some_and(|r| !r.may_enter(&state.admitted, threads, thread)) {
+        if self
+            .residency
+            .as_ref()
+            .is_some_and(|r| !r.may_enter(&state.admitted, threads, thread))
+        {
             return Some("its block is not resident: it waits for another block to finish".into());
         }
         match &self.order {

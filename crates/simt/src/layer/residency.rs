@@ -50,9 +50,14 @@ pub(crate) fn launch(code: &Code, thread: usize) -> Option<Option<CommandId>> {
     if program.threads[thread].place.host {
         return None;
     }
-    let Some(host) = program.host.as_deref() else { return Some(None) };
+    let Some(host) = program.host.as_deref() else {
+        return Some(None);
+    };
     let command = host.command_of(ThreadId(thread as u16))?;
-    let runs = matches!(host.command(command).kind, CommandKind::Kernel | CommandKind::Initializer { .. });
+    let runs = matches!(
+        host.command(command).kind,
+        CommandKind::Kernel | CommandKind::Initializer { .. }
+    );
     runs.then_some(Some(command))
 }
 
@@ -69,7 +74,9 @@ impl Residency {
         };
         let (mut gpus, mut keys) = (Vec::new(), Vec::new());
         for (t, thread) in program.threads.iter().enumerate() {
-            let (gpu, Some(launch)) = (code.group(t, Scope::Gpu), launch(code, t)) else { continue };
+            let (gpu, Some(launch)) = (code.group(t, Scope::Gpu), launch(code, t)) else {
+                continue;
+            };
             if code.group(t, Scope::Cta) != t {
                 continue;
             }
@@ -82,14 +89,22 @@ impl Residency {
             let n = keys.iter().position(|&x| x == key).unwrap_or_else(|| {
                 keys.push(key);
                 all.gpus[g].push(all.launches.len());
-                all.launches.push(Group { gpu: g, blocks: Vec::new(), cooperative: false });
+                all.launches.push(Group {
+                    gpu: g,
+                    blocks: Vec::new(),
+                    cooperative: false,
+                });
                 keys.len() - 1
             });
-            all.launches[n].blocks.push(code.members(t, Scope::Cta).to_vec());
+            all.launches[n]
+                .blocks
+                .push(code.members(t, Scope::Cta).to_vec());
             all.launches[n].cooperative |= options.cooperative || thread.place.cooperative;
         }
         for (n, launch) in all.launches.iter_mut().enumerate() {
-            launch.blocks.sort_by_key(|b| program.threads[b[0]].place.cta);
+            launch
+                .blocks
+                .sort_by_key(|b| program.threads[b[0]].place.cta);
             for (b, threads) in launch.blocks.iter().enumerate() {
                 threads.iter().for_each(|&t| all.place[t] = Some((n, b)));
             }
@@ -114,14 +129,20 @@ impl Residency {
     /// How many more blocks a GPU has room for.
     fn room(&self, admitted: &[u32], threads: &[Thread], gpu: usize) -> usize {
         let inside = |&n: &usize| {
-            self.launches[n].blocks[..admitted[n] as usize].iter().filter(|b| stays(b, threads)).count()
+            self.launches[n].blocks[..admitted[n] as usize]
+                .iter()
+                .filter(|b| stays(b, threads))
+                .count()
         };
-        self.capacity.saturating_sub(self.gpus[gpu].iter().map(inside).sum())
+        self.capacity
+            .saturating_sub(self.gpus[gpu].iter().map(inside).sum())
     }
 
     /// Where nobody else could take the room, lets blocks in while there is some.
     fn fill(&self, admitted: &mut [u32], threads: &[Thread], gpu: usize) {
-        let &[n] = self.gpus[gpu].as_slice() else { return };
+        let &[n] = self.gpus[gpu].as_slice() else {
+            return;
+        };
         let started = |b: &Vec<usize>| b.iter().all(|&t| threads[t].status != Status::Held);
         let next = |admitted: &[u32]| self.launches[n].blocks.get(admitted[n] as usize);
         while next(admitted).is_some_and(started) && self.room(admitted, threads, gpu) > 0 {
@@ -136,9 +157,15 @@ impl Residency {
 
     /// Whether the block of a thread is let in, or would be if the thread took a step.
     pub(super) fn may_enter(&self, admitted: &[u32], threads: &[Thread], thread: usize) -> bool {
-        let Some((n, b)) = self.place[thread] else { return true };
+        let Some((n, b)) = self.place[thread] else {
+            return true;
+        };
         let launch = &self.launches[n];
-        let up_to = if launch.cooperative { launch.blocks.len() } else { b + 1 };
+        let up_to = if launch.cooperative {
+            launch.blocks.len()
+        } else {
+            b + 1
+        };
         self.is_in(admitted, thread) || {
             let new = launch.blocks[admitted[n] as usize..up_to].iter();
             new.filter(|b| stays(b, threads)).count() <= self.room(admitted, threads, launch.gpu)
@@ -146,17 +173,33 @@ impl Residency {
     }
 
     /// A thread took a step: its block is let in if it was not. Adds to `woken` who may step now.
-    pub(super) fn stepped(&self, admitted: &mut [u32], threads: &[Thread], thread: usize, woken: &mut Vec<usize>) {
-        let Some((n, b)) = self.place[thread] else { return };
+    pub(super) fn stepped(
+        &self,
+        admitted: &mut [u32],
+        threads: &[Thread],
+        thread: usize,
+        woken: &mut Vec<usize>,
+    ) {
+        let Some((n, b)) = self.place[thread] else {
+            return;
+        };
         let launch = &self.launches[n];
         let before = admitted[n] as usize;
         if b >= before {
-            admitted[n] = if launch.cooperative { launch.blocks.len() } else { b + 1 } as u32;
+            admitted[n] = if launch.cooperative {
+                launch.blocks.len()
+            } else {
+                b + 1
+            } as u32;
         }
         if !stays(&launch.blocks[b], threads) {
             self.fill(admitted, threads, launch.gpu);
         }
-        woken.extend(launch.blocks[before..(admitted[n] as usize).max(before)].iter().flatten());
+        woken.extend(
+            launch.blocks[before..(admitted[n] as usize).max(before)]
+                .iter()
+                .flatten(),
+        );
     }
 }
 

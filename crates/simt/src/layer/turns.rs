@@ -23,10 +23,19 @@ pub(super) struct Turns {
 impl Turns {
     fn first(self, code: &Code, threads: &[Thread], thread: usize) -> Option<usize> {
         let group = code.members(code.group(thread, self.scope), self.scope);
-        group.iter().copied().find(|&u| matches!(threads[u].status, Status::Running | Status::Lost))
+        group
+            .iter()
+            .copied()
+            .find(|&u| matches!(threads[u].status, Status::Running | Status::Lost))
     }
 
-    pub(super) fn is_next(self, code: &Code, turn: Option<u32>, threads: &[Thread], thread: usize) -> bool {
+    pub(super) fn is_next(
+        self,
+        code: &Code,
+        turn: Option<u32>,
+        threads: &[Thread],
+        thread: usize,
+    ) -> bool {
         turn.is_none_or(|g| g as usize == code.group(thread, self.scope))
             && self.first(code, threads, thread) == Some(thread)
     }
@@ -62,9 +71,15 @@ impl Turns {
         if let Some(g) = turn
             && g as usize != code.group(thread, self.scope)
         {
-            return Some(format!("the group of {} runs first, to its end", name(g as usize)));
+            return Some(format!(
+                "the group of {} runs first, to its end",
+                name(g as usize)
+            ));
         }
         let first = self.first(code, threads, thread).filter(|&f| f != thread)?;
-        Some(format!("{} of its group runs first, to its end or to a barrier", name(first)))
+        Some(format!(
+            "{} of its group runs first, to its end or to a barrier",
+            name(first)
+        ))
     }
 }

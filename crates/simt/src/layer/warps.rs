@@ -67,7 +67,10 @@ impl Warps {
         for t in (0..code.threads.len()).filter(|&t| code.group(t, Scope::Warp) == t) {
             let lanes = code.members(t, Scope::Warp);
             if lanes.len() > Lanes::BITS as usize {
-                return Err(format!("not in this machine: warps of more than {} threads", Lanes::BITS));
+                return Err(format!(
+                    "not in this machine: warps of more than {} threads",
+                    Lanes::BITS
+                ));
             }
             for (lane, &u) in lanes.iter().enumerate() {
                 place[u] = (warps.len(), lane);
@@ -81,14 +84,27 @@ impl Warps {
             }
             warps.push(lanes.to_vec());
         }
-        let meet = warps.iter().map(|w| reconvergence(&code.threads[w[0]].acts)).collect();
+        let meet = warps
+            .iter()
+            .map(|w| reconvergence(&code.threads[w[0]].acts))
+            .collect();
         Ok(Warps { warps, place, meet })
     }
 
     pub(super) fn start(&self, code: &Code, threads: &[Thread]) -> Vec<Warp> {
-        let whole = |w: &Vec<usize>| Frame { lanes: u64::MAX >> (64 - w.len()), until: None };
-        let mut state: Vec<Warp> =
-            self.warps.iter().map(|w| Warp { stack: vec![whole(w)], todo: 0, split: false }).collect();
+        let whole = |w: &Vec<usize>| Frame {
+            lanes: u64::MAX >> (64 - w.len()),
+            until: None,
+        };
+        let mut state: Vec<Warp> = self
+            .warps
+            .iter()
+            .map(|w| Warp {
+                stack: vec![whole(w)],
+                todo: 0,
+                split: false,
+            })
+            .collect();
         for (w, warp) in state.iter_mut().enumerate() {
             self.issue(code, warp, threads, (w, 0));
         }
@@ -160,7 +176,9 @@ impl Warps {
         while let Some(top) = warp.stack.last_mut() {
             // Lanes that are where they meet the others wait below.
             if let Some(until) = top.until {
-                top.lanes = bits(top.lanes).filter(|&l| at(l) != until).fold(0, |set, l| set | 1 << l);
+                top.lanes = bits(top.lanes)
+                    .filter(|&l| at(l) != until)
+                    .fold(0, |set, l| set | 1 << l);
             }
             let Some(first) = bits(top.lanes).next().map(at) else {
                 if warp.stack.len() == 1 {
@@ -169,15 +187,27 @@ impl Warps {
                 warp.stack.pop();
                 continue;
             };
-            let here = bits(top.lanes).filter(|&l| at(l) == first).fold(0, |set, l| set | 1 << l);
+            let here = bits(top.lanes)
+                .filter(|&l| at(l) == first)
+                .fold(0, |set, l| set | 1 << l);
             let (lanes, there) = (top.lanes, top.lanes & !here);
             if there == 0 {
                 warp.todo = lanes;
                 return;
             }
-            let meet = self.meet[w].get(from).copied().unwrap_or(code.threads[self.warps[w][0]].acts.len());
-            let sides = [here, there].into_iter().filter(|&s| bits(s).next().map(at) != Some(meet));
-            let sides: Vec<Frame> = sides.map(|lanes| Frame { lanes, until: Some(meet) }).collect();
+            let meet = self.meet[w]
+                .get(from)
+                .copied()
+                .unwrap_or(code.threads[self.warps[w][0]].acts.len());
+            let sides = [here, there]
+                .into_iter()
+                .filter(|&s| bits(s).next().map(at) != Some(meet));
+            let sides: Vec<Frame> = sides
+                .map(|lanes| Frame {
+                    lanes,
+                    until: Some(meet),
+                })
+                .collect();
             warp.split = sides.len() == 2;
             warp.todo = sides.iter().fold(0, |set, f| set | f.lanes);
             warp.stack.extend(sides);
@@ -194,14 +224,21 @@ impl Warps {
         (thread, barrier): (usize, &Barrier),
     ) -> Result {
         let (w, lane) = self.place[thread];
-        let named = barrier.lanes.as_ref().map_or(Lanes::MAX, |mask| eval(mask, &threads[thread].regs) as Lanes);
+        let named = barrier.lanes.as_ref().map_or(Lanes::MAX, |mask| {
+            eval(mask, &threads[thread].regs) as Lanes
+        });
         let active = self.side(&state[w], lane).map_or(0, |f| f.lanes);
-        let missing =
-            bits(state[w].stack[0].lanes & named & !active).map(|l| self.warps[w][l]).collect::<Vec<_>>();
+        let missing = bits(state[w].stack[0].lanes & named & !active)
+            .map(|l| self.warps[w][l])
+            .collect::<Vec<_>>();
         if missing.is_empty() {
             return Ok(());
         }
-        let names: Vec<&str> = missing.iter().take(4).map(|&u| code.program.threads[u].name.as_str()).collect();
+        let names: Vec<&str> = missing
+            .iter()
+            .take(4)
+            .map(|&u| code.program.threads[u].name.as_str())
+            .collect();
         let more = if missing.len() > 4 { ", …" } else { "" };
         Err(Halt::Fault {
             kind: Fault::Barrier,
@@ -227,27 +264,53 @@ impl Warps {
             return None;
         }
         let runs = self.side(warp, lane)?;
-        let active = bits(runs.lanes & warp.todo).next().map(|l| self.warps[w][l]);
+        let active = bits(runs.lanes & warp.todo)
+            .next()
+            .map(|l| self.warps[w][l]);
         let line = |pc: usize| code.line(thread, pc);
         if runs.lanes >> lane & 1 != 0 {
-            let other = active.map(|u| code.program.threads[u].name.as_str()).unwrap_or_default();
-            return Some(format!("it waits for {other}, a lane of the same instruction"));
+            let other = active
+                .map(|u| code.program.threads[u].name.as_str())
+                .unwrap_or_default();
+            return Some(format!(
+                "it waits for {other}, a lane of the same instruction"
+            ));
         }
         // It waits where the sides meet, or for its side's turn.
-        let meet = |until: Option<usize>| until.and_then(line).map_or("the end".into(), |l| format!("line {l}"));
-        let mine = warp.stack.iter().rev().skip(1).find(|f| f.lanes >> lane & 1 != 0);
-        let other = active.map(|u| code.program.threads[u].name.as_str()).unwrap_or("the other lanes");
+        let meet = |until: Option<usize>| {
+            until
+                .and_then(line)
+                .map_or("the end".into(), |l| format!("line {l}"))
+        };
+        let mine = warp
+            .stack
+            .iter()
+            .rev()
+            .skip(1)
+            .find(|f| f.lanes >> lane & 1 != 0);
+        let other = active
+            .map(|u| code.program.threads[u].name.as_str())
+            .unwrap_or("the other lanes");
         let until = runs.until;
-        Some(if until == Some(threads[thread].pc) || mine.is_some_and(|f| f.until.is_none()) {
-            format!("it is inactive in the same warp until {other} reaches {}", meet(until))
-        } else {
-            format!("its side of the branch is inactive in the same warp until {other} reaches {}", meet(until))
-        })
+        Some(
+            if until == Some(threads[thread].pc) || mine.is_some_and(|f| f.until.is_none()) {
+                format!(
+                    "it is inactive in the same warp until {other} reaches {}",
+                    meet(until)
+                )
+            } else {
+                format!(
+                    "its side of the branch is inactive in the same warp until {other} reaches {}",
+                    meet(until)
+                )
+            },
+        )
     }
 }
 
 /// Whether two threads run one code: the same kinds of instructions, and branches to the same places.
 fn same_code(a: &[Act], b: &[Act]) -> bool {
-    let same = |(x, y): (&Act, &Act)| discriminant(x) == discriminant(y) && x.target() == y.target();
+    let same =
+        |(x, y): (&Act, &Act)| discriminant(x) == discriminant(y) && x.target() == y.target();
     a.len() == b.len() && a.iter().zip(b).all(same)
 }

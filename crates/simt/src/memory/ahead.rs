@@ -61,18 +61,34 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// Has one of those that there are chosen, and noted.
-    pub(super) fn choose(mut all: Vec<Candidate>, cx: &mut Context<'_>, thread: usize) -> Result<Candidate> {
+    pub(super) fn choose(
+        mut all: Vec<Candidate>,
+        cx: &mut Context<'_>,
+        thread: usize,
+    ) -> Result<Candidate> {
         if all.is_empty() {
             return Err(Halt::Refused);
         }
         let chosen = all.swap_remove(cx.chooser.choose(all.len()));
-        cx.log.note(Event::Early(Spot { thread, instr: chosen.instr }));
+        cx.log.note(Event::Early(Spot {
+            thread,
+            instr: chosen.instr,
+        }));
         Ok(chosen)
     }
 
     /// What an atomic writes that reads a value; `None` if it writes nothing.
     pub(super) fn written(&self, atomic: &Act, read: i64) -> Result<Option<i64>> {
-        let Act::Rmw { dst, update, read: from, write: to, .. } = atomic else { return Err(Halt::Refused) };
+        let Act::Rmw {
+            dst,
+            update,
+            read: from,
+            write: to,
+            ..
+        } = atomic
+        else {
+            return Err(Halt::Refused);
+        };
         let old = from.ty.wrap(read);
         let regs = once_read(update, *dst, &self.regs, old);
         new_value(update, old, from.ty, to.ty, &|e| known(e, &regs)).ok_or(Halt::Refused)
@@ -157,17 +173,36 @@ struct Walk {
 
 impl Walk {
     /// Notes that something can be bound, if the mode allows it there.
-    fn offer(&mut self, what: What, place: Option<Place>, value: i64, plain: bool, releases: Vec<Release>) {
+    fn offer(
+        &mut self,
+        what: What,
+        place: Option<Place>,
+        value: i64,
+        plain: bool,
+        releases: Vec<Release>,
+    ) {
         let Some(place) = place else { return };
         if self.early != Early::Local || plain && !self.passed.addresses.contains(&place.va) {
             let (instr, clock, regs) = (self.pc, self.clock, self.regs.clone());
-            self.found.push(Candidate { instr, clock, what, place, value, releases, regs });
+            self.found.push(Candidate {
+                instr,
+                clock,
+                what,
+                place,
+                value,
+                releases,
+                regs,
+            });
         }
     }
 
     /// The instruction in view releases; `None` for an address: whatever is written after it.
     fn release(&mut self, scope: Scope, place: Option<Place>) {
-        let release = Release { clock: self.clock, instr: self.pc, scope };
+        let release = Release {
+            clock: self.clock,
+            instr: self.pc,
+            scope,
+        };
         self.passed.releases.push((release, place.map(|p| p.va)));
     }
 
@@ -177,7 +212,12 @@ impl Walk {
 }
 
 /// The registers for the operands of an atomic that has read a value: some depend on it.
-fn once_read(update: &Update, dst: Option<RegId>, regs: &[Option<i64>], old: i64) -> Vec<Option<i64>> {
+fn once_read(
+    update: &Update,
+    dst: Option<RegId>,
+    regs: &[Option<i64>],
+    old: i64,
+) -> Vec<Option<i64>> {
     let mut regs = regs.to_vec();
     if let (Update::When { .. }, Some(dst)) = (update, dst) {
         regs[dst.0 as usize] = Some(old);
@@ -196,7 +236,16 @@ fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> 
 impl Look<'_> {
     /// What the thread could bind now.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
-        let Look { code, early, t, thread, bound, binds, halves, fences } = *self;
+        let Look {
+            code,
+            early,
+            t,
+            thread,
+            bound,
+            binds,
+            halves,
+            fences,
+        } = *self;
         let acts = &code.threads[t].acts;
         let mut walk = Walk {
             early,
@@ -232,7 +281,11 @@ impl Look<'_> {
                     walk.passed.access(place, access, access.acquire);
                     walk.set(*dst, value);
                 }
-                Act::Store { addr, value, access } => {
+                Act::Store {
+                    addr,
+                    value,
+                    access,
+                } => {
                     let place = place(addr, access, true);
                     let value = known(value, &walk.regs).map(|v| access.ty.wrap(v));
                     if access.release {
@@ -244,7 +297,13 @@ impl Look<'_> {
                     }
                     walk.passed.access(place, access, access.release);
                 }
-                Act::Rmw { dst, addr, update, read, write } => {
+                Act::Rmw {
+                    dst,
+                    addr,
+                    update,
+                    read,
+                    write,
+                } => {
                     let place = place(addr, read, true);
                     let old = taken.map(|v| read.ty.wrap(v));
                     if write.release {
@@ -259,7 +318,9 @@ impl Look<'_> {
                             if !first || read.acquire {
                                 walk.offer(What::Both, place, 0, plain, releases.clone());
                             }
-                            if let (Update::Exchange(e), Early::Full(_), true) = (update, early, halves) {
+                            if let (Update::Exchange(e), Early::Full(_), true) =
+                                (update, early, halves)
+                            {
                                 let value = known(e, &walk.regs).map_or(0, |v| write.ty.wrap(v));
                                 walk.offer(What::Publish, place, value, plain, releases);
                             }
@@ -277,7 +338,12 @@ impl Look<'_> {
                 Act::Mark { mark: fence, .. } => {
                     walk.passed.wall = true;
                     for fence in fence.in_turn() {
-                        if let Fence::Thread { release: true, scope, .. } = fence {
+                        if let Fence::Thread {
+                            release: true,
+                            scope,
+                            ..
+                        } = fence
+                        {
                             walk.release(scope, None);
                         }
                     }
@@ -291,7 +357,13 @@ impl Look<'_> {
                 }
                 // What the runtime or another lane hands over is not bound before.
                 Act::Call(_) | Act::Enqueue(_) | Act::Give { .. } | Act::Take { .. } => break,
-                Act::Status { of, .. } if code.program.host.as_deref().is_some_and(|h| h.query(*of).orders(h)) => {
+                Act::Status { of, .. }
+                    if code
+                        .program
+                        .host
+                        .as_deref()
+                        .is_some_and(|h| h.query(*of).orders(h)) =>
+                {
                     break;
                 }
                 Act::Choice { dst, .. } | Act::Status { dst, .. } => walk.set(*dst, None),
@@ -325,6 +397,10 @@ impl Passed {
     /// Those that could head a release pattern through a write there.
     fn releases_for(&self, place: Option<Place>) -> Vec<Release> {
         let matters = |va: &Option<u16>| va.is_none_or(|va| place.is_none_or(|p| p.va == va));
-        self.releases.iter().filter(|r| matters(&r.1)).map(|r| r.0).collect()
+        self.releases
+            .iter()
+            .filter(|r| matters(&r.1))
+            .map(|r| r.0)
+            .collect()
     }
 }

@@ -50,12 +50,17 @@ impl Binds {
 
     /// The bind of a write.
     pub(super) fn of_write(&self, loc: usize, write: usize) -> Option<&Bind> {
-        self.0.iter().find(|b| (b.loc, b.write) == (loc, Some(write)))
+        self.0
+            .iter()
+            .find(|b| (b.loc, b.write) == (loc, Some(write)))
     }
 
     /// What the instruction that has its turn was bound to.
     pub(super) fn take(&mut self, at: At) -> Option<Bind> {
-        let i = self.0.iter().position(|b| (b.thread, b.clock) == (at.thread, at.clock))?;
+        let i = self
+            .0
+            .iter()
+            .position(|b| (b.thread, b.clock) == (at.thread, at.clock))?;
         Some(self.0.remove(i))
     }
 
@@ -66,7 +71,9 @@ impl Binds {
     }
 
     fn add(&mut self, bind: Bind) {
-        let at = self.0.partition_point(|b| (b.thread, b.clock) < (bind.thread, bind.clock));
+        let at = self
+            .0
+            .partition_point(|b| (b.thread, b.clock) < (bind.thread, bind.clock));
         self.0.insert(at, bind);
     }
 }
@@ -107,33 +114,79 @@ pub(super) trait Binding: Backend {
     fn source(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target) -> Result<usize>;
 
     /// Makes a write visible.
-    fn show(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target, value: i64, half: Half)
-    -> Result<usize>;
+    fn show(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        t: Target,
+        value: i64,
+        half: Half,
+    ) -> Result<usize>;
 
     /// The read of an exchange whose write is visible has its source.
     fn catch(&self, code: &Code, m: &mut Self::Memory, write: usize, half: (Target, usize));
 
     /// What a thread could bind now.
-    fn candidates(&self, code: &Code, m: &Self::Memory, threads: &[Thread], t: usize) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        code: &Code,
+        m: &Self::Memory,
+        threads: &[Thread],
+        t: usize,
+    ) -> Vec<Candidate> {
         let mine = || Self::bound(m).of(t);
         let bound = |clock: u32| {
             let bind = mine().find(|b| b.clock == clock)?;
-            Some(Bound { read: bind.read.map(|r| Self::taken(m, bind.loc, r)), write: bind.write.is_some() })
+            Some(Bound {
+                read: bind.read.map(|r| Self::taken(m, bind.loc, r)),
+                write: bind.write.is_some(),
+            })
         };
         let (early, thread, binds) = (self.early(), &threads[t], mine().count());
         let (halves, fences) = (Self::HALVES, self.arrivals_release());
-        let mut found = Look { code, early, t, thread, bound: &bound, binds, halves, fences }.candidates();
+        let mut found = Look {
+            code,
+            early,
+            t,
+            thread,
+            bound: &bound,
+            binds,
+            halves,
+            fences,
+        }
+        .candidates();
         found.retain(|c| c.what == What::Read || self.may_publish(code, c.place.loc));
         found
     }
 
     /// Binds one of the candidates.
-    fn bind(&self, cx: &mut Context<'_>, m: &mut Self::Memory, threads: &[Thread], t: usize) -> Result {
+    fn bind(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        threads: &[Thread],
+        t: usize,
+    ) -> Result {
         let chosen = Candidate::choose(self.candidates(cx.code, m, threads, t), cx, t)?;
-        let at = At { thread: t, instr: chosen.instr, clock: chosen.clock };
-        let target = |access: &Access| Target { at, place: chosen.place, access: *access };
+        let at = At {
+            thread: t,
+            instr: chosen.instr,
+            clock: chosen.clock,
+        };
+        let target = |access: &Access| Target {
+            at,
+            place: chosen.place,
+            access: *access,
+        };
         let loc = chosen.place.loc;
-        let mut bind = Bind { thread: t, clock: at.clock, loc, read: None, write: None, releases: Vec::new() };
+        let mut bind = Bind {
+            thread: t,
+            clock: at.clock,
+            loc,
+            read: None,
+            write: None,
+            releases: Vec::new(),
+        };
         match &cx.code.threads[t].acts[at.instr] {
             Act::Load { access, .. } => bind.read = Some(self.source(cx, m, target(access))?),
             Act::Store { access, .. } => {
@@ -148,7 +201,8 @@ pub(super) trait Binding: Backend {
                     bind = Self::bound_mut(m).take(at).ok_or(Halt::Refused)?;
                     self.catch(cx.code, m, bind.write.ok_or(Halt::Refused)?, half);
                 } else if let Some(new) = chosen.written(atomic, Self::taken(m, loc, half.1))? {
-                    bind.write = Some(self.show(cx, m, target(write), new, Half::Of(half.0, half.1))?);
+                    bind.write =
+                        Some(self.show(cx, m, target(write), new, Half::Of(half.0, half.1))?);
                 }
                 bind.read = Some(half.1);
             }

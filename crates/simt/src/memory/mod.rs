@@ -32,7 +32,10 @@ pub(super) struct At {
 
 impl At {
     pub(super) fn spot(self) -> Spot {
-        Spot { thread: self.thread, instr: self.instr }
+        Spot {
+            thread: self.thread,
+            instr: self.instr,
+        }
     }
 }
 
@@ -72,7 +75,11 @@ impl Context<'_> {
     /// # Errors
     /// Refused, if there is none.
     pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> Result<T> {
-        if all.is_empty() { Err(Halt::Refused) } else { Ok(all[self.chooser.choose(all.len())]) }
+        if all.is_empty() {
+            Err(Halt::Refused)
+        } else {
+            Ok(all[self.chooser.choose(all.len())])
+        }
     }
 
     /// Something the step did is of that age.
@@ -131,7 +138,10 @@ pub(super) trait Backend: Clone {
         (reads, writes): (&[Target], &[Target]),
         new: NewValues<'_>,
     ) -> Result<Vec<i64>> {
-        let old = reads.iter().map(|t| self.load(cx, m, *t)).collect::<Result<Vec<_>>>()?;
+        let old = reads
+            .iter()
+            .map(|t| self.load(cx, m, *t))
+            .collect::<Result<Vec<_>>>()?;
         for (t, value) in writes.iter().zip(new(&old)) {
             value.map_or(Ok(()), |value| self.store(cx, m, *t, value))?;
         }
@@ -208,7 +218,13 @@ pub(super) trait Backend: Clone {
     }
 
     /// Binds an instruction of a thread before its turn.
-    fn bind_early(&self, _: &mut Context<'_>, _: &mut Self::Memory, _: &[Thread], _: usize) -> Result {
+    fn bind_early(
+        &self,
+        _: &mut Context<'_>,
+        _: &mut Self::Memory,
+        _: &[Thread],
+        _: usize,
+    ) -> Result {
         Err(Halt::Refused)
     }
 
@@ -235,7 +251,12 @@ pub(super) trait Backend: Clone {
 
     /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost possible behaviour
     /// (a bound on the history was met).
-    fn tidy(&self, _: &Code, _: &mut Self::Memory, _: &mut dyn Iterator<Item = &mut Self::Carried>) -> bool {
+    fn tidy(
+        &self,
+        _: &Code,
+        _: &mut Self::Memory,
+        _: &mut dyn Iterator<Item = &mut Self::Carried>,
+    ) -> bool {
         true
     }
 

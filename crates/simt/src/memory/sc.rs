@@ -36,8 +36,14 @@ impl Sc {
     fn write(cx: &mut Context<'_>, m: &mut Store, Target { at, place, .. }: Target, value: i64) {
         let source = Source::Write(at.thread, m.writes[at.thread]);
         m.writes[at.thread] += 1;
-        cx.log.note(Event::Write { source, instr: at.instr, loc: place.loc, value });
-        cx.log.note(Event::After(place.loc, m.cells[place.loc].by, source));
+        cx.log.note(Event::Write {
+            source,
+            instr: at.instr,
+            loc: place.loc,
+            value,
+        });
+        cx.log
+            .note(Event::After(place.loc, m.cells[place.loc].by, source));
         cx.log.note(Event::Commit(source));
         m.cells[place.loc] = Cell { value, by: source };
     }
@@ -54,13 +60,30 @@ impl Backend for Sc {
     fn restore(&self, _: &mut Store, (): ()) {}
 
     fn start(&self, code: &Code) -> Store {
-        let cell = |(i, l): (usize, &crate::code::Location)| Cell { value: l.init, by: Source::Initial(i) };
-        Store { cells: code.locations.iter().enumerate().map(cell).collect(), writes: vec![0; code.threads.len()] }
+        let cell = |(i, l): (usize, &crate::code::Location)| Cell {
+            value: l.init,
+            by: Source::Initial(i),
+        };
+        Store {
+            cells: code.locations.iter().enumerate().map(cell).collect(),
+            writes: vec![0; code.threads.len()],
+        }
     }
 
-    fn load(&self, cx: &mut Context<'_>, m: &mut Store, Target { at, place, .. }: Target) -> Result<i64> {
+    fn load(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Store,
+        Target { at, place, .. }: Target,
+    ) -> Result<i64> {
         let Cell { value, by } = m.cells[place.loc];
-        cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source: by, value });
+        cx.log.note(Event::Read {
+            thread: at.thread,
+            instr: at.instr,
+            loc: place.loc,
+            source: by,
+            value,
+        });
         Ok(value)
     }
 
@@ -100,7 +123,13 @@ impl Backend for Sc {
 
     fn tell(&self, _: &Code, _: &mut Store, _: At, (): &()) {}
 
-    fn hash(&self, m: &Store, _: &[Thread], _: &mut dyn Iterator<Item = &()>, mut hasher: &mut dyn Hasher) {
+    fn hash(
+        &self,
+        m: &Store,
+        _: &[Thread],
+        _: &mut dyn Iterator<Item = &()>,
+        mut hasher: &mut dyn Hasher,
+    ) {
         m.cells.iter().for_each(|c| c.value.hash(&mut hasher));
     }
 

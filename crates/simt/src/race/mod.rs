@@ -65,7 +65,11 @@ pub struct Race {
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let does = if self.write { "writes" } else { "reads" };
-        write!(f, "{} ({}) {does} at line {}: `{}`", self.name, self.place, self.line, self.text)
+        write!(
+            f,
+            "{} ({}) {does} at line {}: `{}`",
+            self.name, self.place, self.line, self.text
+        )
     }
 }
 
@@ -78,15 +82,26 @@ pub(super) fn applies(code: &Code) -> Result<(), String> {
         }
         Some(_) if code.plain || has_no_other_proxy(code) => Ok(()),
         Some(_) => Err("races are not looked for in programs with proxies or aliases".into()),
-        None => Err(format!("races are not looked for in runs of {dialect} code")),
+        None => Err(format!(
+            "races are not looked for in runs of {dialect} code"
+        )),
     }
 }
 
 /// Whether all memory is accessed by its own name, through the generic proxy or by asynchronous operations through theirs.
 fn has_no_other_proxy(code: &Code) -> bool {
-    let known = |access: &Access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async);
-    code.memory.cells.iter().enumerate().all(|(i, cell)| cell.memory.0 as usize == i)
-        && code.threads.iter().flat_map(|t| &t.acts).all(|act| act.accesses().all(known))
+    let known =
+        |access: &Access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async);
+    code.memory
+        .cells
+        .iter()
+        .enumerate()
+        .all(|(i, cell)| cell.memory.0 as usize == i)
+        && code
+            .threads
+            .iter()
+            .flat_map(|t| &t.acts)
+            .all(|act| act.accesses().all(known))
 }
 
 /// An access, kept for later ones.
@@ -145,8 +160,13 @@ pub(super) fn explain(
 ) {
     let at = |p: &Past| (p.touch.thread, p.touch.instr);
     let found = |f: &Found| {
-        let (a, b) = (at(&f.first).min(at(&f.second)), at(&f.first).max(at(&f.second)));
-        hazards.iter().any(|h| h.kind == HazardKind::Race && (h.first, h.second) == (a, Some(b)))
+        let (a, b) = (
+            at(&f.first).min(at(&f.second)),
+            at(&f.first).max(at(&f.second)),
+        );
+        hazards
+            .iter()
+            .any(|h| h.kind == HazardKind::Race && (h.first, h.second) == (a, Some(b)))
     };
     if hazards.iter().any(|h| h.kind == HazardKind::Race) {
         let (mut pairs, _) = pairs(code, events, late);
@@ -155,12 +175,23 @@ pub(super) fn explain(
     }
 }
 
-fn add(code: &Code, events: &[Event], recorded: &Recorded, known: &mut Vec<Race>, pairs: Vec<Found>) {
+fn add(
+    code: &Code,
+    events: &[Event],
+    recorded: &Recorded,
+    known: &mut Vec<Race>,
+    pairs: Vec<Found>,
+) {
     for found in pairs {
         let sides = [side(code, &found.first), side(code, &found.second)];
         let same = |r: &&mut Race| {
             (&r.first.line, &r.first.text, &r.second.line, &r.second.text)
-                == (&sides[0].line, &sides[0].text, &sides[1].line, &sides[1].text)
+                == (
+                    &sides[0].line,
+                    &sides[0].text,
+                    &sides[1].line,
+                    &sides[1].text,
+                )
         };
         if let Some(race) = known.iter_mut().find(same) {
             race.count += 1;
@@ -198,20 +229,29 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
         }
         order.event(event, &mut |order, touch| {
             let clock = &order.clocks[touch.thread];
-            let now = Past { touch, time: clock[touch.thread], epoch: epochs[touch.thread] };
+            let now = Past {
+                touch,
+                time: clock[touch.thread],
+                epoch: epochs[touch.thread],
+            };
             let before = |p: &Past| clock[p.touch.thread] >= p.time;
             let observed = |p: &Past| order.observed(clock, touch.loc, (p.touch.thread, p.time));
             let list = &mut past[touch.loc];
             for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
-                let same = code.same_value && p.touch.value.is_some() && p.touch.value == touch.value;
-                let harmless = !(p.touch.write || touch.write) || together(code, &p.touch, &touch) || same;
+                let same =
+                    code.same_value && p.touch.value.is_some() && p.touch.value == touch.value;
+                let harmless =
+                    !(p.touch.write || touch.write) || together(code, &p.touch, &touch) || same;
                 if !harmless && !before(p) && !observed(p) {
                     let again = |f: &Found| {
                         let key = |p: &Past| (p.touch.thread, p.touch.instr, p.touch.loc);
                         key(&f.first) == key(p) && key(&f.second) == key(&now)
                     };
                     if !found.iter().any(again) {
-                        found.push(Found { first: *p, second: now });
+                        found.push(Found {
+                            first: *p,
+                            second: now,
+                        });
                     }
                 }
             }
@@ -231,7 +271,14 @@ fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>,
             list.push(now);
         });
     }
-    (found, if order.open { Looked::Open } else { Looked::Through })
+    (
+        found,
+        if order.open {
+            Looked::Open
+        } else {
+            Looked::Through
+        },
+    )
 }
 
 /// Accesses of one strength and scope.
@@ -249,7 +296,12 @@ fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
 }
 
 fn side(code: &Code, past: &Past) -> Side {
-    let Touch { thread, instr, write, .. } = past.touch;
+    let Touch {
+        thread,
+        instr,
+        write,
+        ..
+    } = past.touch;
     let t = &code.program.threads[thread];
     let instr = &t.code[instr];
     Side {

@@ -147,7 +147,9 @@ pub(super) struct Touch {
 }
 
 fn join(into: &mut Clock, other: &Clock) {
-    into.iter_mut().zip(other).for_each(|(a, &b)| *a = (*a).max(b));
+    into.iter_mut()
+        .zip(other)
+        .for_each(|(a, &b)| *a = (*a).max(b));
 }
 
 impl<'a> Order<'a> {
@@ -185,26 +187,62 @@ impl<'a> Order<'a> {
     /// Takes note of an event. Calls `touch` for every access, before the access hands over or takes anything.
     pub(super) fn event(&mut self, event: &Event, touch: &mut dyn FnMut(&Order<'_>, Touch)) {
         match *event {
-            Event::Read { thread, instr, loc, source, .. } => {
-                let Some(access) = self.half(thread, instr, false) else { return };
+            Event::Read {
+                thread,
+                instr,
+                loc,
+                source,
+                ..
+            } => {
+                let Some(access) = self.half(thread, instr, false) else {
+                    return;
+                };
                 self.clocks[thread][thread] += 1;
                 self.last_reads[thread] = self.clocks[thread][thread];
                 self.looks_early(thread, loc);
-                touch(self, Touch { thread, instr, loc, write: false, value: None, access });
+                touch(
+                    self,
+                    Touch {
+                        thread,
+                        instr,
+                        loc,
+                        write: false,
+                        value: None,
+                        access,
+                    },
+                );
                 self.reads((thread, instr), loc, source, &access);
             }
-            Event::Write { source, instr, loc, value } => {
+            Event::Write {
+                source,
+                instr,
+                loc,
+                value,
+            } => {
                 self.visible.insert(source, (loc, instr, value));
             }
             Event::Commit(source) => {
-                let (Source::Write(thread, _), Some((loc, instr, value))) = (source, self.visible.remove(&source))
+                let (Source::Write(thread, _), Some((loc, instr, value))) =
+                    (source, self.visible.remove(&source))
                 else {
                     return;
                 };
-                let Some(access) = self.half(thread, instr, true) else { return };
+                let Some(access) = self.half(thread, instr, true) else {
+                    return;
+                };
                 self.clocks[thread][thread] += 1;
                 self.looks_early(thread, loc);
-                touch(self, Touch { thread, instr, loc, write: true, value: Some(value), access });
+                touch(
+                    self,
+                    Touch {
+                        thread,
+                        instr,
+                        loc,
+                        write: true,
+                        value: Some(value),
+                        access,
+                    },
+                );
                 self.writes((thread, instr), loc, (source, value), access);
             }
             Event::Fence(Spot { thread, instr }) => {
@@ -223,7 +261,10 @@ impl<'a> Order<'a> {
                 } else {
                     vec![&self.clocks[thread]]
                 };
-                let into = self.phases.entry(phase).or_insert_with(|| vec![0; self.clocks.len()]);
+                let into = self
+                    .phases
+                    .entry(phase)
+                    .or_insert_with(|| vec![0; self.clocks.len()]);
                 given.into_iter().for_each(|c| join(into, c));
             }
             Event::Pass(Spot { thread, .. }, phase) => {
@@ -234,18 +275,32 @@ impl<'a> Order<'a> {
             }
             Event::Hand(Spot { thread, .. }, point) => {
                 self.clocks[thread][thread] += 1;
-                let into = self.points.entry(point).or_insert_with(|| vec![0; self.clocks.len()]);
+                let into = self
+                    .points
+                    .entry(point)
+                    .or_insert_with(|| vec![0; self.clocks.len()]);
                 join(into, &self.clocks[thread]);
             }
             Event::HandReleased(Spot { thread, .. }, point, scope) => {
                 self.clocks[thread][thread] += 1;
-                let into = self.points.entry(point).or_insert_with(|| vec![0; self.clocks.len()]);
+                let into = self
+                    .points
+                    .entry(point)
+                    .or_insert_with(|| vec![0; self.clocks.len()]);
                 let wide = |h: &&Head| h.scope == scope || h.scope == Scope::Sys;
-                self.fences[thread].values().filter(wide).for_each(|h| join(into, &h.clock));
+                self.fences[thread]
+                    .values()
+                    .filter(wide)
+                    .for_each(|h| join(into, &h.clock));
             }
             Event::Pour(from, into) => {
                 if let Some(given) = self.points.get(&from).cloned() {
-                    join(self.points.entry(into).or_insert_with(|| vec![0; given.len()]), &given);
+                    join(
+                        self.points
+                            .entry(into)
+                            .or_insert_with(|| vec![0; given.len()]),
+                        &given,
+                    );
                 }
             }
             Event::Tell(Spot { thread, .. }, point) => {
@@ -260,11 +315,19 @@ impl<'a> Order<'a> {
                 self.clocks[thread][thread] += 1;
             }
             Event::Complete(Spot { thread, .. }, agent, reads) => {
-                let own = if reads { self.last_reads[agent] } else { self.clocks[agent][agent] };
+                let own = if reads {
+                    self.last_reads[agent]
+                } else {
+                    self.clocks[agent][agent]
+                };
                 let known = &mut self.clocks[thread][agent];
                 *known = own.max(*known);
             }
-            Event::Early(_) | Event::After(..) | Event::Turn { .. } | Event::Jump(..) | Event::Round => {}
+            Event::Early(_)
+            | Event::After(..)
+            | Event::Turn { .. }
+            | Event::Jump(..)
+            | Event::Round => {}
         }
     }
 
@@ -277,17 +340,23 @@ impl<'a> Order<'a> {
     pub(super) fn observed(&self, clock: &Clock, loc: usize, (thread, time): (usize, u32)) -> bool {
         let holds = |last: Option<usize>| {
             let chain = std::iter::successors(last, |&at| self.steps[at].from);
-            chain.map(|at| &self.steps[at]).any(|step| step.thread == thread && step.times.contains(&time))
+            chain
+                .map(|at| &self.steps[at])
+                .any(|step| step.thread == thread && step.times.contains(&time))
         };
         let observers = self.observers.get(&loc).into_iter().flatten();
-        observers.filter(|o| clock[o.thread] >= o.time).any(|o| holds(o.last))
+        observers
+            .filter(|o| clock[o.thread] >= o.time)
+            .any(|o| holds(o.last))
     }
 
     /// Whether the atomic that `thread` is about to write with observes an earlier access of the same thread.
     pub(super) fn follows(&self, thread: usize, time: u32) -> bool {
         let read = self.read[thread].and_then(|(source, _)| self.writes.get(&source));
         let chain = std::iter::successors(read.map(|w| w.step), |&at| self.steps[at].from);
-        chain.map(|at| &self.steps[at]).any(|step| step.thread == thread && step.times.contains(&time))
+        chain
+            .map(|at| &self.steps[at])
+            .any(|step| step.thread == thread && step.times.contains(&time))
     }
 
     /// Whether an access is the read of an atomic that has written.
@@ -298,8 +367,9 @@ impl<'a> Order<'a> {
     /// What has been observed of a write before it is committed, and what that write observes, is known too late.
     fn looks_early(&mut self, thread: usize, loc: usize) {
         let clock = &self.clocks[thread];
-        let early =
-            |o: &Observer| o.last.is_none() && clock[o.thread] >= o.time && self.visible.contains_key(&o.source);
+        let early = |o: &Observer| {
+            o.last.is_none() && clock[o.thread] >= o.time && self.visible.contains_key(&o.source)
+        };
         self.open |= self.observers.get(&loc).into_iter().flatten().any(early);
     }
 
@@ -310,13 +380,24 @@ impl<'a> Order<'a> {
             (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?, None)),
             _ => None,
         };
-        let written = self.writes.get(&source).map(|w| (w.thread, w.access, Some(w.step)));
-        let Some((u, w, last)) = written.or_else(early) else { return };
-        let strong = u == t || access.strong && w.strong && self.mutual((u, w.scope), (t, access.scope));
+        let written = self
+            .writes
+            .get(&source)
+            .map(|w| (w.thread, w.access, Some(w.step)));
+        let Some((u, w, last)) = written.or_else(early) else {
+            return;
+        };
+        let strong =
+            u == t || access.strong && w.strong && self.mutual((u, w.scope), (t, access.scope));
         let known = |o: &Observer| (o.thread, o.source, o.last) == (t, source, last);
         let observers = self.observers.entry(loc).or_default();
         if strong && !observers.iter().any(known) {
-            observers.push(Observer { thread: t, time, source, last });
+            observers.push(Observer {
+                thread: t,
+                time,
+                source,
+                last,
+            });
         }
     }
 
@@ -331,7 +412,9 @@ impl<'a> Order<'a> {
             _ => None,
         };
         let committed = self.writes.get(&source);
-        let Some((u, w)) = committed.map(|w| (w.thread, w.access)).or_else(early) else { return };
+        let Some((u, w)) = committed.map(|w| (w.thread, w.access)).or_else(early) else {
+            return;
+        };
         if self.asked == Asked::Communication {
             if let Some(w) = committed.filter(|w| w.thread != t) {
                 let link = Link {
@@ -360,11 +443,18 @@ impl<'a> Order<'a> {
 
     /// The last operation of acquire patterns.
     fn acquire(&mut self, (t, instr): (usize, usize), scope: Scope, loc: Option<usize>) {
-        let pending: Vec<(usize, Source)> =
-            self.pending[t].iter().filter(|p| loc.is_none_or(|l| l == p.0)).copied().collect();
+        let pending: Vec<(usize, Source)> = self.pending[t]
+            .iter()
+            .filter(|p| loc.is_none_or(|l| l == p.0))
+            .copied()
+            .collect();
         for (_, source) in pending {
             self.open |= self.visible.contains_key(&source);
-            let heads = self.writes.get(&source).map(|w| w.heads.clone()).unwrap_or_default();
+            let heads = self
+                .writes
+                .get(&source)
+                .map(|w| w.heads.clone())
+                .unwrap_or_default();
             for head in heads.iter().filter(|h| h.thread != t) {
                 if !self.mutual((head.thread, head.scope), (t, scope)) {
                     continue;
@@ -383,7 +473,8 @@ impl<'a> Order<'a> {
         // Clocks only grow, and whoever knows an event knows all before it: what was taken need not be looked at again.
         let (clock, writes) = (&self.clocks[t], &self.writes);
         let new = |h: &Head| h.thread != t && clock[h.thread] < h.clock[h.thread];
-        self.pending[t].retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
+        self.pending[t]
+            .retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
     }
 
     /// What an operation on an mbarrier object that has read `read` leaves of arrivals; a wait takes those over that it has seen.
@@ -399,23 +490,39 @@ impl<'a> Order<'a> {
         let [mut current, complete] = from.map_or_else(Default::default, |w| w.arrivals.clone());
         if access.object == Some(OnObject::Arrive) {
             let clock = Rc::new(self.clocks[t].clone());
-            let own = access.release.then_some(Head { thread: t, instr, scope: access.scope, clock });
+            let own = access.release.then_some(Head {
+                thread: t,
+                instr,
+                scope: access.scope,
+                clock,
+            });
             let heads = self.fences[t].values().cloned().chain(own);
             Rc::make_mut(&mut current).extend(heads.map(|head| (head, access.scope)));
         }
         if access.object == Some(OnObject::Complete) {
             // It tells of the accesses of its operation, and of nothing that came before them.
             let mut clock = vec![0; self.clocks.len()];
-            let told = self.code.agent(t).map(|agent| agent.tells.as_slice()).unwrap_or_default();
-            told.iter().chain([&t]).for_each(|&a| clock[a] = self.clocks[a][a]);
-            let head = Head { thread: t, instr, scope: access.scope, clock: Rc::new(clock) };
+            let told = self
+                .code
+                .agent(t)
+                .map(|agent| agent.tells.as_slice())
+                .unwrap_or_default();
+            told.iter()
+                .chain([&t])
+                .for_each(|&a| clock[a] = self.clocks[a][a]);
+            let head = Head {
+                thread: t,
+                instr,
+                scope: access.scope,
+                clock: Rc::new(clock),
+            };
             Rc::make_mut(&mut current).push((head, access.scope));
         }
         if access.object == Some(OnObject::Wait) {
             let of_agent = |h: &Head| self.code.agent(h.thread).is_some();
-            let met = complete
-                .iter()
-                .filter(|(h, s)| h.thread != t && (of_agent(h) || self.mutual((h.thread, *s), (t, access.scope))));
+            let met = complete.iter().filter(|(h, s)| {
+                h.thread != t && (of_agent(h) || self.mutual((h.thread, *s), (t, access.scope)))
+            });
             let heads: Vec<Head> = met.map(|(h, _)| h.clone()).collect();
             for head in heads {
                 // Whoever sees that an asynchronous operation is complete sees all that it did.
@@ -444,7 +551,13 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn writes(&mut self, (t, instr): (usize, usize), loc: usize, (source, value): (Source, i64), access: Access) {
+    fn writes(
+        &mut self,
+        (t, instr): (usize, usize),
+        loc: usize,
+        (source, value): (Source, i64),
+        access: Access,
+    ) {
         let rmw = matches!(self.code.threads[t].acts[instr], Act::Rmw { .. });
         let now = self.clocks[t][t];
         let (read, began) = self.read[t].take().filter(|_| rmw).unzip();
@@ -452,7 +565,11 @@ impl<'a> Order<'a> {
             let strong = w.access.strong && access.strong;
             w.thread == t || strong && self.mutual((w.thread, w.access.scope), (t, access.scope))
         });
-        self.steps.push(Step { thread: t, times: [began.unwrap_or(now), now], from: from.map(|w| w.step) });
+        self.steps.push(Step {
+            thread: t,
+            times: [began.unwrap_or(now), now],
+            from: from.map(|w| w.step),
+        });
         self.halves.extend(began.map(|time| (t, time)));
         let step = self.steps.len() - 1;
         self.open |= read.is_some_and(|source| self.visible.contains_key(&source));
@@ -463,7 +580,12 @@ impl<'a> Order<'a> {
         let clock = Rc::new(self.clocks[t].clone());
         let mut heads: Vec<Head> = Vec::new();
         if access.strong && access.object.is_none() {
-            let own = Head { thread: t, instr, scope: access.scope, clock: clock.clone() };
+            let own = Head {
+                thread: t,
+                instr,
+                scope: access.scope,
+                clock: clock.clone(),
+            };
             if access.release {
                 if self.ptx {
                     self.releases[t].insert((loc, access.scope), own);
@@ -473,7 +595,12 @@ impl<'a> Order<'a> {
             }
             heads.extend(self.fences[t].values().cloned());
             // What a thread released at a location is handed on by its later strong writes there.
-            heads.extend(self.releases[t].iter().filter(|(k, _)| k.0 == loc).map(|(_, h)| h.clone()));
+            heads.extend(
+                self.releases[t]
+                    .iter()
+                    .filter(|(k, _)| k.0 == loc)
+                    .map(|(_, h)| h.clone()),
+            );
             // An atomic hands on what it read.
             if let Some(w) = read.and_then(|s| self.writes.get(&s))
                 && w.access.strong
@@ -485,7 +612,10 @@ impl<'a> Order<'a> {
                             && h.scope == head.scope
                             && h.clock[h.thread] <= head.clock[head.thread])
                     });
-                    if heads.iter().all(|h| h.thread != head.thread || h.scope != head.scope) {
+                    if heads
+                        .iter()
+                        .all(|h| h.thread != head.thread || h.scope != head.scope)
+                    {
                         heads.push(head.clone());
                     }
                 }
@@ -493,14 +623,32 @@ impl<'a> Order<'a> {
         }
         self.writes.insert(
             source,
-            Written { step, thread: t, instr, access, heads: Rc::new(heads), clock, value, arrivals },
+            Written {
+                step,
+                thread: t,
+                instr,
+                access,
+                heads: Rc::new(heads),
+                clock,
+                value,
+                arrivals,
+            },
         );
     }
 
     fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
         // There is one of memory.
         let of_memory = fence.in_turn().find(|f| matches!(f, Fence::Thread { .. }));
-        let Some(Fence::Thread { acquire, release, sc, scope, .. }) = of_memory else { return };
+        let Some(Fence::Thread {
+            acquire,
+            release,
+            sc,
+            scope,
+            ..
+        }) = of_memory
+        else {
+            return;
+        };
         if acquire {
             self.acquire((t, instr), scope, None);
             let reaches = |h: &&Head| self.mutual((h.thread, h.scope), (t, scope));
@@ -517,11 +665,20 @@ impl<'a> Order<'a> {
                 .map(|(_, c)| c.clone())
                 .collect();
             earlier.iter().for_each(|c| join(&mut self.clocks[t], c));
-            self.fence_sc.insert((t, scope), Rc::new(self.clocks[t].clone()));
+            self.fence_sc
+                .insert((t, scope), Rc::new(self.clocks[t].clone()));
         }
         if release {
             let clock = Rc::new(self.clocks[t].clone());
-            self.fences[t].insert(scope, Head { thread: t, instr, scope, clock });
+            self.fences[t].insert(
+                scope,
+                Head {
+                    thread: t,
+                    instr,
+                    scope,
+                    clock,
+                },
+            );
         }
     }
 }

@@ -22,7 +22,11 @@ pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
         let (t, u) = (link.from.0, link.to.0);
         let small = scope(code, t, link.scopes.0, u).or_else(|| scope(code, u, link.scopes.1, t));
         let what = small.unwrap_or_else(|| "a scope on the way".into());
-        let held = if code.holds(t, link.scopes.0, u) { t } else { u };
+        let held = if code.holds(t, link.scopes.0, u) {
+            t
+        } else {
+            u
+        };
         return format!(
             "scope too small: {} hands over to {}, but {what} does not hold {}",
             at(code, link.from),
@@ -38,7 +42,12 @@ pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
         );
     }
     let [t, u] = [a, b].map(|p| ThreadId(p.touch.thread as u16));
-    if let Some(why) = code.program.host.as_deref().and_then(|host| host.apart(&code.program, t, u)) {
+    if let Some(why) = code
+        .program
+        .host
+        .as_deref()
+        .and_then(|host| host.apart(&code.program, t, u))
+    {
         return why;
     }
     let same_block = code.cta[a.touch.thread] == code.cta[b.touch.thread];
@@ -72,7 +81,9 @@ fn ordered(code: &Code, events: &[Event], asked: Asked, found: &Found) -> Option
     }
     let covers = |l: &&Link| l.clock[a.touch.thread] >= a.time;
     let direct = |l: &&Link| {
-        covers(l) && l.to.0 == b.touch.thread && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1))
+        covers(l)
+            && l.to.0 == b.touch.thread
+            && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1))
     };
     let small = |l: &&Link| covers(l) && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1));
     let links = order.links;
@@ -84,7 +95,11 @@ fn ordered(code: &Code, events: &[Event], asked: Asked, found: &Found) -> Option
         links.iter().find(covers),
     ];
     let first = if asked == Asked::AnyScope { 0 } else { 2 };
-    choices[first..].iter().flatten().next().map(|l| (*l).clone())
+    choices[first..]
+        .iter()
+        .flatten()
+        .next()
+        .map(|l| (*l).clone())
 }
 
 /// `scope` of thread `t`, in words, if it does not hold `u`.
@@ -106,5 +121,8 @@ fn scope(code: &Code, t: usize, scope: Scope, u: usize) -> Option<String> {
 
 fn at(code: &Code, (thread, instr): (usize, usize)) -> String {
     let thread = &code.program.threads[thread];
-    format!("{} at line {} (`{}`)", thread.name, thread.code[instr].line, thread.code[instr].text)
+    format!(
+        "{} at line {} (`{}`)",
+        thread.name, thread.code[instr].line, thread.code[instr].text
+    )
 }

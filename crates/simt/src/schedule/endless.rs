@@ -48,7 +48,9 @@ type Move = (usize, usize, u32, Age);
 pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, String> {
     let threads = program.threads.len();
     if threads > MAX_THREADS {
-        return Err(format!("progress models are told apart for at most {MAX_THREADS} threads"));
+        return Err(format!(
+            "progress models are told apart for at most {MAX_THREADS} threads"
+        ));
     }
     let (points, edges) = points(graph);
     let tree = tree(program);
@@ -58,8 +60,12 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             let (state, started) = points[part];
             let statuses = &graph.stands[state as usize];
             let runs = |t: usize| running >> t & 1 != 0;
-            let stopped: Vec<bool> = (0..threads).map(|t| !runs(t) && statuses[t] == Status::Running).collect();
-            let lasts = |t: usize| runs(t) || matches!(statuses[t], Status::Waiting | Status::Held | Status::Lost);
+            let stopped: Vec<bool> = (0..threads)
+                .map(|t| !runs(t) && statuses[t] == Status::Running)
+                .collect();
+            let lasts = |t: usize| {
+                runs(t) || matches!(statuses[t], Status::Waiting | Status::Held | Status::Lost)
+            };
             if !(0..threads).any(lasts) {
                 continue;
             }
@@ -72,10 +78,20 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             };
             let stands: Vec<Stand> = (0..threads).map(stand).collect();
             for model in ProgressModel::ALL {
-                if found.iter().all(|e| e.model != model) && serve(&tree, &stands, model).is_some() {
-                    let schedule = Recorded { period: 1, steps: graph.path(state), ..Recorded::default() };
+                if found.iter().all(|e| e.model != model) && serve(&tree, &stands, model).is_some()
+                {
+                    let schedule = Recorded {
+                        period: 1,
+                        steps: graph.path(state),
+                        ..Recorded::default()
+                    };
                     let running = (0..threads).map(runs).collect();
-                    found.push(Endless { model, running, stopped: stopped.clone(), schedule });
+                    found.push(Endless {
+                        model,
+                        running,
+                        stopped: stopped.clone(),
+                        schedule,
+                    });
                 }
             }
         }
@@ -87,7 +103,11 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
 /// States together with who has started, and the steps between them.
 fn points(graph: &Graph) -> (Vec<Point>, Vec<Move>) {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.stands.len()];
-    graph.edges.iter().enumerate().for_each(|(i, e)| out[e.from as usize].push(i));
+    graph
+        .edges
+        .iter()
+        .enumerate()
+        .for_each(|(i, e)| out[e.from as usize].push(i));
     let mut numbers: FxHashMap<Point, usize> = FxHashMap::default();
     let (mut points, mut edges) = (vec![(0, 0)], Vec::new());
     numbers.insert((0, 0), 0);
@@ -113,12 +133,19 @@ fn parts(points: usize, edges: &[Move], running: u32) -> Vec<usize> {
     if running == 0 {
         return (0..points).collect();
     }
-    let taken = || edges.iter().filter(|(_, _, t, age)| running >> t & 1 != 0 && *age == Age::New);
+    let taken = || {
+        edges
+            .iter()
+            .filter(|(_, _, t, age)| running >> t & 1 != 0 && *age == Age::New)
+    };
     let (sets, set_of) = components(points, taken().map(|&(a, b, ..)| (a as u32, b as u32)));
     let mut stepping = vec![0u32; sets.len()];
     for &(a, _, t, _) in taken().filter(|(a, b, ..)| set_of[*a] == set_of[*b]) {
         stepping[set_of[a] as usize] |= 1 << t;
     }
-    let all = sets.iter().zip(stepping).filter(|(_, stepping)| *stepping == running);
+    let all = sets
+        .iter()
+        .zip(stepping)
+        .filter(|(_, stepping)| *stepping == running);
     all.map(|(set, _)| set[0] as usize).collect()
 }

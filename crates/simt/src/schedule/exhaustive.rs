@@ -12,7 +12,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
-use super::{Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, endless, replay, rounds};
+use super::{
+    Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, endless, replay, rounds,
+};
 use crate::choice::Script;
 use crate::code::Act;
 use crate::memory::{Age, Backend};
@@ -68,9 +70,15 @@ pub(super) fn explore<B: Backend>(
                     let found = machine.memory.hazards(machine.code, &state.memory);
                     let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
                     graph.races.extend(races.map(|h| (number, h)));
-                    graph.enter(stack.last().zip(path.last()).map(|(f, step)| (f.number, step.clone())));
+                    graph.enter(
+                        stack
+                            .last()
+                            .zip(path.last())
+                            .map(|(f, step)| (f.number, step.clone())),
+                    );
                     if limits.progress {
-                        let holds = |t: usize| state.barriers.holds_up(machine.code, t, &state.threads[t]);
+                        let holds =
+                            |t: usize| state.barriers.holds_up(machine.code, t, &state.threads[t]);
                         let status = |t: usize| match state.threads[t].status {
                             Status::Running if holds(t) => Status::Waiting,
                             status => status,
@@ -91,12 +99,27 @@ pub(super) fn explore<B: Backend>(
                 path.pop();
             } else if stack.len() >= limits.steps {
                 seeing.ended.count(How::Limit, 1);
-                seeing.reason = Some(format!("step limit: a run takes more than {} steps", limits.steps));
+                seeing.reason = Some(format!(
+                    "step limit: a run takes more than {} steps",
+                    limits.steps
+                ));
                 path.pop();
             } else {
-                let actions = if limits.progress { machine.actions(&state) } else { picks(machine, &state) };
+                let actions = if limits.progress {
+                    machine.actions(&state)
+                } else {
+                    picks(machine, &state)
+                };
                 let script = Script::default();
-                stack.push(Frame { state, number, actions, next: 0, script, alive: false, age: Age::New });
+                stack.push(Frame {
+                    state,
+                    number,
+                    actions,
+                    next: 0,
+                    script,
+                    alive: false,
+                    age: Age::New,
+                });
             }
         }
         if seen.len() >= limits.states {
@@ -148,16 +171,18 @@ pub(super) fn explore<B: Backend>(
         }
     }
     if !whole {
-        seeing
-            .reason
-            .get_or_insert_with(|| "history bound: a thread wrote much that another never looked at".into());
+        seeing.reason.get_or_insert_with(|| {
+            "history bound: a thread wrote much that another never looked at".into()
+        });
     }
     let states = seen.len() as u64;
     if machine.code.loops && !machine.binds() {
         let cycles = graph.fair_cycles(Age::New);
         seeing.ended.count(How::Livelock, cycles.len() as u64);
         let stale = graph.fair_cycles(Age::Stale);
-        let stale = stale.iter().filter(|c| !cycles.iter().any(|new| c.has(new)));
+        let stale = stale
+            .iter()
+            .filter(|c| !cycles.iter().any(|new| c.has(new)));
         seeing.ended.count(How::Stale, stale.clone().count() as u64);
         let fresh = cycles.iter().map(|c| (How::Livelock, Age::New, c));
         let all = fresh.chain(stale.map(|c| (How::Stale, Age::Stale, c)));
@@ -167,7 +192,8 @@ pub(super) fn explore<B: Backend>(
                 Ok(state) => {
                     let why = explain::spinning(machine, &state, Some(&cycle.threads));
                     let ways = graph.within(cycle, oldest);
-                    let round = rounds::round(machine, state, (ways, cycle), &seen).unwrap_or_default();
+                    let round =
+                        rounds::round(machine, state, (ways, cycle), &seen).unwrap_or_default();
                     recorded.round = round.len();
                     recorded.steps.extend(round);
                     why
@@ -184,7 +210,12 @@ pub(super) fn explore<B: Backend>(
             seeing.hazard(hazard, None, || Recorded::whole(graph.path(state)));
         }
     }
-    let mut seen = Observation { complete, states, steps, ..seeing.into() };
+    let mut seen = Observation {
+        complete,
+        states,
+        steps,
+        ..seeing.into()
+    };
     if limits.progress && complete {
         seen.endless = endless::find(&graph, &machine.code.program)?;
     }
@@ -192,11 +223,18 @@ pub(super) fn explore<B: Backend>(
         // Of each outcome and each way to stop, one run.
         // As much time again: chains of read-modify-writes take long.
         let clock = Clock::new(limits.timeout);
-        let runs = seen.outcomes.iter().map(|o| &o.schedule).chain(seen.stops.iter().map(|s| &s.schedule));
+        let runs = seen
+            .outcomes
+            .iter()
+            .map(|o| &o.schedule)
+            .chain(seen.stops.iter().map(|s| &s.schedule));
         for recorded in runs {
             if recorded.steps.len() > MAX_JUDGED_STEPS {
-                let why =
-                    || format!("runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races");
+                let why = || {
+                    format!(
+                        "runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races"
+                    )
+                };
                 seen.not_judged.get_or_insert_with(why);
                 continue;
             }
@@ -204,14 +242,29 @@ pub(super) fn explore<B: Backend>(
                 seen.not_judged.get_or_insert_with(|| race::NOT_ALL.into());
                 break;
             }
-            let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
-            let looked = race::find(machine.code, &played.events, recorded, &mut seen.races, &|| false);
+            let played = replay::play(
+                machine,
+                recorded,
+                &Limits {
+                    races: false,
+                    explain: false,
+                    ..*limits
+                },
+            )?;
+            let looked = race::find(
+                machine.code,
+                &played.events,
+                recorded,
+                &mut seen.races,
+                &|| false,
+            );
             seen.judged += u64::from(looked == race::Looked::Through);
         }
     }
     if limits.explain {
         for undefined in seen.hazards.iter().take(MAX_EXPLAINED) {
-            seen.races.extend(replay::play(machine, &undefined.schedule, limits)?.races);
+            seen.races
+                .extend(replay::play(machine, &undefined.schedule, limits)?.races);
         }
     }
     Ok(seen)
@@ -230,16 +283,23 @@ fn finish<B: Backend>(
     }
     seeing.ended.finished += 1;
     let values = machine.final_values(state);
-    let all = values.iter().fold(1usize, |n, v| n.saturating_mul(v.1.len()));
+    let all = values
+        .iter()
+        .fold(1usize, |n, v| n.saturating_mul(v.1.len()));
     if all > MAX_COMBINATIONS {
-        return Err(format!("too many outcomes: one final state has more than {MAX_COMBINATIONS}"));
+        return Err(format!(
+            "too many outcomes: one final state has more than {MAX_COMBINATIONS}"
+        ));
     }
     let mut picks = vec![0u32; values.len()];
     let mut counted: FxHashSet<Vec<i64>> = FxHashSet::default();
     for _ in 0..all {
         let outcome = machine.outcome(state, &values, &picks);
         if counted.insert(outcome.clone()) {
-            let recorded = || Recorded { finals: picks.clone(), ..Recorded::whole(path.to_vec()) };
+            let recorded = || Recorded {
+                finals: picks.clone(),
+                ..Recorded::whole(path.to_vec())
+            };
             if machine.code.filtered || counted.len() == 1 {
                 seeing.hazards(machine, state, Some(&outcome), recorded);
             }
@@ -260,7 +320,11 @@ fn finish<B: Backend>(
 fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> {
     let actions = machine.actions(state);
     let wide = machine.code.several && machine.memory.may_refuse();
-    if wide || machine.code.loops || actions.iter().any(|a| a.early) || machine.memory.is_pending(&state.memory) {
+    if wide
+        || machine.code.loops
+        || actions.iter().any(|a| a.early)
+        || machine.memory.is_pending(&state.memory)
+    {
         return actions;
     }
     let alone = |a: &&Action| {
@@ -269,15 +333,20 @@ fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> 
         if code.at_once(a.thread, thread.pc).0 > 1 {
             return false;
         }
-        let Some(loc) = code.touched(act, &thread.regs) else { return false };
+        let Some(loc) = code.touched(act, &thread.regs) else {
+            return false;
+        };
         let acquire = act.accesses().next().is_some_and(|access| access.acquire);
         let others = (0..state.threads.len()).filter(|&u| u != a.thread);
         let mut reach = others.map(|u| code.threads[u].reach[state.threads[u].pc]);
         // A pick that also says which side of a branch, or which group, comes first has to be weighed against the others.
         let free = machine.layer.decides_nothing(&state.layer, a.thread);
         // What a query says depends on how far others are. There are no loops here.
-        let asks =
-            |u: usize| code.threads[u].acts[state.threads[u].pc..].iter().any(|a| matches!(a, Act::Status { .. }));
+        let asks = |u: usize| {
+            code.threads[u].acts[state.threads[u].pc..]
+                .iter()
+                .any(|a| matches!(a, Act::Status { .. }))
+        };
         let free = free && !(0..state.threads.len()).any(|u| u != a.thread && asks(u));
         free && !acquire && loc < 128 && reach.all(|r| r >> loc & 1 == 0)
     };

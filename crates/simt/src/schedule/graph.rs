@@ -71,7 +71,12 @@ impl Graph {
 
     /// A step of a thread leads from one state to another.
     pub(super) fn connect(&mut self, (from, to): (u32, u32), thread: usize, age: Age) {
-        self.edges.push(Edge { from, to, thread: thread as u32, age });
+        self.edges.push(Edge {
+            from,
+            to,
+            thread: thread as u32,
+            age,
+        });
     }
 
     /// What the threads do in the state visited last.
@@ -88,7 +93,9 @@ impl Graph {
     /// races all the same; fairness plays no part: models count executions that spin, however unlucky.
     pub(super) fn endless_races(&mut self) -> Vec<(u32, Hazard)> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.parents.len()];
-        self.edges.iter().for_each(|e| before[e.to as usize].push(e.from));
+        self.edges
+            .iter()
+            .for_each(|e| before[e.to as usize].push(e.from));
         let mut hopeful = vec![false; self.parents.len()];
         let mut todo = std::mem::take(&mut self.ends);
         while let Some(s) = todo.pop() {
@@ -115,8 +122,14 @@ impl Graph {
     pub(super) fn within(&self, cycle: &Cycle, oldest: Age) -> Ways {
         let inside = |s: u32| cycle.states.binary_search(&s).is_ok();
         let mut ways = Ways::default();
-        for e in self.edges.iter().filter(|e| e.age <= oldest && inside(e.from) && inside(e.to)) {
-            ways.entry(e.from).or_default().push((e.to, e.thread as usize));
+        for e in self
+            .edges
+            .iter()
+            .filter(|e| e.age <= oldest && inside(e.from) && inside(e.to))
+        {
+            ways.entry(e.from)
+                .or_default()
+                .push((e.to, e.thread as usize));
         }
         ways
     }
@@ -127,15 +140,22 @@ impl Graph {
         let (sets, set_of) = components(self.parents.len(), edges().map(|e| (e.from, e.to)));
         let mut steps: Vec<Option<Set>> = vec![None; sets.len()];
         for e in edges().filter(|e| set_of[e.from as usize] == set_of[e.to as usize]) {
-            steps[set_of[e.from as usize] as usize].get_or_insert_default().insert(e.thread as usize);
+            steps[set_of[e.from as usize] as usize]
+                .get_or_insert_default()
+                .insert(e.thread as usize);
         }
         let mut cycles = Vec::new();
         for (set, threads) in sets.into_iter().zip(steps) {
             let Some(threads) = threads else { continue };
             let first = set[0];
-            let left_out = |t: usize| !threads.has(t) && set.iter().all(|&s| self.able[s as usize].has(t));
+            let left_out =
+                |t: usize| !threads.has(t) && set.iter().all(|&s| self.able[s as usize].has(t));
             if !self.able[first as usize].iter().any(left_out) {
-                cycles.push(Cycle { first, threads, states: set });
+                cycles.push(Cycle {
+                    first,
+                    threads,
+                    states: set,
+                });
             }
         }
         cycles.sort_by_key(|c| c.first);
@@ -144,7 +164,10 @@ impl Graph {
 }
 
 /// The strongly connected sets of the numbers below `n`, each sorted, and by number which of them it is in.
-pub(super) fn components(n: usize, edges: impl Iterator<Item = (u32, u32)>) -> (Vec<Vec<u32>>, Vec<u32>) {
+pub(super) fn components(
+    n: usize,
+    edges: impl Iterator<Item = (u32, u32)>,
+) -> (Vec<Vec<u32>>, Vec<u32>) {
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(n, edges.size_hint().0);
     (0..n).for_each(|_| {
         graph.add_node(());
@@ -155,7 +178,8 @@ pub(super) fn components(n: usize, edges: impl Iterator<Item = (u32, u32)>) -> (
     let mut set_of = vec![0; n];
     let mut sets: Vec<Vec<u32>> = Vec::new();
     for set in kosaraju_scc(&graph) {
-        set.iter().for_each(|s| set_of[s.index()] = sets.len() as u32);
+        set.iter()
+            .for_each(|s| set_of[s.index()] = sets.len() as u32);
         let mut set: Vec<u32> = set.into_iter().map(|s| s.index() as u32).collect();
         set.sort_unstable();
         sets.push(set);
@@ -173,14 +197,20 @@ mod tests {
             g.enter(None);
             threads.iter().for_each(|&t| g.can_step(s as u32, t));
         }
-        edges.iter().for_each(|&(a, b, t)| g.connect((a, b), t, Age::New));
+        edges
+            .iter()
+            .for_each(|&(a, b, t)| g.connect((a, b), t, Age::New));
         g
     }
 
     #[test]
     fn a_spin_that_another_thread_could_end_is_not_fair() {
         // Thread 0 spins in state 0; thread 1 would lead out of it.
-        assert!(graph(&[(0, 0, 0), (0, 1, 1)], &[&[0, 1], &[]]).fair_cycles(Age::New).is_empty());
+        assert!(
+            graph(&[(0, 0, 0), (0, 1, 1)], &[&[0, 1], &[]])
+                .fair_cycles(Age::New)
+                .is_empty()
+        );
         // Held back, it need not step.
         let cycles = graph(&[(0, 0, 0)], &[&[0]]).fair_cycles(Age::New);
         assert_eq!((cycles.len(), cycles[0].first), (1, 0));
@@ -188,7 +218,8 @@ mod tests {
 
     #[test]
     fn two_that_undo_each_other_may_go_on_for_ever() {
-        let cycles = graph(&[(0, 1, 0), (1, 0, 1), (0, 2, 1)], &[&[0, 1], &[0, 1], &[]]).fair_cycles(Age::New);
+        let cycles = graph(&[(0, 1, 0), (1, 0, 1), (0, 2, 1)], &[&[0, 1], &[0, 1], &[]])
+            .fair_cycles(Age::New);
         assert_eq!(cycles.len(), 1);
         assert_eq!(cycles[0].threads, [0, 1].into_iter().collect());
     }

@@ -126,15 +126,29 @@ impl Outcomes {
     }
 
     fn into_list(self) -> Vec<Seen> {
-        self.0.into_iter().map(|(state, (count, schedule))| Seen { state, count, schedule }).collect()
+        self.0
+            .into_iter()
+            .map(|(state, (count, schedule))| Seen {
+                state,
+                count,
+                schedule,
+            })
+            .collect()
     }
 }
 
 impl Observation {
     /// A launch that failed, whatever the schedule.
     pub(super) fn launch_failed(why: String) -> Observation {
-        let mut seeing = Seeing { reason: Some(why.clone()), ..Seeing::default() };
-        seeing.stop(How::Launch, || Reason::line(why), Recorded::whole(Vec::new()));
+        let mut seeing = Seeing {
+            reason: Some(why.clone()),
+            ..Seeing::default()
+        };
+        seeing.stop(
+            How::Launch,
+            || Reason::line(why),
+            Recorded::whole(Vec::new()),
+        );
         seeing.into()
     }
 
@@ -146,7 +160,12 @@ impl Observation {
     /// Why it is not all that was asked for, if a limit of time, steps, states or history is the reason and not what
     /// a run did.
     pub fn limit(&self) -> Option<&str> {
-        let own = |why: &&str| !self.stops.iter().any(|s| s.how != How::Limit && s.why.iter().any(|w| w == why));
+        let own = |why: &&str| {
+            !self
+                .stops
+                .iter()
+                .any(|s| s.how != How::Limit && s.why.iter().any(|w| w == why))
+        };
         self.reason.as_deref().filter(own)
     }
 
@@ -162,13 +181,21 @@ impl Observation {
         self.states += other.states;
         self.steps += other.steps;
         for stop in other.stops {
-            match self.stops.iter_mut().find(|s| s.how == stop.how && s.why == stop.why) {
+            match self
+                .stops
+                .iter_mut()
+                .find(|s| s.how == stop.how && s.why == stop.why)
+            {
                 Some(known) => known.count += stop.count,
                 None => self.stops.push(stop),
             }
         }
         for race in other.races {
-            match self.races.iter_mut().find(|r| (&r.first, &r.second) == (&race.first, &race.second)) {
+            match self
+                .races
+                .iter_mut()
+                .find(|r| (&r.first, &r.second) == (&race.first, &race.second))
+            {
                 Some(known) => known.count += race.count,
                 None => self.races.push(race),
             }
@@ -249,7 +276,12 @@ impl Seeing {
         }
     }
 
-    fn hazard(&mut self, hazard: Hazard, outcome: Option<Vec<i64>>, run: impl FnOnce() -> Recorded) {
+    fn hazard(
+        &mut self,
+        hazard: Hazard,
+        outcome: Option<Vec<i64>>,
+        run: impl FnOnce() -> Recorded,
+    ) {
         self.hazards.entry((hazard, outcome)).or_insert_with(run);
     }
 }
@@ -263,8 +295,20 @@ fn is_no_hang<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> bool {
 
 impl From<Seeing> for Observation {
     fn from(seeing: Seeing) -> Observation {
-        let Seeing { outcomes, ended, stops, hazards, races, judged, reason } = seeing;
-        let undefined = |((hazard, state), schedule)| Undefined { hazard, state, schedule };
+        let Seeing {
+            outcomes,
+            ended,
+            stops,
+            hazards,
+            races,
+            judged,
+            reason,
+        } = seeing;
+        let undefined = |((hazard, state), schedule)| Undefined {
+            hazard,
+            state,
+            schedule,
+        };
         Observation {
             outcomes: outcomes.into_list(),
             ended,
@@ -286,7 +330,10 @@ struct Clock {
 
 impl Clock {
     fn new(timeout: Option<Duration>) -> Clock {
-        Clock { end: timeout.map(|t| Instant::now() + t), asked: 0 }
+        Clock {
+            end: timeout.map(|t| Instant::now() + t),
+            asked: 0,
+        }
     }
 
     /// Whether the time is over, told exactly.
@@ -323,16 +370,28 @@ pub(super) fn run<B: Backend>(
             // Whatever the schedule: it happens before the first choice.
             let mut seeing = Seeing::default();
             seeing.fault(machine, &halt, machine.recorded());
-            return Ok(Observation { events: begun, ..seeing.into() });
+            return Ok(Observation {
+                events: begun,
+                ..seeing.into()
+            });
         }
         Err(halt) => return Err(machine.why(&halt)),
     };
     let judged = race::applies(machine.code);
-    let (races, explain) = (limits.races && judged.is_ok(), limits.explain && judged.is_ok());
-    let limits = Limits { races, explain, ..*limits };
+    let (races, explain) = (
+        limits.races && judged.is_ok(),
+        limits.explain && judged.is_ok(),
+    );
+    let limits = Limits {
+        races,
+        explain,
+        ..*limits
+    };
     let mut observation = match schedule {
         Schedule::Exhaustive => exhaustive::explore(machine, start, &limits)?,
-        Schedule::Random { runs, seed } => random::sample(machine, (&start, &begun), (runs, seed), &limits)?,
+        Schedule::Random { runs, seed } => {
+            random::sample(machine, (&start, &begun), (runs, seed), &limits)?
+        }
         Schedule::Replay(recorded) => replay::play(machine, recorded, &limits)?,
     };
     if let Err(why) = judged {
@@ -348,10 +407,18 @@ impl<B: Backend> Machine<'_, B> {
             Halt::Refused | Halt::Blocked => "a step is not possible".into(),
             Halt::Unsupported(what) => what.clone(),
             Halt::Limit(what) => (*what).to_owned(),
-            Halt::Fault { thread, instr, what, .. } => {
+            Halt::Fault {
+                thread,
+                instr,
+                what,
+                ..
+            } => {
                 let thread = &self.code.program.threads[*thread];
                 let instr = &thread.code[*instr];
-                format!("{}: line {}: `{}` {what}", thread.name, instr.line, instr.text)
+                format!(
+                    "{}: line {}: `{}` {what}",
+                    thread.name, instr.line, instr.text
+                )
             }
         }
     }
@@ -374,7 +441,9 @@ impl<B: Backend> Machine<'_, B> {
         let value = |o: &Observable| match o {
             Observable::Reg(t, r) => {
                 let (t, r) = (usize::from(t.0), usize::from(r.0));
-                self.code.program.threads[t].regs[r].ty.wrap(state.threads[t].regs[r])
+                self.code.program.threads[t].regs[r]
+                    .ty
+                    .wrap(state.threads[t].regs[r])
             }
             Observable::Mem { .. } => {
                 let loc = self.code.observed_location(*o);
@@ -388,7 +457,10 @@ impl<B: Backend> Machine<'_, B> {
     /// Draws one outcome of a finished state.
     fn draw(&self, state: &State<B>, chooser: &mut dyn Chooser) -> (Vec<i64>, Vec<u32>) {
         let values = self.final_values(state);
-        let picks: Vec<u32> = values.iter().map(|v| chooser.choose(v.1.len()) as u32).collect();
+        let picks: Vec<u32> = values
+            .iter()
+            .map(|v| chooser.choose(v.1.len()) as u32)
+            .collect();
         (self.outcome(state, &values, &picks), picks)
     }
 
@@ -397,7 +469,10 @@ impl<B: Backend> Machine<'_, B> {
     fn is_astray(&self, state: &State<B>) -> bool {
         let pending = self.memory.is_pending(&state.memory);
         let has_no_way = |thread: usize| {
-            let action = Action { thread, early: false };
+            let action = Action {
+                thread,
+                early: false,
+            };
             let results = || self.ways(state, action).map(|(_, result, _)| result);
             // Who only has to wait may wait for something else than memory.
             let is_no_way = |r: Result<_>| matches!(r, Err(Halt::Refused | Halt::Blocked));
@@ -410,12 +485,19 @@ impl<B: Backend> Machine<'_, B> {
 
     /// How many steps lie between two tidyings of a random run: tidying looks at everything.
     fn period(&self) -> usize {
-        if self.code.threads.len() <= 16 { 1 } else { 4 * self.code.threads.len() }
+        if self.code.threads.len() <= 16 {
+            1
+        } else {
+            4 * self.code.threads.len()
+        }
     }
 
     /// The recording of a random run that has not begun.
     fn recorded(&self) -> Recorded {
-        Recorded { period: self.period(), ..Recorded::default() }
+        Recorded {
+            period: self.period(),
+            ..Recorded::default()
+        }
     }
 
     /// Whether a run is tidied after its step of that number.
@@ -426,10 +508,17 @@ impl<B: Backend> Machine<'_, B> {
 
 impl Step {
     fn new(action: Action, answers: Vec<u32>) -> Step {
-        Step { thread: action.thread, early: action.early, answers }
+        Step {
+            thread: action.thread,
+            early: action.early,
+            answers,
+        }
     }
 
     fn action(&self) -> Action {
-        Action { thread: self.thread, early: self.early }
+        Action {
+            thread: self.thread,
+            early: self.early,
+        }
     }
 }

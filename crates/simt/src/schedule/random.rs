@@ -54,10 +54,19 @@ pub(super) fn sample<B: Backend>(
         let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
         let mut events = begun.to_vec();
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
-        let mut one = Run { machine, state: start.clone(), dice, recorded: machine.recorded() };
+        let mut one = Run {
+            machine,
+            state: start.clone(),
+            dice,
+            recorded: machine.recorded(),
+        };
         let log: Option<&mut Vec<Event>> = judge.then_some(&mut events);
         let end = one.finish(limits.steps, log, &clock)?;
-        let Run { state, mut recorded, .. } = one;
+        let Run {
+            state,
+            mut recorded,
+            ..
+        } = one;
         steps += recorded.steps.len() as u64;
         let discarded = match &end {
             End::Finished(..) => !machine.memory.is_whole(&state.memory),
@@ -78,7 +87,13 @@ pub(super) fn sample<B: Backend>(
             } else {
                 looked += 1;
                 let found = machine.memory.hazards(machine.code, &state.memory);
-                race::explain(machine.code, &events, (&recorded, &found), &mut seeing.races, &late);
+                race::explain(
+                    machine.code,
+                    &events,
+                    (&recorded, &found),
+                    &mut seeing.races,
+                    &late,
+                );
             }
         }
         match end {
@@ -97,8 +112,11 @@ pub(super) fn sample<B: Backend>(
                     seeing.hazard(hazard, None, || recorded.clone());
                 }
                 let reason = || {
-                    let mut reason =
-                        if endless { explain::spinning(machine, &state, None) } else { Reason::default() };
+                    let mut reason = if endless {
+                        explain::spinning(machine, &state, None)
+                    } else {
+                        Reason::default()
+                    };
                     reason.why.insert(0, what);
                     reason
                 };
@@ -112,7 +130,12 @@ pub(super) fn sample<B: Backend>(
         }
     }
     seeing.judged = if limits.races { looked } else { 0 };
-    Ok(Observation { states: steps, steps, not_judged, ..seeing.into() })
+    Ok(Observation {
+        states: steps,
+        steps,
+        not_judged,
+        ..seeing.into()
+    })
 }
 
 /// A run that is being drawn.
@@ -124,7 +147,12 @@ struct Run<'m, 'c, B: Backend> {
 }
 
 impl<B: Backend> Run<'_, '_, B> {
-    fn finish(&mut self, limit: usize, mut log: Option<&mut Vec<Event>>, clock: &Clock) -> Result<End, String> {
+    fn finish(
+        &mut self,
+        limit: usize,
+        mut log: Option<&mut Vec<Event>>,
+        clock: &Clock,
+    ) -> Result<End, String> {
         let machine = self.machine;
         let (mut last, mut tries, mut alive) = (None, 0, 0);
         let period = machine.period();
@@ -143,20 +171,37 @@ impl<B: Backend> Run<'_, '_, B> {
                 return Ok(End::Finished(outcome, finals));
             }
             if self.recorded.steps.len() >= limit {
-                return Ok(End::Limit(format!("did not end within {limit} steps"), true));
+                return Ok(End::Limit(
+                    format!("did not end within {limit} steps"),
+                    true,
+                ));
             }
             let n = self.recorded.steps.len();
             // A step of a large launch copies the state of all of its threads.
-            let look = if self.state.threads.len() < LARGE { STEPS_PER_LOOK } else { STEPS_PER_LOOK / 1024 };
+            let look = if self.state.threads.len() < LARGE {
+                STEPS_PER_LOOK
+            } else {
+                STEPS_PER_LOOK / 1024
+            };
             if n > 0 && n.is_multiple_of(look) && clock.is_past() {
                 return Ok(End::Limit("did not end within the time".into(), false));
             }
-            let pick = if tries < MAX_TRIES.max(self.state.threads.len() / 4) { self.pick(last) } else { None };
+            let pick = if tries < MAX_TRIES.max(self.state.threads.len() / 4) {
+                self.pick(last)
+            } else {
+                None
+            };
             let mark = log.as_ref().map_or(0, |events| events.len());
             let done = match pick {
                 Some(thread) => {
-                    let State { memory, threads, .. } = &self.state;
-                    let may = || machine.memory.may_bind_early(machine.code, memory, threads, thread);
+                    let State {
+                        memory, threads, ..
+                    } = &self.state;
+                    let may = || {
+                        machine
+                            .memory
+                            .may_bind_early(machine.code, memory, threads, thread)
+                    };
                     let early = machine.binds() && self.dice.below(5) == 0 && may();
                     let action = Action { thread, early };
                     self.dice.taken.clear();
@@ -168,7 +213,9 @@ impl<B: Backend> Run<'_, '_, B> {
                         Ok(true) => Some(Step::new(action, std::mem::take(&mut self.dice.taken))),
                         Ok(false) => None,
                         Err(halt @ Halt::Fault { .. }) => {
-                            self.recorded.steps.push(Step::new(action, std::mem::take(&mut self.dice.taken)));
+                            self.recorded
+                                .steps
+                                .push(Step::new(action, std::mem::take(&mut self.dice.taken)));
                             return Ok(End::Fault(halt));
                         }
                         Err(Halt::Limit(what)) => return Ok(End::Limit(what.into(), false)),
@@ -209,7 +256,9 @@ impl<B: Backend> Run<'_, '_, B> {
         let (machine, state) = (self.machine, &self.state);
         let able = |t: usize| {
             state.threads[t].status == Status::Running
-                && machine.layer.may_step(machine.code, &state.layer, &state.threads, t)
+                && machine
+                    .layer
+                    .may_step(machine.code, &state.layer, &state.threads, t)
                 && machine.ready(state, t)
         };
         if let Some(t) = last.filter(|&t| able(t))

@@ -55,7 +55,11 @@ pub struct Recorded {
 impl Recorded {
     /// Those steps, each in normal form.
     pub(super) fn whole(steps: Vec<Step>) -> Recorded {
-        Recorded { period: 1, steps, ..Recorded::default() }
+        Recorded {
+            period: 1,
+            steps,
+            ..Recorded::default()
+        }
     }
 }
 

@@ -18,21 +18,35 @@ pub(super) fn play<B: Backend>(
     limits: &Limits,
 ) -> Result<Observation, String> {
     let mut events: Vec<Event> = Vec::new();
-    let mut state = machine.start(&mut events).map_err(|halt| machine.why(&halt))?;
+    let mut state = machine
+        .start(&mut events)
+        .map_err(|halt| machine.why(&halt))?;
     let mut seeing = Seeing::default();
-    let before = recorded.steps.len().checked_sub(recorded.round).filter(|_| recorded.round > 0);
+    let before = recorded
+        .steps
+        .len()
+        .checked_sub(recorded.round)
+        .filter(|_| recorded.round > 0);
     let mut begun = None;
     for (i, step) in recorded.steps.iter().enumerate() {
         if before == Some(i) {
             begun = Some(fingerprint(machine, &state));
             events.push(Event::Round);
         }
-        let misfit = |why: &str| format!("the recorded schedule does not fit this test: step {}: {why}", i + 1);
+        let misfit = |why: &str| {
+            format!(
+                "the recorded schedule does not fit this test: step {}: {why}",
+                i + 1
+            )
+        };
         if !machine.may(&state, step.action()) {
             return Err(misfit("its thread cannot step"));
         }
         let active = machine.layer.active(&state.layer, step.thread);
-        events.push(Event::Turn { thread: step.thread, active });
+        events.push(Event::Turn {
+            thread: step.thread,
+            active,
+        });
         let mut tape = Tape::new(&step.answers);
         let result = machine.step(&mut state, step.action(), &mut tape, &mut events);
         if !tape.fitted() {
@@ -53,11 +67,20 @@ pub(super) fn play<B: Backend>(
     let open = seeing.ended == Ended::default();
     if machine.is_finished(&state) {
         let values = machine.final_values(&state);
-        let picks = if recorded.finals.is_empty() { vec![0; values.len()] } else { recorded.finals.clone() };
-        let fits =
-            picks.len() == values.len() && picks.iter().zip(&values).all(|(p, v)| (*p as usize) < v.1.len());
+        let picks = if recorded.finals.is_empty() {
+            vec![0; values.len()]
+        } else {
+            recorded.finals.clone()
+        };
+        let fits = picks.len() == values.len()
+            && picks
+                .iter()
+                .zip(&values)
+                .all(|(p, v)| (*p as usize) < v.1.len());
         if !fits {
-            return Err("the recorded schedule does not fit this test: its final values are others".into());
+            return Err(
+                "the recorded schedule does not fit this test: its final values are others".into(),
+            );
         }
         seeing.ended.finished = 1;
         let outcome = machine.outcome(&state, &values, &picks);
@@ -65,29 +88,59 @@ pub(super) fn play<B: Backend>(
         seeing.outcomes.add(outcome, || recorded.clone());
     } else if begun.is_some() && open {
         if begun != Some(fingerprint(machine, &state)) {
-            return Err("the recorded schedule does not fit this test: its last steps do not come back".into());
+            return Err(
+                "the recorded schedule does not fit this test: its last steps do not come back"
+                    .into(),
+            );
         }
-        let turning = recorded.steps[recorded.steps.len() - recorded.round..].iter().map(|s| s.thread).collect();
-        seeing.stop(How::Livelock, || explain::spinning(machine, &state, Some(&turning)), recorded.clone());
+        let turning = recorded.steps[recorded.steps.len() - recorded.round..]
+            .iter()
+            .map(|s| s.thread)
+            .collect();
+        seeing.stop(
+            How::Livelock,
+            || explain::spinning(machine, &state, Some(&turning)),
+            recorded.clone(),
+        );
     } else if open {
         if machine.actions(&state).is_empty() {
             seeing.stuck(machine, &state, || recorded.clone());
         }
         if seeing.stops.is_empty() {
-            seeing.ended.count(How::Limit, u64::from(seeing.ended == Ended::default()));
-            seeing.stops.add(How::Limit, || explain::spinning(machine, &state, None), recorded.clone());
+            seeing
+                .ended
+                .count(How::Limit, u64::from(seeing.ended == Ended::default()));
+            seeing.stops.add(
+                How::Limit,
+                || explain::spinning(machine, &state, None),
+                recorded.clone(),
+            );
         }
     }
     if limits.races {
-        let looked = race::find(machine.code, &events, recorded, &mut seeing.races, &|| false);
+        let looked = race::find(machine.code, &events, recorded, &mut seeing.races, &|| {
+            false
+        });
         seeing.judged = u64::from(looked == race::Looked::Through);
     } else if limits.explain {
         let found = machine.memory.hazards(machine.code, &state.memory);
-        race::explain(machine.code, &events, (recorded, &found), &mut seeing.races, &|| false);
+        race::explain(
+            machine.code,
+            &events,
+            (recorded, &found),
+            &mut seeing.races,
+            &|| false,
+        );
     }
     let steps = recorded.steps.len() as u64;
     // A replay shows what was recorded, and is cut by nothing.
-    Ok(Observation { states: steps, steps, events, reason: None, ..seeing.into() })
+    Ok(Observation {
+        states: steps,
+        steps,
+        events,
+        reason: None,
+        ..seeing.into()
+    })
 }
 
 /// The fingerprint of a state that may not be in normal form.
@@ -101,11 +154,18 @@ fn fingerprint<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> u128 {
 ///
 /// # Errors
 /// If it does not fit after all.
-pub(super) fn state_after<B: Backend>(machine: &Machine<'_, B>, recorded: &Recorded) -> Result<State<B>, String> {
-    let mut state = machine.start(&mut Silent).map_err(|halt| machine.why(&halt))?;
+pub(super) fn state_after<B: Backend>(
+    machine: &Machine<'_, B>,
+    recorded: &Recorded,
+) -> Result<State<B>, String> {
+    let mut state = machine
+        .start(&mut Silent)
+        .map_err(|halt| machine.why(&halt))?;
     for (i, step) in recorded.steps.iter().enumerate() {
         let mut tape = Tape::new(&step.answers);
-        machine.step(&mut state, step.action(), &mut tape, &mut Silent).map_err(|halt| machine.why(&halt))?;
+        machine
+            .step(&mut state, step.action(), &mut tape, &mut Silent)
+            .map_err(|halt| machine.why(&halt))?;
         if machine.tidies(i + 1, recorded.period.max(1)) {
             machine.tidy(&mut state);
         }

@@ -28,7 +28,9 @@ pub(super) fn round<B: Backend>(
     machine.tidy(&mut state);
     let mut steps = Vec::new();
     for (to, thread) in walk(&ways, cycle)? {
-        let (step, next) = step_to(machine, &state, thread, |fingerprint| seen.get(&fingerprint) == Some(&to))?;
+        let (step, next) = step_to(machine, &state, thread, |fingerprint| {
+            seen.get(&fingerprint) == Some(&to)
+        })?;
         steps.push(step);
         state = next;
     }
@@ -54,7 +56,11 @@ fn walk(ways: &Ways, cycle: &Cycle) -> Option<Vec<(u32, usize)>> {
 }
 
 /// The shortest walk from a state whose last step is wanted.
-fn shortest(ways: &Ways, from: u32, wanted: impl Fn(u32, usize) -> bool) -> Option<Vec<(u32, usize)>> {
+fn shortest(
+    ways: &Ways,
+    from: u32,
+    wanted: impl Fn(u32, usize) -> bool,
+) -> Option<Vec<(u32, usize)>> {
     let mut before: FxHashMap<u32, (u32, usize)> = FxHashMap::default();
     let mut todo = VecDeque::from([from]);
     while let Some(state) = todo.pop_front() {
@@ -85,7 +91,10 @@ fn step_to<B: Backend>(
     thread: usize,
     is_wanted: impl Fn(u128) -> bool,
 ) -> Option<(Step, State<B>)> {
-    let action = Action { thread, early: false };
+    let action = Action {
+        thread,
+        early: false,
+    };
     machine.ways(state, action).find_map(|(answers, next, _)| {
         let mut next = next.ok()?;
         machine.tidy(&mut next);
@@ -99,14 +108,23 @@ mod tests {
 
     #[test]
     fn a_round_has_a_step_of_every_thread_and_comes_back() {
-        let ways: Ways = [(0, vec![(1, 0)]), (1, vec![(0, 1), (2, 0)]), (2, vec![(0, 2)])].into_iter().collect();
+        let ways: Ways = [
+            (0, vec![(1, 0)]),
+            (1, vec![(0, 1), (2, 0)]),
+            (2, vec![(0, 2)]),
+        ]
+        .into_iter()
+        .collect();
         let cycle = |threads: &[usize]| Cycle {
             first: 0,
             threads: threads.iter().copied().collect(),
             states: vec![0, 1, 2],
         };
         assert_eq!(walk(&ways, &cycle(&[0, 1])), Some(vec![(1, 0), (0, 1)]));
-        assert_eq!(walk(&ways, &cycle(&[0, 1, 2])), Some(vec![(1, 0), (0, 1), (1, 0), (2, 0), (0, 2)]));
+        assert_eq!(
+            walk(&ways, &cycle(&[0, 1, 2])),
+            Some(vec![(1, 0), (0, 1), (1, 0), (2, 0), (0, 2)])
+        );
         assert_eq!(walk(&ways, &cycle(&[3])), None);
     }
 }

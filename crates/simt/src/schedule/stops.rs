@@ -36,7 +36,10 @@ impl How {
     ];
 
     fn number(self) -> usize {
-        How::ALL.iter().position(|how| how.0 == self).expect("all are listed")
+        How::ALL
+            .iter()
+            .position(|how| how.0 == self)
+            .expect("all are listed")
     }
 
     /// The word for it in reports.
@@ -68,27 +71,38 @@ impl Ended {
 
     /// Those that finished or count for nothing.
     pub(crate) fn without_stops(self) -> Ended {
-        Ended { stopped: Default::default(), ..self }
+        Ended {
+            stopped: Default::default(),
+            ..self
+        }
     }
 
     /// Adds those of another exploration.
     pub(super) fn add(&mut self, other: &Ended) {
         self.finished += other.finished;
         self.discarded += other.discarded;
-        self.stopped.iter_mut().zip(other.stopped).for_each(|(a, b)| *a += b);
+        self.stopped
+            .iter_mut()
+            .zip(other.stopped)
+            .for_each(|(a, b)| *a += b);
     }
 
     /// In words, as far as there are any.
     pub fn words(&self) -> Vec<(&'static str, u64)> {
         let stopped = How::ALL.iter().zip(self.stopped).map(|(how, n)| (how.1, n));
-        let all = [("finished", self.finished)].into_iter().chain(stopped).chain([("discarded", self.discarded)]);
+        let all = [("finished", self.finished)]
+            .into_iter()
+            .chain(stopped)
+            .chain([("discarded", self.discarded)]);
         all.filter(|e| e.1 > 0).collect()
     }
 
     /// Whether no run finished, or came to anything else that says what the program does: they wait, or go on.
     pub fn only_hangs(&self) -> bool {
-        let hangs =
-            [How::Deadlock, How::Livelock, How::Stale, How::Limit].map(|how| self.by(how)).iter().sum::<u64>();
+        let hangs = [How::Deadlock, How::Livelock, How::Stale, How::Limit]
+            .map(|how| self.by(how))
+            .iter()
+            .sum::<u64>();
         self.finished == 0 && hangs > 0 && hangs == self.stopped.iter().sum::<u64>()
     }
 }
@@ -105,7 +119,10 @@ pub(crate) struct Reason {
 impl Reason {
     /// In one line.
     pub(super) fn line(why: String) -> Reason {
-        Reason { why: vec![why], ends: Vec::new() }
+        Reason {
+            why: vec![why],
+            ends: Vec::new(),
+        }
     }
 }
 
@@ -141,7 +158,13 @@ impl Stops {
         let Reason { why, ends } = reason();
         match self.0.iter_mut().find(|s| s.how == how && s.why == why) {
             Some(known) => known.count += 1,
-            None => self.0.push(Stop { how, why, ends, count: 1, schedule }),
+            None => self.0.push(Stop {
+                how,
+                why,
+                ends,
+                count: 1,
+                schedule,
+            }),
         }
     }
 

@@ -203,12 +203,39 @@ fn lessened(body: &[Stmt]) -> Vec<Vec<Stmt>> {
             Stmt::If { reg, value, body } => {
                 put(i, body.clone());
                 for less in lessened(body) {
-                    put(i, vec![Stmt::If { reg: *reg, value: *value, body: less }]);
+                    put(
+                        i,
+                        vec![Stmt::If {
+                            reg: *reg,
+                            value: *value,
+                            body: less,
+                        }],
+                    );
                 }
             }
-            Stmt::Rmw { dst, loc, value, how, .. } => {
-                put(i, vec![Stmt::Load { dst: *dst, loc: *loc, how: as_load(*how) }]);
-                put(i, vec![Stmt::Store { loc: *loc, value: Val::Int(*value), how: as_store(*how) }]);
+            Stmt::Rmw {
+                dst,
+                loc,
+                value,
+                how,
+                ..
+            } => {
+                put(
+                    i,
+                    vec![Stmt::Load {
+                        dst: *dst,
+                        loc: *loc,
+                        how: as_load(*how),
+                    }],
+                );
+                put(
+                    i,
+                    vec![Stmt::Store {
+                        loc: *loc,
+                        value: Val::Int(*value),
+                        how: as_store(*how),
+                    }],
+                );
             }
             _ => {}
         }
@@ -243,9 +270,10 @@ fn as_store(how: How) -> How {
 
 fn how(stmt: &mut Stmt) -> Option<&mut How> {
     match stmt {
-        Stmt::Load { how, .. } | Stmt::Store { how, .. } | Stmt::Rmw { how, .. } | Stmt::Fence { how, .. } => {
-            Some(how)
-        }
+        Stmt::Load { how, .. }
+        | Stmt::Store { how, .. }
+        | Stmt::Rmw { how, .. }
+        | Stmt::Fence { how, .. } => Some(how),
         Stmt::Barrier { .. } | Stmt::Lanes { .. } | Stmt::If { .. } => None,
     }
 }
@@ -256,10 +284,15 @@ fn weaker(stmt: &Stmt) -> Vec<Order> {
         Stmt::Load { how, .. } => (how.order, true, false),
         Stmt::Store { how, .. } => (how.order, false, true),
         // A compare-exchange must not be weaker on success than on failure.
-        Stmt::Rmw { update: Update::Cas(..), .. } => return Vec::new(),
+        Stmt::Rmw {
+            update: Update::Cas(..),
+            ..
+        } => return Vec::new(),
         Stmt::Rmw { how, .. } => (how.order, true, true),
         Stmt::Fence { how, .. } if how.order == Order::SeqCst => return vec![Order::AcqRel],
-        Stmt::Fence { how, .. } if how.order == Order::AcqRel => return vec![Order::Acquire, Order::Release],
+        Stmt::Fence { how, .. } if how.order == Order::AcqRel => {
+            return vec![Order::Acquire, Order::Release];
+        }
         _ => return Vec::new(),
     };
     match order {

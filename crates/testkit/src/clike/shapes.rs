@@ -63,7 +63,12 @@ pub fn program(lang: Lang, seed: u64) -> Program {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
     let (shape, slots) = slots(rng, lang);
-    let count = 1 + slots.iter().flatten().filter_map(location).max().unwrap_or(0);
+    let count = 1 + slots
+        .iter()
+        .flatten()
+        .filter_map(location)
+        .max()
+        .unwrap_or(0);
     // Where threads run: barriers need the first two in one group.
     let barrier = slots.iter().flatten().any(|s| *s == Slot::Barrier);
     let layout = rng.random_range(0..100);
@@ -91,7 +96,11 @@ pub fn program(lang: Lang, seed: u64) -> Program {
         })
         .collect();
     let wide = |rng: &mut Pcg64Mcg| {
-        if rng.random_bool(0.75) { enough } else { any(rng, &[enough, Scope::Device, Scope::All]) }
+        if rng.random_bool(0.75) {
+            enough
+        } else {
+            any(rng, &[enough, Scope::Device, Scope::All])
+        }
     };
     let mut maker = Maker {
         scopes: (0..count).map(|_| wide(rng)).collect(),
@@ -110,17 +119,31 @@ pub fn program(lang: Lang, seed: u64) -> Program {
     }
     let guarded = maker.rng.random_bool(0.85);
     // Values first, so that a reader can wait for any of them.
-    let values: Vec<Vec<i64>> = slots.iter().map(|t| t.iter().map(|s| maker.value(*s)).collect()).collect();
+    let values: Vec<Vec<i64>> = slots
+        .iter()
+        .map(|t| t.iter().map(|s| maker.value(*s)).collect())
+        .collect();
     let mut threads: Vec<Thread> = (slots.iter().zip(&values).zip(places).enumerate())
         .map(|(i, ((slots, values), (device, group)))| {
             let body = maker.thread(slots, values, guarded);
-            Thread { name: format!("T{i}"), device, group, warp: None, body }
+            Thread {
+                name: format!("T{i}"),
+                device,
+                group,
+                warp: None,
+                body,
+            }
         })
         .collect();
     if lang != Lang::C {
         meet_lanes(&mut threads, seed);
     }
-    Program { lang, shape, locations: maker.locations, threads }
+    Program {
+        lang,
+        shape,
+        locations: maker.locations,
+        threads,
+    }
 }
 
 /// In one of five programs, has threads hand values to themselves, as lanes that are alone in their warps: in some of these programs the
@@ -166,7 +189,10 @@ fn slots(rng: &mut Pcg64Mcg, lang: Lang) -> (&'static str, Vec<Vec<Slot>>) {
         let list = |rng: &mut Pcg64Mcg| (0..rng.random_range(1..=3)).map(|_| slot(rng)).collect();
         return ("none", (0..threads).map(|_| list(rng)).collect());
     }
-    let able: Vec<_> = SHAPES.iter().filter(|s| lang != Lang::C || !s.1.contains('B')).collect();
+    let able: Vec<_> = SHAPES
+        .iter()
+        .filter(|s| lang != Lang::C || !s.1.contains('B'))
+        .collect();
     let (name, text) = able.choose(rng).expect("not empty");
     let slot = |word: &str| {
         let l = word.as_bytes().get(1).map_or(0, |c| usize::from(c - b'x'));
@@ -177,7 +203,12 @@ fn slots(rng: &mut Pcg64Mcg, lang: Lang) -> (&'static str, Vec<Vec<Slot>>) {
             _ => Slot::Barrier,
         }
     };
-    (name, text.split('|').map(|t| t.split_whitespace().map(slot).collect()).collect())
+    (
+        name,
+        text.split('|')
+            .map(|t| t.split_whitespace().map(slot).collect())
+            .collect(),
+    )
 }
 
 struct Maker<'a> {
@@ -217,26 +248,51 @@ impl Maker<'_> {
 
     fn how(&mut self, l: usize, orders: &[Order]) -> How {
         if !self.locations[l].atomic {
-            return How { order: Order::Plain, scope: Scope::Group };
+            return How {
+                order: Order::Plain,
+                scope: Scope::Group,
+            };
         }
-        let order = if self.rng.random_bool(self.sc) { Order::SeqCst } else { any(self.rng, orders) };
+        let order = if self.rng.random_bool(self.sc) {
+            Order::SeqCst
+        } else {
+            any(self.rng, orders)
+        };
         let mostly = self.scopes[l];
-        How { order, scope: self.scope(mostly) }
+        How {
+            order,
+            scope: self.scope(mostly),
+        }
     }
 
     fn flags(&mut self) -> Flags {
         if self.rng.random_bool(0.5) {
-            return Flags { global: true, local: true };
+            return Flags {
+                global: true,
+                local: true,
+            };
         }
         let local = self.rng.random_bool(0.4);
-        Flags { global: !local, local }
+        Flags {
+            global: !local,
+            local,
+        }
     }
 
     fn fence(&mut self, body: &mut Vec<Stmt>) {
         if self.rng.random_bool(self.fences) {
-            let orders = [Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst, Order::SeqCst];
+            let orders = [
+                Order::Acquire,
+                Order::Release,
+                Order::AcqRel,
+                Order::SeqCst,
+                Order::SeqCst,
+            ];
             let (order, mostly) = (any(self.rng, &orders), self.fence);
-            let how = How { order, scope: self.scope(mostly) };
+            let how = How {
+                order,
+                scope: self.scope(mostly),
+            };
             let flags = self.flags();
             body.push(Stmt::Fence { how, flags });
         }
@@ -245,7 +301,9 @@ impl Maker<'_> {
     /// The statements of a thread. Behind a read that was waited for, the rest is conditional.
     fn thread(&mut self, slots: &[Slot], values: &[i64], guarded: bool) -> Vec<Stmt> {
         let mut body = Vec::new();
-        let Some((slot, rest)) = slots.split_first() else { return body };
+        let Some((slot, rest)) = slots.split_first() else {
+            return body;
+        };
         let (value, later) = (values[0], &values[1..]);
         let dst = rest.len();
         let mut waited = None;
@@ -258,14 +316,30 @@ impl Maker<'_> {
             Slot::Write(l) => {
                 self.fence(&mut body);
                 let how = self.how(l, &[Order::Relaxed, Order::Release, Order::Release]);
-                body.push(Stmt::Store { loc: l, value: Val::Int(value), how });
+                body.push(Stmt::Store {
+                    loc: l,
+                    value: Val::Int(value),
+                    how,
+                });
             }
             Slot::Update(l) if !self.locations[l].atomic => {
                 let how = self.how(l, &[]);
-                body.push(Stmt::Store { loc: l, value: Val::Int(value), how });
+                body.push(Stmt::Store {
+                    loc: l,
+                    value: Val::Int(value),
+                    how,
+                });
             }
             Slot::Update(l) => {
-                let how = self.how(l, &[Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel]);
+                let how = self.how(
+                    l,
+                    &[
+                        Order::Relaxed,
+                        Order::Acquire,
+                        Order::Release,
+                        Order::AcqRel,
+                    ],
+                );
                 let update = match self.rng.random_range(0..5) {
                     0 | 1 => Update::Add,
                     2 | 3 => Update::Exchange,
@@ -279,7 +353,13 @@ impl Maker<'_> {
                     }
                 };
                 let value = if update == Update::Add { 1 } else { value };
-                body.push(Stmt::Rmw { dst, loc: l, update, value, how });
+                body.push(Stmt::Rmw {
+                    dst,
+                    loc: l,
+                    update,
+                    value,
+                    how,
+                });
                 waited = Some(l).filter(|_| !matches!(update, Update::Cas(..)));
             }
             Slot::Barrier => {
@@ -293,16 +373,27 @@ impl Maker<'_> {
         }
         after.extend(self.thread(rest, later, guarded));
         // A barrier under a condition that others do not share is undefined.
-        let plain_ahead = rest.iter().filter_map(location).any(|l| !self.locations[l].atomic);
+        let plain_ahead = rest
+            .iter()
+            .filter_map(location)
+            .any(|l| !self.locations[l].atomic);
         let able = !rest.contains(&Slot::Barrier) && !after.is_empty();
         match waited {
             Some(l)
                 if able
                     && self.written[l] > 0
-                    && (if plain_ahead { guarded } else { self.rng.random_bool(0.15) }) =>
+                    && (if plain_ahead {
+                        guarded
+                    } else {
+                        self.rng.random_bool(0.15)
+                    }) =>
             {
                 let value = self.rng.random_range(1..=self.written[l]);
-                body.push(Stmt::If { reg: dst, value, body: after });
+                body.push(Stmt::If {
+                    reg: dst,
+                    value,
+                    body: after,
+                });
             }
             _ => body.extend(after),
         }

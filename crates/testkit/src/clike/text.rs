@@ -46,7 +46,9 @@ fn registers(body: &[Stmt], found: &mut BTreeSet<usize>) {
                 found.insert(*reg);
                 registers(body, found);
             }
-            Stmt::Store { value: Val::Reg(r), .. } => {
+            Stmt::Store {
+                value: Val::Reg(r), ..
+            } => {
                 found.insert(*r);
             }
             _ => {}
@@ -65,7 +67,9 @@ impl Program {
             observe.extend(found.iter().map(|r| format!("\"{}:r{r}\"", t.name)));
             write!(threads, "\n[[thread]]\nname = \"{}\"\n", t.name).expect("strings grow");
             match self.lang {
-                Lang::OpenCl => writeln!(threads, "device = {}\nwork_group = {}", t.device, t.group),
+                Lang::OpenCl => {
+                    writeln!(threads, "device = {}\nwork_group = {}", t.device, t.group)
+                }
                 Lang::Cuda => writeln!(threads, "gpu = {}\nblock = {}", t.device, t.group),
                 Lang::C => Ok(()),
             }
@@ -80,7 +84,12 @@ impl Program {
             self.body(&t.body, 0, &mut threads);
             threads.push_str("'''\n");
         }
-        observe.extend(self.locations.iter().filter(|l| !l.local).map(|l| format!("\"{}\"", l.name)));
+        observe.extend(
+            self.locations
+                .iter()
+                .filter(|l| !l.local)
+                .map(|l| format!("\"{}\"", l.name)),
+        );
         let dialect = match self.lang {
             Lang::OpenCl => "opencl",
             Lang::Cuda => "cuda",
@@ -97,7 +106,10 @@ impl Program {
     fn location(&self, l: &Loc) -> String {
         let mut keys = Vec::new();
         if self.lang != Lang::Cuda {
-            keys.push(format!("type = \"{}\"", if l.atomic { "atomic_int" } else { "int" }));
+            keys.push(format!(
+                "type = \"{}\"",
+                if l.atomic { "atomic_int" } else { "int" }
+            ));
         }
         match (self.lang, l.local) {
             (Lang::OpenCl, true) => keys.push("space = \"local\"".into()),
@@ -133,19 +145,35 @@ impl Program {
             Val::Reg(r) => format!("r{r}"),
         };
         match stmt {
-            Stmt::Load { dst, loc, how } if how.order == Order::Plain => format!("r{dst} = {};", self.plain(*loc)),
+            Stmt::Load { dst, loc, how } if how.order == Order::Plain => {
+                format!("r{dst} = {};", self.plain(*loc))
+            }
             Stmt::Store { loc, value: v, how } if how.order == Order::Plain => {
                 format!("{} = {};", self.plain(*loc), value(v))
             }
-            Stmt::Load { dst, loc, how } => format!("r{dst} = {};", self.call(*loc, "load", &[], *how)),
-            Stmt::Store { loc, value: v, how } => format!("{};", self.call(*loc, "store", &[value(v)], *how)),
-            Stmt::Rmw { dst, loc, update, value, how } => {
+            Stmt::Load { dst, loc, how } => {
+                format!("r{dst} = {};", self.call(*loc, "load", &[], *how))
+            }
+            Stmt::Store { loc, value: v, how } => {
+                format!("{};", self.call(*loc, "store", &[value(v)], *how))
+            }
+            Stmt::Rmw {
+                dst,
+                loc,
+                update,
+                value,
+                how,
+            } => {
                 let call = match update {
                     Update::Add => self.call(*loc, "fetch_add", &[value.to_string()], *how),
                     Update::Exchange => self.call(*loc, "exchange", &[value.to_string()], *how),
                     Update::Cas(expected, fail) => {
                         let e = format!("e{dst}");
-                        let given = if self.lang == Lang::Cuda { e.clone() } else { format!("&{e}") };
+                        let given = if self.lang == Lang::Cuda {
+                            e.clone()
+                        } else {
+                            format!("&{e}")
+                        };
                         let call = self.cas(*loc, &[given, value.to_string()], *how, *fail);
                         return format!("int {e} = {expected}; r{dst} = {call};");
                     }
@@ -179,7 +207,11 @@ impl Program {
 
     fn plain(&self, loc: usize) -> String {
         let name = &self.locations[loc].name;
-        if self.lang == Lang::Cuda { name.clone() } else { format!("*{name}") }
+        if self.lang == Lang::Cuda {
+            name.clone()
+        } else {
+            format!("*{name}")
+        }
     }
 
     fn call(&self, loc: usize, function: &str, values: &[String], how: How) -> String {
@@ -187,15 +219,36 @@ impl Program {
     }
 
     fn cas(&self, loc: usize, values: &[String], how: How, fail: Order) -> String {
-        self.atomic(loc, "compare_exchange_strong", values, &[how.order, fail], how.scope)
+        self.atomic(
+            loc,
+            "compare_exchange_strong",
+            values,
+            &[how.order, fail],
+            how.scope,
+        )
     }
 
-    fn atomic(&self, loc: usize, function: &str, values: &[String], orders: &[Order], scope: Scope) -> String {
+    fn atomic(
+        &self,
+        loc: usize,
+        function: &str,
+        values: &[String],
+        orders: &[Order],
+        scope: Scope,
+    ) -> String {
         let name = &self.locations[loc].name;
         let scope = scope_word(self.lang, scope);
-        let prefix = if self.lang == Lang::Cuda { "cuda::" } else { "" };
+        let prefix = if self.lang == Lang::Cuda {
+            "cuda::"
+        } else {
+            ""
+        };
         let mut arguments: Vec<String> = values.to_vec();
-        arguments.extend(orders.iter().map(|o| format!("{prefix}memory_order_{}", order_word(*o))));
+        arguments.extend(
+            orders
+                .iter()
+                .map(|o| format!("{prefix}memory_order_{}", order_word(*o))),
+        );
         match self.lang {
             Lang::Cuda => {
                 format!(

@@ -38,11 +38,23 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
     pub(super) fn new(choices: &'s [Choice], search: Search<'s, D>) -> Self {
         let below = |choice: &Choice| -> Vec<u64> {
             let options = 0..choice.texts.len();
-            let bits = |b: usize| options.clone().filter(|a| choice.up_to(*a, b)).map(|a| 1 << a).sum();
+            let bits = |b: usize| {
+                options
+                    .clone()
+                    .filter(|a| choice.up_to(*a, b))
+                    .map(|a| 1 << a)
+                    .sum()
+            };
             options.clone().map(bits).collect()
         };
         let below = choices.iter().map(below).collect();
-        Space { choices, below, search, holds: Vec::new(), fails: Vec::new() }
+        Space {
+            choices,
+            below,
+            search,
+            holds: Vec::new(),
+            fails: Vec::new(),
+        }
     }
 
     /// What is written.
@@ -52,34 +64,53 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
 
     /// Everything that can be chosen, as bits.
     pub(super) fn everything(&self) -> Vec<u64> {
-        self.choices.iter().map(|choice| u64::MAX >> (64 - choice.texts.len())).collect()
+        self.choices
+            .iter()
+            .map(|choice| u64::MAX >> (64 - choice.texts.len()))
+            .collect()
     }
 
     /// What is no weaker than what is written, as bits.
     pub(super) fn no_weaker(&self) -> Vec<u64> {
         let of = |(below, choice): (&Vec<u64>, &Choice)| {
-            (0..below.len()).filter(|o| below[*o] >> choice.written & 1 == 1).map(|o| 1 << o).sum()
+            (0..below.len())
+                .filter(|o| below[*o] >> choice.written & 1 == 1)
+                .map(|o| 1 << o)
+                .sum()
         };
         self.below.iter().zip(self.choices).map(of).collect()
     }
 
     /// What the options of a setting cost.
     pub(super) fn cost(&self, setting: &Setting) -> u64 {
-        self.choices.iter().zip(setting).map(|(choice, option)| choice.costs[*option]).sum()
+        self.choices
+            .iter()
+            .zip(setting)
+            .map(|(choice, option)| choice.costs[*option])
+            .sum()
     }
 
     /// The options that are not as strong as one.
     pub(super) fn not_above(&self, k: usize, option: usize) -> u64 {
-        (0..self.below[k].len()).filter(|o| self.below[k][*o] >> option & 1 == 0).map(|o| 1 << o).sum()
+        (0..self.below[k].len())
+            .filter(|o| self.below[k][*o] >> option & 1 == 0)
+            .map(|o| 1 << o)
+            .sum()
     }
 
     /// The options that are one step weaker than one, and no dearer.
     pub(super) fn weaker(&self, k: usize, option: usize) -> Vec<usize> {
         let (below, costs) = (&self.below[k], &self.choices[k].costs);
-        let is_weaker = |o: &usize, than: usize| below[than] >> *o & 1 == 1 && below[*o] >> than & 1 == 0;
+        let is_weaker =
+            |o: &usize, than: usize| below[than] >> *o & 1 == 1 && below[*o] >> than & 1 == 0;
         let weaker: Vec<usize> = (0..below.len()).filter(|o| is_weaker(o, option)).collect();
-        let steps = weaker.iter().filter(|o| !weaker.iter().any(|between| is_weaker(o, *between)));
-        steps.copied().filter(|o| costs[*o] <= costs[option]).collect()
+        let steps = weaker
+            .iter()
+            .filter(|o| !weaker.iter().any(|between| is_weaker(o, *between)));
+        steps
+            .copied()
+            .filter(|o| costs[*o] <= costs[option])
+            .collect()
     }
 
     fn up_to(&self, a: &Setting, b: &Setting) -> bool {
@@ -97,7 +128,10 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
         let holds = self.search.helps(setting)?;
         if holds {
             let held = std::mem::take(&mut self.holds);
-            self.holds = held.into_iter().filter(|h| !self.up_to(setting, h)).collect();
+            self.holds = held
+                .into_iter()
+                .filter(|h| !self.up_to(setting, h))
+                .collect();
             self.holds.push(setting.clone());
         }
         Ok(holds)
@@ -109,7 +143,9 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
             let own = setting[k];
             let is_above = |o: &usize| *o != own && self.below[k][*o] >> own & 1 == 1;
             let mut above: Vec<usize> = (0..self.below[k].len()).filter(is_above).collect();
-            above.sort_by_key(|o| Reverse((self.below[k][*o].count_ones(), self.choices[k].costs[*o])));
+            above.sort_by_key(|o| {
+                Reverse((self.below[k][*o].count_ones(), self.choices[k].costs[*o]))
+            });
             for option in above {
                 let mut higher = setting.clone();
                 higher[k] = option;
@@ -126,7 +162,10 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
     fn failed(&mut self, setting: Setting) -> Result<(), GivenUp> {
         let raised = self.raised(setting)?;
         let failed = std::mem::take(&mut self.fails);
-        self.fails = failed.into_iter().filter(|f| !self.up_to(f, &raised)).collect();
+        self.fails = failed
+            .into_iter()
+            .filter(|f| !self.up_to(f, &raised))
+            .collect();
         self.fails.push(raised);
         Ok(())
     }
@@ -135,7 +174,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
     fn pick(&self, allowed: &[u64]) -> Setting {
         let of = |(choice, bits): (&Choice, &u64)| {
             let left = (0..choice.texts.len()).filter(|o| bits >> o & 1 == 1);
-            left.min_by_key(|o| (choice.costs[*o], *o != choice.written, *o)).unwrap_or(choice.written)
+            left.min_by_key(|o| (choice.costs[*o], *o != choice.written, *o))
+                .unwrap_or(choice.written)
         };
         self.choices.iter().zip(allowed).map(of).collect()
     }
@@ -204,8 +244,12 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
                 lower[k] = option;
                 lower
             };
-            let weaker: Vec<Setting> =
-                self.weaker(k, setting[k]).into_iter().filter(|o| among[k] >> o & 1 == 1).map(lower).collect();
+            let weaker: Vec<Setting> = self
+                .weaker(k, setting[k])
+                .into_iter()
+                .filter(|o| among[k] >> o & 1 == 1)
+                .map(lower)
+                .collect();
             match self.search.first_of(weaker)? {
                 Some(lower) => (setting, k) = (lower, 0),
                 None => k += 1,

@@ -29,12 +29,18 @@ pub(super) struct Stand {
 }
 
 impl Stand {
-    const ABSENT: Stand = Stand { order: None, scope: None };
+    const ABSENT: Stand = Stand {
+        order: None,
+        scope: None,
+    };
 
     fn of(op: &Op) -> Stand {
         let atomic = op.is_fence() || op.is_access() && !strength::is_plain(op);
         let order = atomic.then(|| strength::order(op).map_or(0, Order::bits));
-        Stand { order, scope: order.and(strength::scope(op)) }
+        Stand {
+            order,
+            scope: order.and(strength::scope(op)),
+        }
     }
 
     /// Whether it is no stronger than another one.
@@ -81,7 +87,15 @@ impl Choice {
         }
         let written = texts.iter().position(Vec::is_empty).unwrap_or(written);
         let knob = Knob::of_texts(&spots, texts.clone(), written);
-        (texts.len() > 1).then_some(Choice { knob, texts, stands, costs, written, test: 0, spots })
+        (texts.len() > 1).then_some(Choice {
+            knob,
+            texts,
+            stands,
+            costs,
+            written,
+            test: 0,
+            spots,
+        })
     }
 
     /// Whether an option is no stronger than another one.
@@ -120,36 +134,70 @@ impl Choice {
             flat(&(new + &text[at..(span.end as usize).max(at)]))
         };
         // A fence that is not there.
-        if let Some(put_in) = self.texts.iter().flatten().find(|s| s.span.range().is_empty()) {
+        if let Some(put_in) = self
+            .texts
+            .iter()
+            .flatten()
+            .find(|s| s.span.range().is_empty())
+        {
             let at = put_in.span.start;
             let behind = |spot: &&Spot| one(spot).span.start >= at && one(spot).op.is_visible();
-            let all: Vec<Spot> = spots(program).filter(|spot| names.contains(&spot.0)).collect();
-            let next = all.iter().filter(behind).min_by_key(|spot| one(spot).span.start);
-            let (line, before) =
-                next.map_or((0.into(), ""), |spot| (one(spot).line.clone(), one(spot).text.as_str()));
-            let fence = self.texts[option].first().map_or("", |s| s.text.trim().trim_end_matches(';').trim());
-            let fence = if fence.is_empty() { "no fence".to_owned() } else { format!("`{fence}`") };
+            let all: Vec<Spot> = spots(program)
+                .filter(|spot| names.contains(&spot.0))
+                .collect();
+            let next = all
+                .iter()
+                .filter(behind)
+                .min_by_key(|spot| one(spot).span.start);
+            let (line, before) = next.map_or((0.into(), ""), |spot| {
+                (one(spot).line.clone(), one(spot).text.as_str())
+            });
+            let fence = self.texts[option]
+                .first()
+                .map_or("", |s| s.text.trim().trim_end_matches(';').trim());
+            let fence = if fence.is_empty() {
+                "no fence".to_owned()
+            } else {
+                format!("`{fence}`")
+            };
             return (format!("{fence} before `{before}`"), line, threads);
         }
-        let Some(first) = self.spots.first().map(one) else { return (String::new(), 0.into(), threads) };
-        let span = self.texts.iter().flatten().fold(first.span, |all, splice| all.to(splice.span));
+        let Some(first) = self.spots.first().map(one) else {
+            return (String::new(), 0.into(), threads);
+        };
+        let span = self
+            .texts
+            .iter()
+            .flatten()
+            .fold(first.span, |all, splice| all.to(splice.span));
         // What concerns several lines, such as a scope in a declaration, is said line by line.
         let mut pieces = vec![span];
         if text[span.range()].contains('\n') {
             let line = |at: Span| {
                 let start = text[..at.start as usize].rfind('\n').map_or(0, |n| n + 1);
-                let end = text[at.end as usize..].find('\n').map_or(text.len(), |n| at.end as usize + n);
+                let end = text[at.end as usize..]
+                    .find('\n')
+                    .map_or(text.len(), |n| at.end as usize + n);
                 Span::new(start, end)
             };
-            pieces =
-                self.texts.iter().flatten().map(|splice| line(splice.span)).chain([line(first.span)]).collect();
+            pieces = self
+                .texts
+                .iter()
+                .flatten()
+                .map(|splice| line(splice.span))
+                .chain([line(first.span)])
+                .collect();
             pieces.sort_unstable();
             pieces.dedup();
         }
         let said = |option: usize, piece: &Span| {
-            let within = |splice: &&Splice| piece.start <= splice.span.start && splice.span.end <= piece.end;
+            let within =
+                |splice: &&Splice| piece.start <= splice.span.start && splice.span.end <= piece.end;
             let splices: Vec<Splice> = self.texts[option].iter().filter(within).cloned().collect();
-            whole(&splices, *piece).trim_end_matches(';').trim_end().to_owned()
+            whole(&splices, *piece)
+                .trim_end_matches(';')
+                .trim_end()
+                .to_owned()
         };
         let is_changed = |piece: &&Span| said(option, piece) != said(self.written, piece);
         let shown: Vec<&Span> = match option == self.written {
@@ -157,7 +205,10 @@ impl Choice {
             false => pieces.iter().filter(is_changed).collect(),
         };
         let all = |option: usize| {
-            let pieces = shown.iter().map(|piece| said(option, piece)).filter(|said| !said.is_empty());
+            let pieces = shown
+                .iter()
+                .map(|piece| said(option, piece))
+                .filter(|said| !said.is_empty());
             pieces.collect::<Vec<_>>().join("` and `")
         };
         let (own, new) = (all(self.written), all(option));
@@ -182,7 +233,10 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
         for choice in of_test {
             match all.iter_mut().find(|other| other.key() == choice.key()) {
                 Some(other) => other.merge(&choice),
-                None => all.push(Choice { test: number, ..choice }),
+                None => all.push(Choice {
+                    test: number,
+                    ..choice
+                }),
             }
         }
     }
@@ -191,7 +245,9 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
     // Of instructions that stand in the text once, the cost is counted once.
     let at = |test: &LitmusTest| spots(&test.program).collect::<Vec<Spot>>();
     let mut by_span = BTreeMap::new();
-    tests.iter().for_each(|test| weigh(&test.program, &at(test), costs, &mut by_span));
+    tests
+        .iter()
+        .for_each(|test| weigh(&test.program, &at(test), costs, &mut by_span));
     (all, by_span.values().sum())
 }
 
@@ -204,7 +260,10 @@ impl Choice {
             Some((self.texts[i].clone(), stands, self.costs[i]))
         });
         if let Some(merged) = Choice::new(self.spots.clone(), options.collect()) {
-            *self = Choice { test: self.test, ..merged };
+            *self = Choice {
+                test: self.test,
+                ..merged
+            };
         } else {
             // Only what is written is left.
             self.texts.truncate(1);
@@ -219,12 +278,18 @@ fn scopes(tests: &[&LitmusTest]) -> Vec<Scope> {
         let of = |test: &&LitmusTest| -> Vec<bool> {
             let places: Vec<_> = test.program.threads.iter().map(|t| &t.place).collect();
             let pairs = (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
-            pairs.map(|(i, j)| places[i].same(places[j], scope)).collect()
+            pairs
+                .map(|(i, j)| places[i].same(places[j], scope))
+                .collect()
         };
         tests.iter().flat_map(of).collect()
     };
     let used = |scope: Scope| {
-        tests.iter().any(|test| test.program.instrs().any(|i| strength::scope(&i.2.op) == Some(scope)))
+        tests.iter().any(|test| {
+            test.program
+                .instrs()
+                .any(|i| strength::scope(&i.2.op) == Some(scope))
+        })
     };
     let (mut kept, mut seen): (Vec<Scope>, Vec<Vec<bool>>) = (Vec::new(), Vec::new());
     for scope in row.map(|row| row.choices()).unwrap_or_default() {
@@ -241,7 +306,10 @@ fn scopes(tests: &[&LitmusTest]) -> Vec<Scope> {
 /// Whether an instruction is in a loop: some branch behind it goes back to before it.
 fn in_loop(program: &Program, (thread, at): Spot) -> bool {
     let code = &program.thread(thread).code;
-    code.iter().enumerate().skip(at).any(|(i, back)| back.op.target().is_some_and(|to| to <= at && to <= i))
+    code.iter()
+        .enumerate()
+        .skip(at)
+        .any(|(i, back)| back.op.target().is_some_and(|to| to <= at && to <= i))
 }
 
 /// What an instruction is apart from where it goes on.
@@ -255,9 +323,13 @@ fn body(op: &Op) -> String {
 /// Whether a change of the text makes another program of a test.
 pub(super) fn makes_another(test: &LitmusTest, splice: &Splice) -> bool {
     let ops = |program: &Program| -> Vec<String> {
-        program.instrs().map(|(thread, _, instr)| format!("{thread:?} {:?}", instr.op)).collect()
+        program
+            .instrs()
+            .map(|(thread, _, instr)| format!("{thread:?} {:?}", instr.op))
+            .collect()
     };
-    respelled(test, std::slice::from_ref(splice)).is_none_or(|(new, _)| ops(&new.program) != ops(&test.program))
+    respelled(test, std::slice::from_ref(splice))
+        .is_none_or(|(new, _)| ops(&new.program) != ops(&test.program))
 }
 
 /// What the front end makes of a text: the program, and which of its instructions were put in.
@@ -274,12 +346,17 @@ fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> 
     for t in new.program.thread_ids() {
         let is_new = |i: &usize| {
             let span = new.program.thread(t).code[*i].span;
-            put_in.iter().any(|at| at.start <= span.start && span.end <= at.end)
+            put_in
+                .iter()
+                .any(|at| at.start <= span.start && span.end <= at.end)
         };
-        let (there, kept): (Vec<usize>, Vec<usize>) = (0..new.program.thread(t).code.len()).partition(is_new);
+        let (there, kept): (Vec<usize>, Vec<usize>) =
+            (0..new.program.thread(t).code.len()).partition(is_new);
         added.extend(there.into_iter().map(|i| (t, i)));
         let old = test.program.thread(t).code.iter().enumerate();
-        let old: Vec<_> = old.filter(|(i, _)| !gone || !changed.contains(&(t, *i))).collect();
+        let old: Vec<_> = old
+            .filter(|(i, _)| !gone || !changed.contains(&(t, *i)))
+            .collect();
         let same = |(&(i, old), &new_at): (&(usize, &program::Instr), &usize)| {
             let new = &new.program.thread(t).code[new_at].op;
             !gone && changed.contains(&(t, i)) || body(&old.op) == body(new)
@@ -288,12 +365,18 @@ fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> 
             return None;
         }
     }
-    Some(Read { program: new.program, added })
+    Some(Read {
+        program: new.program,
+        added,
+    })
 }
 
 /// How strong instructions are, and what they cost: copies once.
 fn weighed(program: &Program, at: &[Spot], costs: &Costs) -> (Vec<Stand>, u64) {
-    let stands = at.iter().map(|spot| Stand::of(&instr(program, *spot).op)).collect();
+    let stands = at
+        .iter()
+        .map(|spot| Stand::of(&instr(program, *spot).op))
+        .collect();
     let mut by_span = BTreeMap::new();
     weigh(program, at, costs, &mut by_span);
     (stands, by_span.values().sum())
@@ -329,7 +412,10 @@ fn without(
     at: &[Spot],
 ) -> Option<(Vec<Splice>, Vec<Stand>, u64)> {
     let taken_out = |span: Span| {
-        let splices = vec![Splice { span, text: String::new() }];
+        let splices = vec![Splice {
+            span,
+            text: String::new(),
+        }];
         read(test, &splices, at, true)?;
         Some((splices, vec![Stand::ABSENT; at.len()], 0))
     };
@@ -348,16 +434,24 @@ fn put_in(
     let mut options = Vec::new();
     for text in texts {
         let splices = vec![Splice { span, text }];
-        let Some(Read { program, added }) = read(test, &splices, &[], false).filter(|read| !read.added.is_empty())
+        let Some(Read { program, added }) =
+            read(test, &splices, &[], false).filter(|read| !read.added.is_empty())
         else {
             continue;
         };
-        let fences = added.iter().all(|spot| instr(&program, *spot).op.is_fence());
+        let fences = added
+            .iter()
+            .all(|spot| instr(&program, *spot).op.is_fence());
         let beside = |spot: &Spot| {
             let code = &program.thread(spot.0).code;
             let before = (0..spot.1).rev().find(|i| code[*i].op.is_visible());
             let after = (spot.1 + 1..code.len()).find(|i| code[*i].op.is_visible());
-            let old = |i: usize| i - added.iter().filter(|new| new.0 == spot.0 && new.1 < i).count();
+            let old = |i: usize| {
+                i - added
+                    .iter()
+                    .filter(|new| new.0 == spot.0 && new.1 < i)
+                    .count()
+            };
             let stands = |next: Option<usize>| {
                 next.is_some_and(|i| !code[i].op.is_fence() || !chosen.contains(&(spot.0, old(i))))
             };
@@ -382,9 +476,15 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
     let mut choices = Vec::new();
     for at in sites_of(program, &|instr| around.order(instr).is_some()) {
         let this = instr(program, at[0]);
-        let Some((below, _, above)) = around.order(this) else { continue };
+        let Some((below, _, above)) = around.order(this) else {
+            continue;
+        };
         let own = strength::scope(&this.op);
-        let orders = below.iter().chain(&above).map(|level| Some(level.0)).chain([None]);
+        let orders = below
+            .iter()
+            .chain(&above)
+            .map(|level| Some(level.0))
+            .chain([None]);
         let mut options = Vec::new();
         for change in orders {
             if change == Some(Change::Nothing) {
@@ -393,25 +493,37 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
             }
             let scoped = change != Some(Change::Weak) && (own.is_some() || change.is_some());
             let of_scopes: Vec<Option<Scope>> = match scoped {
-                true => own.filter(|own| !scopes.contains(own)).iter().chain(scopes).map(|s| Some(*s)).collect(),
+                true => own
+                    .filter(|own| !scopes.contains(own))
+                    .iter()
+                    .chain(scopes)
+                    .map(|s| Some(*s))
+                    .collect(),
                 false => vec![None],
             };
             for scope in of_scopes {
                 let scope = scope.filter(|scope| change.is_some() || Some(*scope) != own);
-                let changes: Vec<Change> = change.into_iter().chain(scope.map(Change::Scope)).collect();
+                let changes: Vec<Change> =
+                    change.into_iter().chain(scope.map(Change::Scope)).collect();
                 if changes.is_empty() {
                     options.extend(option(test, Vec::new(), &at, costs));
                     continue;
                 }
-                let texts: Option<Vec<Splice>> = at.iter().map(|spot| rewritten(test, *spot, &changes)).collect();
+                let texts: Option<Vec<Splice>> = at
+                    .iter()
+                    .map(|spot| rewritten(test, *spot, &changes))
+                    .collect();
                 let Some(mut texts) = texts else { continue };
                 texts.sort_unstable();
                 texts.dedup();
-                let edits: Vec<Edit> =
-                    at.iter().flat_map(|spot| changes.iter().map(|c| (Site::Instr(spot.0, spot.1), *c))).collect();
+                let edits: Vec<Edit> = at
+                    .iter()
+                    .flat_map(|spot| changes.iter().map(|c| (Site::Instr(spot.0, spot.1), *c)))
+                    .collect();
                 let meant = edited(program, &edits);
                 let is_meant = |read: &Read| {
-                    at.iter().all(|s| said(&instr(&read.program, *s).op) == said(&instr(&meant, *s).op))
+                    at.iter()
+                        .all(|s| said(&instr(&read.program, *s).op) == said(&instr(&meant, *s).op))
                 };
                 if read(test, &texts, &at, false).filter(is_meant).is_some() {
                     options.extend(option(test, texts, &at, costs));
@@ -420,15 +532,26 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
         }
         choices.extend(Choice::new(at, options));
     }
-    let chosen: Vec<Spot> = choices.iter().flat_map(|choice| choice.spots.clone()).collect();
+    let chosen: Vec<Spot> = choices
+        .iter()
+        .flat_map(|choice| choice.spots.clone())
+        .collect();
     // Fences in front of accesses.
     for at in sites_of(program, &|instr| instr.op.is_access()) {
-        let span = Span::new(instr(program, at[0]).span.start as usize, instr(program, at[0]).span.start as usize);
+        let span = Span::new(
+            instr(program, at[0]).span.start as usize,
+            instr(program, at[0]).span.start as usize,
+        );
         let line = &test.file.text[..span.start as usize];
         let indent = line.rsplit('\n').next().unwrap_or("");
-        let end = if indent.trim().is_empty() { format!("\n{indent}") } else { "; ".to_owned() };
+        let end = if indent.trim().is_empty() {
+            format!("\n{indent}")
+        } else {
+            "; ".to_owned()
+        };
         let kinds = [Order::AcqRel, Order::SeqCst].into_iter();
-        let fences = kinds.flat_map(|order| scopes.iter().map(move |scope| Fence::Memory(order, *scope)));
+        let fences =
+            kinds.flat_map(|order| scopes.iter().map(move |scope| Fence::Memory(order, *scope)));
         let texts = fences.map(|fence| fence_text(program.dialect, fence) + &end);
         choices.extend(put_in(test, span, texts, &chosen, costs));
     }
@@ -439,7 +562,10 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
 fn statements(test: &LitmusTest, span: Span) -> Vec<Span> {
     let behind = &test.file.text[span.end as usize..];
     let space = behind.len() - behind.trim_start_matches([' ', '\t']).len();
-    let whole = behind[space..].starts_with(';').then(|| Span { end: span.end + space as u32 + 1, ..span });
+    let whole = behind[space..].starts_with(';').then(|| Span {
+        end: span.end + space as u32 + 1,
+        ..span
+    });
     whole.into_iter().chain([span]).collect()
 }
 
@@ -453,12 +579,18 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
         let mut texts = Vec::new();
         for text in words {
             let splice = Splice { span, text };
-            let Some((new, _)) = respelled(test, std::slice::from_ref(&splice)) else { continue };
-            if program.thread_ids().any(|t| new.program.thread(t).code.len() != program.thread(t).code.len()) {
+            let Some((new, _)) = respelled(test, std::slice::from_ref(&splice)) else {
+                continue;
+            };
+            if program
+                .thread_ids()
+                .any(|t| new.program.thread(t).code.len() != program.thread(t).code.len())
+            {
                 continue;
             }
             let stand = |program: &Program, spot: &Spot| Stand::of(&instr(program, *spot).op);
-            let changed = spots(program).filter(|spot| stand(program, spot) != stand(&new.program, spot));
+            let changed =
+                spots(program).filter(|spot| stand(program, spot) != stand(&new.program, spot));
             let changed: Vec<Spot> = changed.collect();
             if !changed.is_empty() {
                 at.extend(changed);
@@ -482,26 +614,43 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
         let mut all: Vec<Vec<Splice>> = vec![Vec::new()];
         for texts in words {
             let with = |some: &Vec<Splice>| {
-                let each =
-                    texts.iter().map(|splice| some.iter().cloned().chain([splice.clone()]).collect::<Vec<_>>());
+                let each = texts.iter().map(|splice| {
+                    some.iter()
+                        .cloned()
+                        .chain([splice.clone()])
+                        .collect::<Vec<_>>()
+                });
                 each.collect::<Vec<_>>()
             };
             let more: Vec<Vec<Splice>> = all.iter().flat_map(with).collect();
             all.extend(more);
         }
-        let mut options: Vec<_> = all.into_iter().filter_map(|texts| option(test, texts, at, costs)).collect();
+        let mut options: Vec<_> = all
+            .into_iter()
+            .filter_map(|texts| option(test, texts, at, costs))
+            .collect();
         options.extend(fences.iter().find(|fence| *fence == at).and_then(gone));
         choices.extend(Choice::new(at.clone(), options));
     }
-    for at in fences.iter().filter(|at| !together.iter().any(|group| group.0 == **at)) {
-        let options = option(test, Vec::new(), at, costs).into_iter().chain(gone(at));
+    for at in fences
+        .iter()
+        .filter(|at| !together.iter().any(|group| group.0 == **at))
+    {
+        let options = option(test, Vec::new(), at, costs)
+            .into_iter()
+            .chain(gone(at));
         choices.extend(Choice::new(at.clone(), options.collect()));
     }
-    let chosen: Vec<Spot> = choices.iter().flat_map(|choice| choice.spots.clone()).collect();
+    let chosen: Vec<Spot> = choices
+        .iter()
+        .flat_map(|choice| choice.spots.clone())
+        .collect();
     // A fence between two accesses is one fence, wherever between them it stands.
     let mut between: Vec<Vec<(ThreadId, usize)>> = Vec::new();
     for (span, texts) in source.put_in(scopes, Around::new(program).wide()) {
-        let Some(choice) = put_in(test, span, texts, &chosen, costs) else { continue };
+        let Some(choice) = put_in(test, span, texts, &chosen, costs) else {
+            continue;
+        };
         let place = |spot: &Spot| {
             let code = program.thread(spot.0).code.iter().take(spot.1);
             (spot.0, code.filter(|i| i.op.is_visible()).count())

@@ -15,7 +15,9 @@ use program::words::SCOPES;
 pub const MOST: u64 = 1_000_000;
 
 /// The keys of accesses and fences.
-const ORDERS: [&str; 6] = ["weak", "relaxed", "acquire", "release", "acq_rel", "seq_cst"];
+const ORDERS: [&str; 6] = [
+    "weak", "relaxed", "acquire", "release", "acq_rel", "seq_cst",
+];
 
 /// What orders, scopes and fences cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,10 @@ pub struct Costs {
 impl Costs {
     /// The table that is there without `--cost`.
     pub fn shipped() -> Costs {
-        let text = models::MODELS.get_file("costs.txt").and_then(|file| file.contents_utf8()).unwrap_or_default();
+        let text = models::MODELS
+            .get_file("costs.txt")
+            .and_then(|file| file.contents_utf8())
+            .unwrap_or_default();
         Costs::read(&SourceFile::new("costs.txt", text)).expect("the shipped table is one")
     }
 
@@ -39,7 +44,12 @@ impl Costs {
     /// # Errors
     /// Everything that is wrong with it, each with its place.
     pub fn read(file: &Arc<SourceFile>) -> Result<Costs, Vec<Diagnostic>> {
-        let mut costs = Costs { accesses: [0; 6], fences: [0; 6], scopes: [0; 6], in_loops: 1 };
+        let mut costs = Costs {
+            accesses: [0; 6],
+            fences: [0; 6],
+            scopes: [0; 6],
+            in_loops: 1,
+        };
         let (mut seen, mut wrong) = (Vec::new(), Vec::new());
         let mut start = 0;
         for line in file.text.split_inclusive('\n') {
@@ -50,9 +60,13 @@ impl Costs {
             if text.trim().is_empty() {
                 continue;
             }
-            let error = |message: String| Diagnostic::error("cost-table", file, span, message).help(HELP);
+            let error =
+                |message: String| Diagnostic::error("cost-table", file, span, message).help(HELP);
             let Some((key, number)) = text.split_once('=') else {
-                wrong.push(error(format!("expected `NAME = NUMBER`, found `{}`", text.trim())));
+                wrong.push(error(format!(
+                    "expected `NAME = NUMBER`, found `{}`",
+                    text.trim()
+                )));
                 continue;
             };
             let key = key.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -65,21 +79,30 @@ impl Costs {
             };
             match number.trim().parse::<u64>() {
                 Ok(number) if number <= MOST => *place = number,
-                _ => wrong
-                    .push(error(format!("expected a whole number from 0 to {MOST}, found `{}`", number.trim()))),
+                _ => wrong.push(error(format!(
+                    "expected a whole number from 0 to {MOST}, found `{}`",
+                    number.trim()
+                ))),
             }
             if seen.contains(&key) {
                 wrong.push(error(format!("`{key}` stands here for the second time")));
             }
             seen.push(key);
         }
-        let missing: Vec<String> = keys().into_iter().filter(|key| !seen.contains(key)).collect();
+        let missing: Vec<String> = keys()
+            .into_iter()
+            .filter(|key| !seen.contains(key))
+            .collect();
         if wrong.is_empty() && !missing.is_empty() {
             let end = Span::new(file.text.len(), file.text.len());
             let message = format!("the table ends without {}", missing.join(", "));
             wrong.push(Diagnostic::error("cost-table", file, end, message).help(HELP));
         }
-        if wrong.is_empty() { Ok(costs) } else { Err(wrong) }
+        if wrong.is_empty() {
+            Ok(costs)
+        } else {
+            Err(wrong)
+        }
     }
 
     fn entry(&mut self, key: &str) -> Option<&mut u64> {
@@ -109,8 +132,16 @@ impl Costs {
             Some(Order::AcqRel) => 4,
             Some(Order::SeqCst) => 5,
         };
-        let table = if op.is_fence() { &self.fences } else { &self.accesses };
-        let scope = if order == 0 { None } else { strength::scope(op) };
+        let table = if op.is_fence() {
+            &self.fences
+        } else {
+            &self.accesses
+        };
+        let scope = if order == 0 {
+            None
+        } else {
+            strength::scope(op)
+        };
         let scope = scope.and_then(|own| SCOPES.iter().position(|scope| scope.1 == own));
         let once = table[order] + scope.map_or(0, |i| self.scopes[i]);
         if in_loop { once * self.in_loops } else { once }
@@ -122,11 +153,14 @@ fn keys() -> Vec<String> {
     let accesses = ORDERS.iter().map(|order| format!("access {order}"));
     let fences = ORDERS[2..].iter().map(|order| format!("fence {order}"));
     let scopes = SCOPES.iter().map(|scope| format!("scope {}", scope.0));
-    accesses.chain(fences).chain(scopes).chain(["loop".to_owned()]).collect()
+    accesses
+        .chain(fences)
+        .chain(scopes)
+        .chain(["loop".to_owned()])
+        .collect()
 }
 
-const HELP: &str =
-    "a table has lines such as `access acquire = 8`, `fence acq_rel = 20`, `scope gpu = 3` and `loop = 3`";
+const HELP: &str = "a table has lines such as `access acquire = 8`, `fence acq_rel = 20`, `scope gpu = 3` and `loop = 3`";
 
 #[cfg(test)]
 mod tests {
@@ -145,7 +179,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_its_place() {
-        let text = models::MODELS.get_file("costs.txt").and_then(|file| file.contents_utf8()).expect("shipped");
+        let text = models::MODELS
+            .get_file("costs.txt")
+            .and_then(|file| file.contents_utf8())
+            .expect("shipped");
         let said = |new: &str| {
             let text = text.replace("loop           = 3", new);
             let all = read(&text).expect_err("malformed");

@@ -112,10 +112,22 @@ impl How<'_> {
         }
     }
 
-    fn session<'t>(&self, judged: &'t LitmusTest, asked: &Asked<'t>, left: Option<Duration>) -> Session<'t> {
+    fn session<'t>(
+        &self,
+        judged: &'t LitmusTest,
+        asked: &Asked<'t>,
+        left: Option<Duration>,
+    ) -> Session<'t> {
         // What is found is decided by all engines afterwards.
-        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
-        let limits = Limits { timeout: left, ..self.limits };
+        let engine = if self.engine == Engine::Both {
+            Engine::Auto
+        } else {
+            self.engine
+        };
+        let limits = Limits {
+            timeout: left,
+            ..self.limits
+        };
         Session::new(judged, asked.model, engine, limits, self.set)
     }
 
@@ -154,7 +166,10 @@ impl How<'_> {
         for goal in &asked.goals {
             if Self::met(&mut session, *goal)? == Some(false) {
                 shown.truncate(SHOWN - 1);
-                session.take_shown().into_iter().for_each(|new| shown.push_front(new));
+                session
+                    .take_shown()
+                    .into_iter()
+                    .for_each(|new| shown.push_front(new));
                 return Ok(false);
             }
         }
@@ -169,8 +184,13 @@ impl How<'_> {
         left: Option<Duration>,
         shown: &mut [VecDeque<Shown>],
     ) -> Result<Option<bool>, GivenUp> {
-        let changes = Changes { edits: Vec::new(), splices: splices.to_vec() };
-        let Some(version) = changes.of(asked[0].test) else { return Ok(Some(false)) };
+        let changes = Changes {
+            edits: Vec::new(),
+            splices: splices.to_vec(),
+        };
+        let Some(version) = changes.of(asked[0].test) else {
+            return Ok(Some(false));
+        };
         for (one, shown) in asked.iter().zip(shown) {
             match self.keeps(&version.test, one, left, shown) {
                 Ok(true) => {}
@@ -195,12 +215,24 @@ struct Known {
 
 impl Known {
     /// Which of the changes concern a test.
-    fn part(&mut self, number: usize, test: &LitmusTest, changes: &[Splice]) -> (usize, Vec<Splice>) {
+    fn part(
+        &mut self,
+        number: usize,
+        test: &LitmusTest,
+        changes: &[Splice],
+    ) -> (usize, Vec<Splice>) {
         let mut concerns = |splice: &&Splice| {
             let key = (number, (*splice).clone());
-            !self.several || *self.concerns.entry(key).or_insert_with_key(|key| makes_another(test, &key.1))
+            !self.several
+                || *self
+                    .concerns
+                    .entry(key)
+                    .or_insert_with_key(|key| makes_another(test, &key.1))
         };
-        (number, changes.iter().filter(&mut concerns).cloned().collect())
+        (
+            number,
+            changes.iter().filter(&mut concerns).cloned().collect(),
+        )
     }
 }
 
@@ -274,8 +306,12 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     for (number, one) in asked.iter_mut().enumerate() {
         for goal in [Goal::RaceFree, Goal::Defined] {
             let there = one.goals.contains(&goal);
-            let met =
-                |one: &Asked<'_>| How::met(&mut how.session(&*How::judged(one.test, one)?, one, left()), goal);
+            let met = |one: &Asked<'_>| {
+                How::met(
+                    &mut how.session(&*How::judged(one.test, one)?, one, left()),
+                    goal,
+                )
+            };
             if !there && met(one) == Ok(Some(true)) {
                 one.goals.push(goal);
                 kept.push((number, goal));
@@ -306,14 +342,21 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         undecided: 0,
         given_up: written.as_ref().err().cloned(),
     };
-    let Some(&first) = tests.first().filter(|_| written.is_ok()) else { return advice };
+    let Some(&first) = tests.first().filter(|_| written.is_ok()) else {
+        return advice;
+    };
     if choices.len() > CHOICES {
         advice.given_up = Some(Reason::TooManyChanges);
         return advice;
     }
     let decided = Cell::new(1);
-    let by_test: Vec<&[Asked<'_>]> = asked.chunk_by(|a, b| std::ptr::eq(a.test, b.test)).collect();
-    let mut known = Known { several: by_test.len() > 1, ..Known::default() };
+    let by_test: Vec<&[Asked<'_>]> = asked
+        .chunk_by(|a, b| std::ptr::eq(a.test, b.test))
+        .collect();
+    let mut known = Known {
+        several: by_test.len() > 1,
+        ..Known::default()
+    };
     let decides = |changes: &Changes, left: Option<Duration>| {
         if stop::requested().is_some() {
             return Err(GivenUp(Reason::Interrupted));
@@ -349,12 +392,22 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         return advice;
     }
     let knobs: Vec<Knob> = choices.iter().map(|choice| choice.knob.clone()).collect();
-    let search = Search::new(first, knobs, (written == Ok(true), DECISIONS, deadline), decides);
+    let search = Search::new(
+        first,
+        knobs,
+        (written == Ok(true), DECISIONS, deadline),
+        decides,
+    );
     let mut space = Space::new(&choices, search);
-    let allowed = if wrong { space.no_weaker() } else { space.everything() };
+    let allowed = if wrong {
+        space.no_weaker()
+    } else {
+        space.everything()
+    };
     match space.cheapest(allowed.clone()) {
         Ok(found) => {
-            advice.found = found.map(|setting| solution(&tests, &choices, &mut space, (&setting, &allowed), cost));
+            advice.found = found
+                .map(|setting| solution(&tests, &choices, &mut space, (&setting, &allowed), cost));
         }
         Err(GivenUp(reason)) => advice.given_up = Some(reason),
     }
@@ -371,47 +424,80 @@ fn mended(
     left: Option<Duration>,
     cost: u64,
 ) -> Option<(Solution, usize)> {
-    let of_races = |one: &&Asked<'_>| one.goals.iter().any(|goal| matches!(goal, Goal::RaceFree | Goal::Defined));
-    by_test.iter().copied().flatten().filter(of_races).find_map(|one| {
-        let judged = How::judged(one.test, one).ok()?;
-        let session = how.session(&judged, one, left);
-        let mut session = match one.mapping {
-            Some(mapping) => session.via(one.test, mapping),
-            None => session,
-        };
-        let fault = session.race()?.fault?;
-        let deadline = Deadline(left.map(|left| Instant::now() + left));
-        let repair = session.repaired(&fault, deadline)?;
-        let (Remedy::Changes(changes), Some(version)) = (repair.remedy, repair.version) else { return None };
-        let splices = repair.changes.in_text(one.test)?;
-        let keeps = |of_test: &&[Asked<'_>]| {
-            let mut shown: Vec<VecDeque<Shown>> = of_test.iter().map(|_| VecDeque::new()).collect();
-            matches!(how.keeps_all(of_test, &splices, left, &mut shown), Ok(Some(true)))
-        };
-        if !by_test.iter().all(keeps) {
-            return None;
-        }
-        let part = |change: verdict::Change| {
-            let threads = change.edit.as_ref().map_or(String::new(), |edit| edit.thread.clone());
-            Part { text: change.text, line: change.line, threads }
-        };
-        let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
-        let more = costs(&version.test).saturating_sub(costs(one.test));
-        let solution = Solution {
-            cost: cost + more,
-            text: text(one.test, &splices),
-            changes: changes.into_iter().map(part).collect(),
-            menu: Vec::new(),
-            weaker: Vec::new(),
-        };
-        Some((solution, repair.decided))
-    })
+    let of_races = |one: &&Asked<'_>| {
+        one.goals
+            .iter()
+            .any(|goal| matches!(goal, Goal::RaceFree | Goal::Defined))
+    };
+    by_test
+        .iter()
+        .copied()
+        .flatten()
+        .filter(of_races)
+        .find_map(|one| {
+            let judged = How::judged(one.test, one).ok()?;
+            let session = how.session(&judged, one, left);
+            let mut session = match one.mapping {
+                Some(mapping) => session.via(one.test, mapping),
+                None => session,
+            };
+            let fault = session.race()?.fault?;
+            let deadline = Deadline(left.map(|left| Instant::now() + left));
+            let repair = session.repaired(&fault, deadline)?;
+            let (Remedy::Changes(changes), Some(version)) = (repair.remedy, repair.version) else {
+                return None;
+            };
+            let splices = repair.changes.in_text(one.test)?;
+            let keeps = |of_test: &&[Asked<'_>]| {
+                let mut shown: Vec<VecDeque<Shown>> =
+                    of_test.iter().map(|_| VecDeque::new()).collect();
+                matches!(
+                    how.keeps_all(of_test, &splices, left, &mut shown),
+                    Ok(Some(true))
+                )
+            };
+            if !by_test.iter().all(keeps) {
+                return None;
+            }
+            let part = |change: verdict::Change| {
+                let threads = change
+                    .edit
+                    .as_ref()
+                    .map_or(String::new(), |edit| edit.thread.clone());
+                Part {
+                    text: change.text,
+                    line: change.line,
+                    threads,
+                }
+            };
+            let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
+            let more = costs(&version.test).saturating_sub(costs(one.test));
+            let solution = Solution {
+                cost: cost + more,
+                text: text(one.test, &splices),
+                changes: changes.into_iter().map(part).collect(),
+                menu: Vec::new(),
+                weaker: Vec::new(),
+            };
+            Some((solution, repair.decided))
+        })
 }
 
 /// Whether it is known that a wider scope forbids no less under a model. Not so where scopes have to be equal
 /// (`opencl`, *Overhauling SC atomics in C11 and OpenCL*), nor for a model by the user.
 fn wider_is_stronger(model: &str) -> bool {
-    ["ptx", "ptx-v6.0", "ptx-v7.5", "cuda", "cuda-17", "opencl-3.1", "c11", "rc11", "sc"].contains(&model)
+    [
+        "ptx",
+        "ptx-v6.0",
+        "ptx-v7.5",
+        "cuda",
+        "cuda-17",
+        "opencl-3.1",
+        "c11",
+        "rc11",
+        "sc",
+    ]
+    .contains(&model)
 }
 
 /// What there is to say of the cheapest setting.
@@ -425,10 +511,17 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     let written = space.written();
     let part = |k: usize, option: usize| {
         let (text, line, threads) = choices[k].says(tests[choices[k].test], option);
-        Part { text, line, threads }
+        Part {
+            text,
+            line,
+            threads,
+        }
     };
     let differ = |a: &Setting, b: &Setting| -> Vec<Part> {
-        (0..a.len()).filter(|&k| a[k] != b[k]).map(|k| part(k, a[k])).collect()
+        (0..a.len())
+            .filter(|&k| a[k] != b[k])
+            .map(|k| part(k, a[k]))
+            .collect()
     };
     let least = space.cost(setting);
     let mut menu = Vec::new();
@@ -447,7 +540,10 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
         menu.push((part(k, setting[k]), without));
     }
     let weaker = (0..setting.len()).flat_map(|k| {
-        let steps = space.weaker(k, setting[k]).into_iter().filter(move |option| among[k] >> option & 1 == 1);
+        let steps = space
+            .weaker(k, setting[k])
+            .into_iter()
+            .filter(move |option| among[k] >> option & 1 == 1);
         steps.map(move |option| (k, option))
     });
     let weaker = weaker.map(|(k, option)| {
@@ -477,7 +573,10 @@ fn text(test: &LitmusTest, splices: &[Splice]) -> String {
         at = span.end;
         let line = new.rfind('\n').map_or(0, |n| n + 1);
         let rest = text[at..].find('\n').map_or(text.len(), |n| at + n + 1);
-        if splice.text.is_empty() && new[line..].trim().is_empty() && text[at..rest].trim().is_empty() {
+        if splice.text.is_empty()
+            && new[line..].trim().is_empty()
+            && text[at..rest].trim().is_empty()
+        {
             new.truncate(line);
             at = rest;
         } else if splice.text.is_empty() && new.ends_with(' ') && text[at..].starts_with(' ') {

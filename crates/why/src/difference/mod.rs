@@ -19,7 +19,10 @@ use front::litmus;
 use front::mapping::{Gap, Mapping, Told};
 use program::litmus::{LitmusTest, Prop};
 use program::options::Setting;
-use verdict::{Answer, Definedness, Fault, Finding, Outcomes, Place, Property, Relation, State, Verdict, as_prop};
+use verdict::{
+    Answer, Definedness, Fault, Finding, Outcomes, Place, Property, Relation, State, Verdict,
+    as_prop,
+};
 
 use self::rule::{Asked, Cause, Difference};
 use crate::known_gap::reduced;
@@ -55,7 +58,10 @@ impl Side<'_> {
     }
 
     fn verdict(&self, property: Property) -> Option<&Verdict> {
-        self.answers.iter().find(|a| *a.0 == property).map(|a| &a.1.verdict)
+        self.answers
+            .iter()
+            .find(|a| *a.0 == property)
+            .map(|a| &a.1.verdict)
     }
 
     /// What makes the program undefined.
@@ -68,7 +74,11 @@ impl Side<'_> {
 
     /// What makes it undefined, or race.
     fn fault(&self) -> Option<&Fault> {
-        self.undefined().or_else(|| self.answers.iter().find_map(|(_, answer)| answer.fault.as_deref()))
+        self.undefined().or_else(|| {
+            self.answers
+                .iter()
+                .find_map(|(_, answer)| answer.fault.as_deref())
+        })
     }
 }
 
@@ -102,17 +112,34 @@ struct Found {
 
 impl Found {
     fn plain(relation: Relation, why: String) -> Found {
-        Found { relation, rule: None, by: None, places: Vec::new(), why }
+        Found {
+            relation,
+            rule: None,
+            by: None,
+            places: Vec::new(),
+            why,
+        }
     }
 
     /// With the rule, if there is one.
     fn with(self, cause: Option<Cause>) -> Found {
-        let Some(Cause { rule, places, seen }) = cause else { return self };
+        let Some(Cause { rule, places, seen }) = cause else {
+            return self;
+        };
         let why = match places.is_empty() {
             true => format!("{}; {rule}: {seen}", self.why),
-            false => format!("{}; {rule} at {}: {seen}", self.why, listed_places(&places, &self.why)),
+            false => format!(
+                "{}; {rule} at {}: {seen}",
+                self.why,
+                listed_places(&places, &self.why)
+            ),
         };
-        Found { rule: Some(rule), places, why, ..self }
+        Found {
+            rule: Some(rule),
+            places,
+            why,
+            ..self
+        }
     }
 }
 
@@ -122,21 +149,41 @@ pub fn finding(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Finding {
         (Some(Verdict::Undecided(_)) | None, _) | (_, Some(Verdict::Undecided(_)) | None) => None,
         (x, y) => Some(x != y),
     };
-    let unknown = [a, b].into_iter().find_map(|side| match side.reachability() {
-        Some(Verdict::Undecided(reason)) => Some(format!("{} is undecided: {reason}", side.label)),
-        _ => None,
-    });
+    let unknown = [a, b]
+        .into_iter()
+        .find_map(|side| match side.reachability() {
+            Some(Verdict::Undecided(reason)) => {
+                Some(format!("{} is undecided: {reason}", side.label))
+            }
+            _ => None,
+        });
     let found = match (a.mapping, b.mapping) {
-        _ if differs.is_none() => {
-            Found::plain(Relation::Undecided, unknown.unwrap_or_else(|| "one of them gave no answer".to_owned()))
-        }
+        _ if differs.is_none() => Found::plain(
+            Relation::Undecided,
+            unknown.unwrap_or_else(|| "one of them gave no answer".to_owned()),
+        ),
         (None, Some(by)) if speaks_of_source(a) => mapping(a, b, by, means),
         (Some(by), None) if speaks_of_source(b) => mapping(b, a, by, means),
         _ => models(a, b, means),
     };
-    let Found { relation, rule, by, places, why } = found;
+    let Found {
+        relation,
+        rule,
+        by,
+        places,
+        why,
+    } = found;
     let (left, right) = (a.label.to_owned(), b.label.to_owned());
-    Finding { left, right, differs, relation, rule, by, places, why }
+    Finding {
+        left,
+        right,
+        differs,
+        relation,
+        rule,
+        by,
+        places,
+        why,
+    }
 }
 
 /// Whether the model is one of the source language; sequential consistency is nobody's.
@@ -146,13 +193,21 @@ fn speaks_of_source(side: &Side<'_>) -> bool {
 
 /// The axioms that together forbid something.
 fn axioms(side: &Side<'_>, (prop, negate): (Option<&Prop>, bool), means: &Means) -> String {
-    let names = means.session(side.test, side.model).explaining().reachability(prop, negate).axioms;
+    let names = means
+        .session(side.test, side.model)
+        .explaining()
+        .reachability(prop, negate)
+        .axioms;
     listed(&names)
 }
 
 /// Axioms that together forbid something.
 pub fn listed(names: &[String]) -> String {
-    if names.is_empty() { "several axioms, each enough alone".into() } else { names.join(", ") }
+    if names.is_empty() {
+        "several axioms, each enough alone".into()
+    } else {
+        names.join(", ")
+    }
 }
 
 /// Places, in full only where `said` does not have them yet.
@@ -160,7 +215,11 @@ fn listed_places(places: &[Place], said: &str) -> String {
     const SHOWN: usize = 3;
     let text = |place: &Place| {
         let full = place.long();
-        if said.contains(&full) { place.short() } else { full }
+        if said.contains(&full) {
+            place.short()
+        } else {
+            full
+        }
     };
     let mut texts: Vec<String> = places.iter().take(SHOWN).map(text).collect();
     if places.len() > SHOWN {
@@ -177,10 +236,20 @@ fn forbidden(
     means: &Means,
 ) -> Found {
     let names = axioms(strong, (prop, negate), means);
-    let why = format!("`{}` forbids {what} by {names}, `{}` allows it", strong.label, weak.label);
-    let found = Found { by: Some(names), ..Found::plain(relation, why) };
-    let difference =
-        |prop| Difference { refusing: Some(strong), weak, asked: Asked::Outcome(prop, negate), means };
+    let why = format!(
+        "`{}` forbids {what} by {names}, `{}` allows it",
+        strong.label, weak.label
+    );
+    let found = Found {
+        by: Some(names),
+        ..Found::plain(relation, why)
+    };
+    let difference = |prop| Difference {
+        refusing: Some(strong),
+        weak,
+        asked: Asked::Outcome(prop, negate),
+        means,
+    };
     found.with(prop.and_then(|prop| difference(prop).cause()))
 }
 
@@ -193,21 +262,42 @@ fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Found {
         (false, false) => {}
     }
     if a.reachability() != b.reachability() {
-        let (strong, weak) = if a.reachability() == Some(&Verdict::Forbidden) { (a, b) } else { (b, a) };
+        let (strong, weak) = if a.reachability() == Some(&Verdict::Forbidden) {
+            (a, b)
+        } else {
+            (b, a)
+        };
         let (prop, negate) = strong.condition;
-        return forbidden(Relation::Differ, (strong, weak), ("the condition", prop, negate), means);
+        return forbidden(
+            Relation::Differ,
+            (strong, weak),
+            ("the condition", prop, negate),
+            means,
+        );
     }
     match (a.verdict(Property::Race), b.verdict(Property::Race)) {
-        (Some(Verdict::Racy), Some(Verdict::RaceFree)) => return race(Relation::Differ, a, Some(b), means),
-        (Some(Verdict::RaceFree), Some(Verdict::Racy)) => return race(Relation::Differ, b, Some(a), means),
+        (Some(Verdict::Racy), Some(Verdict::RaceFree)) => {
+            return race(Relation::Differ, a, Some(b), means);
+        }
+        (Some(Verdict::RaceFree), Some(Verdict::Racy)) => {
+            return race(Relation::Differ, b, Some(a), means);
+        }
         _ => {}
     }
     for (strong, weak) in [(a, b), (b, a)] {
         if let Some((text, prop)) = beyond(strong, weak).into_iter().next() {
-            return forbidden(Relation::Differ, (strong, weak), (&text, prop.as_ref(), false), means);
+            return forbidden(
+                Relation::Differ,
+                (strong, weak),
+                (&text, prop.as_ref(), false),
+                means,
+            );
         }
     }
-    Found::plain(Relation::Agree, "the same answer and the same outcomes".to_owned())
+    Found::plain(
+        Relation::Agree,
+        "the same answer and the same outcomes".to_owned(),
+    )
 }
 
 /// A program that is undefined or races under one model, and what would mend it.
@@ -220,25 +310,55 @@ fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &M
     };
     let (places, why) = match racy.fault() {
         Some(fault) => {
-            let places: Vec<Place> = fault.events.iter().map(|e| rule::place_of(&e.event)).collect();
-            let both = places.iter().map(Place::long).collect::<Vec<_>>().join(" and ");
+            let places: Vec<Place> = fault
+                .events
+                .iter()
+                .map(|e| rule::place_of(&e.event))
+                .collect();
+            let both = places
+                .iter()
+                .map(Place::long)
+                .collect::<Vec<_>>()
+                .join(" and ");
             let why = if fault.race {
                 format!("under `{label}`, {both} race{defined}")
             } else {
-                format!("under `{label}`, the program is undefined: {} at {both}{defined}", fault.name())
+                format!(
+                    "under `{label}`, the program is undefined: {} at {both}{defined}",
+                    fault.name()
+                )
             };
             (places, why)
         }
-        None => (Vec::new(), format!("the program is undefined under `{label}`{defined}")),
+        None => (
+            Vec::new(),
+            format!("the program is undefined under `{label}`{defined}"),
+        ),
     };
-    let difference = Difference { refusing: other, weak: racy, asked: Asked::Race, means };
+    let difference = Difference {
+        refusing: other,
+        weak: racy,
+        asked: Asked::Race,
+        means,
+    };
     let found = Found::plain(relation, why).with(difference.cause());
     let rule = match &found.rule {
         Some(rule) => format!("race ({rule})"),
-        None => racy.fault().filter(|f| !f.race).map_or_else(|| "race".into(), Fault::name),
+        None => racy
+            .fault()
+            .filter(|f| !f.race)
+            .map_or_else(|| "race".into(), Fault::name),
     };
-    let places = if found.places.is_empty() { places } else { found.places };
-    Found { rule: Some(rule), places, ..found }
+    let places = if found.places.is_empty() {
+        places
+    } else {
+        found.places
+    };
+    Found {
+        rule: Some(rule),
+        places,
+        ..found
+    }
 }
 
 /// A model of the source language, and one of PTX that judges what the mapping made of the test.
@@ -251,16 +371,23 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Fo
     }
     for property in [Property::Undefined, Property::Race] {
         if let Some(Verdict::Undecided(reason)) = source.verdict(property) {
-            let why = format!("whether the program is defined under `{from}` is undecided: {reason}");
+            let why =
+                format!("whether the program is defined under `{from}` is undecided: {reason}");
             return Found::plain(Relation::Undecided, why);
         }
     }
     let mut broken: Vec<Broken> = Vec::new();
-    if (source.reachability(), ptx.reachability()) == (Some(&Verdict::Forbidden), Some(&Verdict::Allowed)) {
+    if (source.reachability(), ptx.reachability())
+        == (Some(&Verdict::Forbidden), Some(&Verdict::Allowed))
+    {
         let (prop, negate) = source.condition;
         broken.push(("the condition".into(), prop.cloned(), negate));
     }
-    broken.extend(beyond(source, ptx).into_iter().map(|(text, prop)| (text, prop, false)));
+    broken.extend(
+        beyond(source, ptx)
+            .into_iter()
+            .map(|(text, prop)| (text, prop, false)),
+    );
     if broken.is_empty() {
         return kept(source, ptx, means);
     }
@@ -268,38 +395,76 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Fo
     let mut widest: Option<(usize, &Broken)> = None;
     for outcome in broken.iter().take(EXPLAINED) {
         let (what, prop, negate) = outcome;
-        let gap =
-            prop.as_ref().and_then(|p| by.gaps.iter().position(|g| in_gap((source, ptx), g, p, *negate, means)));
+        let gap = prop.as_ref().and_then(|p| {
+            by.gaps
+                .iter()
+                .position(|g| in_gap((source, ptx), g, p, *negate, means))
+        });
         let Some(gap) = gap else {
-            let found = forbidden(Relation::Violated, (source, ptx), (what, prop.as_ref(), *negate), means);
-            return Found { why: format!("`{name}` does not keep its promise: {}", found.why), ..found };
+            let found = forbidden(
+                Relation::Violated,
+                (source, ptx),
+                (what, prop.as_ref(), *negate),
+                means,
+            );
+            return Found {
+                why: format!("`{name}` does not keep its promise: {}", found.why),
+                ..found
+            };
         };
         if widest.is_none_or(|w| gap > w.0) {
             widest = Some((gap, outcome));
         }
     }
-    let Some((gap, (what, prop, negate))) = widest else { return kept(source, ptx, means) };
+    let Some((gap, (what, prop, negate))) = widest else {
+        return kept(source, ptx, means);
+    };
     let gap = &by.gaps[gap];
     let names = axioms(source, (prop.as_ref(), *negate), means);
     let of_sc = |prop: &Prop| {
         let asked = Asked::Outcome(prop, *negate);
-        Difference { refusing: Some(source), weak: ptx, asked, means }.of_sc()
+        Difference {
+            refusing: Some(source),
+            weak: ptx,
+            asked,
+            means,
+        }
+        .of_sc()
     };
     let places = prop.as_ref().map(of_sc).unwrap_or_default();
-    let at = if places.is_empty() { String::new() } else { format!(" at {}", listed_places(&places, "")) };
+    let at = if places.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", listed_places(&places, ""))
+    };
     let why = format!(
         "`{from}` forbids {what} by {names}, `{to}` allows it; mapping gap ({}){at}: `{name}` does not keep {}",
         gap.name, gap.lost
     );
     let rule = Some(format!("mapping gap ({})", gap.name));
-    Found { relation: Relation::KnownGap, rule, by: Some(names), places, why }
+    Found {
+        relation: Relation::KnownGap,
+        rule,
+        by: Some(names),
+        places,
+        why,
+    }
 }
 
 /// The outcomes that one model allows and the other one, whose list is complete, forbids: as text, and as propositions.
 fn beyond(strong: &Side<'_>, weak: &Side<'_>) -> Vec<(String, Option<Prop>)> {
-    let allowed = |s: &State| strong.outcomes.outcomes.iter().any(|o| o.allowed && o.state == *s);
-    let new =
-        weak.outcomes.outcomes.iter().filter(|o| strong.outcomes.complete && o.allowed && !allowed(&o.state));
+    let allowed = |s: &State| {
+        strong
+            .outcomes
+            .outcomes
+            .iter()
+            .any(|o| o.allowed && o.state == *s)
+    };
+    let new = weak
+        .outcomes
+        .outcomes
+        .iter()
+        .filter(|o| strong.outcomes.complete && o.allowed && !allowed(&o.state));
     new.map(|o| {
         let text = as_prop(&o.state);
         let prop = litmus::parse_prop(weak.source, &text).ok();
@@ -314,29 +479,53 @@ fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> Found {
         if !side.outcomes.complete {
             let reason = side.outcomes.reason.as_ref();
             let reason = reason.map_or("not all were found".to_owned(), ToString::to_string);
-            let why = format!("the list of outcomes under `{}` is not complete: {reason}", side.label);
+            let why = format!(
+                "the list of outcomes under `{}` is not complete: {reason}",
+                side.label
+            );
             return Found::plain(Relation::Undecided, why);
         }
     }
     let (text, prop, negate) = if source.reachability() != ptx.reachability() {
-        ("the condition".to_owned(), ptx.condition.0.cloned(), ptx.condition.1)
+        (
+            "the condition".to_owned(),
+            ptx.condition.0.cloned(),
+            ptx.condition.1,
+        )
     } else if let Some((text, prop)) = beyond(ptx, source).into_iter().next() {
         (text, prop, false)
     } else {
-        let why = format!("`{}` and `{}` allow the same outcomes", source.label, ptx.label);
+        let why = format!(
+            "`{}` and `{}` allow the same outcomes",
+            source.label, ptx.label
+        );
         return Found::plain(Relation::Respected, why);
     };
-    forbidden(Relation::Respected, (ptx, source), (&text, prop.as_ref(), negate), means)
+    forbidden(
+        Relation::Respected,
+        (ptx, source),
+        (&text, prop.as_ref(), negate),
+        means,
+    )
 }
 
 /// Whether an outcome that the source model forbids and PTX allows lies in a gap of the mapping.
-fn in_gap((source, ptx): (&Side<'_>, &Side<'_>), gap: &Gap, prop: &Prop, negate: bool, means: &Means) -> bool {
-    let verdict =
-        |test: &LitmusTest, model: &Model| means.session(test, model).reachability(Some(prop), negate).verdict;
+fn in_gap(
+    (source, ptx): (&Side<'_>, &Side<'_>),
+    gap: &Gap,
+    prop: &Prop,
+    negate: bool,
+    means: &Means,
+) -> bool {
+    let verdict = |test: &LitmusTest, model: &Model| {
+        means
+            .session(test, model)
+            .reachability(Some(prop), negate)
+            .verdict
+    };
     match &gap.told {
-        Told::Less => {
-            reduced(source.model, gap).is_some_and(|model| verdict(source.test, &model) == Verdict::Allowed)
-        }
+        Told::Less => reduced(source.model, gap)
+            .is_some_and(|model| verdict(source.test, &model) == Verdict::Allowed),
         Told::Mended(by) => Mapping::named(by)
             .and_then(|by| by.lowered(source.source).ok())
             .is_some_and(|test| verdict(&test, ptx.model) == Verdict::Forbidden),

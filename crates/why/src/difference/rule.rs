@@ -121,7 +121,13 @@ const WEAKER: &[Rule] = &[
         to: synchronizes,
         with: "acquire or release order in its place",
     },
-    Rule { name: "barrier", kinds: &[knobs::barriers], of: any, to: every, with: "the barrier taken out" },
+    Rule {
+        name: "barrier",
+        kinds: &[knobs::barriers],
+        of: any,
+        to: every,
+        with: "the barrier taken out",
+    },
 ];
 
 fn any(_: &Op) -> bool {
@@ -137,7 +143,10 @@ fn every(_: Change) -> bool {
 }
 
 fn synchronizes(change: Change) -> bool {
-    matches!(change, Change::Order(Order::Acquire | Order::Release | Order::AcqRel))
+    matches!(
+        change,
+        Change::Order(Order::Acquire | Order::Release | Order::AcqRel)
+    )
 }
 
 impl Rule {
@@ -151,7 +160,11 @@ impl Rule {
         });
         let concerned = |knob: &Knob| knob.instr(program).is_none_or(|i| (self.of)(&i.op));
         let turned = |knob: Knob| if up { knob.up() } else { knob.down() };
-        knobs.filter(concerned).filter_map(turned).filter_map(|knob| Some((self, knob.only(self.to)?))).collect()
+        knobs
+            .filter(concerned)
+            .filter_map(turned)
+            .filter_map(|knob| Some((self, knob.only(self.to)?)))
+            .collect()
     }
 }
 
@@ -190,22 +203,39 @@ impl Difference<'_> {
     /// The rule; `None` if no change of one kind, and no sum of them, removes the difference.
     pub(super) fn cause(&self) -> Option<Cause> {
         let (narrow, broad) = STRONGER.split_at(NARROW);
-        let weaker = if matches!(self.asked, Asked::Race) { &[] } else { WEAKER };
+        let weaker = if matches!(self.asked, Asked::Race) {
+            &[]
+        } else {
+            WEAKER
+        };
         let narrow = || {
-            let found = narrow.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true))?;
+            let found = narrow
+                .iter()
+                .find_map(|rule| self.removed(rule.knobs(self.program(), true), true))?;
             // What locations are is no change of the code: it names the rule, and the explanation's changes are the places.
             let of_code = found.places.iter().any(|place| place.line.is_known());
             Some(match self.lacking() {
                 Some(lacking) if lacking.rule == found.rule => lacking,
-                Some(lacking) if !of_code => Cause { rule: found.rule, ..lacking },
+                Some(lacking) if !of_code => Cause {
+                    rule: found.rule,
+                    ..lacking
+                },
                 _ => found,
             })
         };
         self.thin_air()
             .or_else(narrow)
-            .or_else(|| weaker.iter().find_map(|rule| self.removed(rule.knobs(self.program(), false), false)))
+            .or_else(|| {
+                weaker
+                    .iter()
+                    .find_map(|rule| self.removed(rule.knobs(self.program(), false), false))
+            })
             .or_else(|| self.lacking())
-            .or_else(|| broad.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true)))
+            .or_else(|| {
+                broad
+                    .iter()
+                    .find_map(|rule| self.removed(rule.knobs(self.program(), true), true))
+            })
             .or_else(|| self.sum())
     }
 
@@ -213,7 +243,10 @@ impl Difference<'_> {
     /// then.
     fn lacking(&self) -> Option<Cause> {
         let asked = |test: &LitmusTest| match self.asked {
-            Asked::Outcome(prop, _) => LitmusTest { condition: Some(prop.clone()), ..test.clone() },
+            Asked::Outcome(prop, _) => LitmusTest {
+                condition: Some(prop.clone()),
+                ..test.clone()
+            },
             Asked::Race => test.clone(),
         };
         let (test, source) = (asked(self.weak.test), asked(self.weak.source));
@@ -225,15 +258,24 @@ impl Difference<'_> {
         let deadline = Deadline(self.means.limits.timeout.map(|left| Instant::now() + left));
         let (needs, version) = match self.asked {
             Asked::Outcome(_, negate) => {
-                let Forbidding { needs, version } = forbidding(&session, negate, deadline.0).ok()?;
+                let Forbidding { needs, version } =
+                    forbidding(&session, negate, deadline.0).ok()?;
                 (needs, version)
             }
             Asked::Race => {
                 let fault = self.weak.fault().filter(|fault| fault.race)?;
-                let (Remedy::Changes(changes), Some(version)) = session.remedied(fault, deadline)? else {
+                let (Remedy::Changes(changes), Some(version)) =
+                    session.remedied(fault, deadline)?
+                else {
                     return None;
                 };
-                (changes.into_iter().filter_map(|change| change.edit).collect(), version)
+                (
+                    changes
+                        .into_iter()
+                        .filter_map(|change| change.edit)
+                        .collect(),
+                    version,
+                )
             }
         };
         if !self.both(&version.test, true) {
@@ -251,18 +293,35 @@ impl Difference<'_> {
                 Where::After => " behind",
             };
             push_new(&mut with, format!("`{}`{behind}", need.instead));
-            push_new(&mut places, Place { thread: need.thread, line: need.line, text: need.text });
+            push_new(
+                &mut places,
+                Place {
+                    thread: need.thread,
+                    line: need.line,
+                    text: need.text,
+                },
+            );
         }
         let seen = format!("with {} there, {}", with.join(" and "), self.agreed(true));
-        Some(Cause { rule: rules.join(", "), places, seen })
+        Some(Cause {
+            rule: rules.join(", "),
+            places,
+            seen,
+        })
     }
 
     /// The sequentially consistent operations that the difference rests on: if they are less, the models agree, on
     /// whatever answer.
     pub(super) fn of_sc(&self) -> Vec<Place> {
-        let ways = [&WEAKER[1], &WEAKER[0]].into_iter().flat_map(|rule| [(rule, false), (rule, true)]);
-        let least = |(rule, no): (&'static Rule, bool)| self.least(rule.knobs(self.program(), false), no);
-        ways.into_iter().find_map(least).map(|knobs| self.places(&knobs)).unwrap_or_default()
+        let ways = [&WEAKER[1], &WEAKER[0]]
+            .into_iter()
+            .flat_map(|rule| [(rule, false), (rule, true)]);
+        let least =
+            |(rule, no): (&'static Rule, bool)| self.least(rule.knobs(self.program(), false), no);
+        ways.into_iter()
+            .find_map(least)
+            .map(|knobs| self.places(&knobs))
+            .unwrap_or_default()
     }
 
     fn program(&self) -> &Program {
@@ -273,7 +332,11 @@ impl Difference<'_> {
     fn both(&self, test: &LitmusTest, no: bool) -> bool {
         let says = |side: &Side<'_>| self.refuses(side, side.model, test) == Some(no);
         // The one that has to change its mind first.
-        let (first, second) = if no { (Some(self.weak), self.refusing) } else { (self.refusing, Some(self.weak)) };
+        let (first, second) = if no {
+            (Some(self.weak), self.refusing)
+        } else {
+            (self.refusing, Some(self.weak))
+        };
         first.is_none_or(says) && second.is_none_or(says)
     }
 
@@ -281,12 +344,23 @@ impl Difference<'_> {
     fn least(&self, knobs: Vec<Turned>, no: bool) -> Option<Vec<Turned>> {
         let decide = |test: &LitmusTest, _| Ok(self.both(test, no));
         let list = knobs.iter().map(|k| k.1.clone()).collect();
-        let mut search =
-            Search::new(self.weak.source, list, (false, usize::MAX, None), of_test(self.weak.source, decide));
+        let mut search = Search::new(
+            self.weak.source,
+            list,
+            (false, usize::MAX, None),
+            of_test(self.weak.source, decide),
+        );
         let all = search.top();
         let found = search.first_of([all]).ok()??;
         let setting = search.lowered(found, (0..knobs.len()).rev()).ok()?;
-        Some(knobs.into_iter().zip(setting).filter(|(_, level)| *level > 0).map(|(knob, _)| knob).collect())
+        Some(
+            knobs
+                .into_iter()
+                .zip(setting)
+                .filter(|(_, level)| *level > 0)
+                .map(|(knob, _)| knob)
+                .collect(),
+        )
     }
 
     /// The rules, if stronger programs make both models say no (`no`), or weaker ones make them say yes.
@@ -297,8 +371,16 @@ impl Difference<'_> {
         let with: Vec<String> = rules.iter().map(|rule| self.with(rule, &least)).collect();
         let there = if no { " there" } else { "" };
         let seen = format!("with {}{there}, {}", with.join(" and "), self.agreed(no));
-        let rule = rules.iter().map(|rule| rule.name).collect::<Vec<_>>().join(", ");
-        Some(Cause { rule, places: self.places(&least), seen })
+        let rule = rules
+            .iter()
+            .map(|rule| rule.name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        Some(Cause {
+            rule,
+            places: self.places(&least),
+            seen,
+        })
     }
 
     /// All kinds of change together, one after the other.
@@ -321,13 +403,17 @@ impl Difference<'_> {
             None => None,
             Some(mapping) => Some(mapping.lowered(source).ok()?),
         };
-        let mut session = self.means.session(lowered.as_ref().unwrap_or(source), model);
+        let mut session = self
+            .means
+            .session(lowered.as_ref().unwrap_or(source), model);
         match self.asked {
-            Asked::Outcome(prop, negate) => match session.reachability(Some(prop), negate).verdict {
-                Verdict::Forbidden => Some(true),
-                Verdict::Allowed => Some(false),
-                _ => None,
-            },
+            Asked::Outcome(prop, negate) => {
+                match session.reachability(Some(prop), negate).verdict {
+                    Verdict::Forbidden => Some(true),
+                    Verdict::Allowed => Some(false),
+                    _ => None,
+                }
+            }
             Asked::Race => {
                 let answers = [session.race(), session.undefined()];
                 let mut none = true;
@@ -345,13 +431,18 @@ impl Difference<'_> {
 
     /// Values that justify themselves: only an axiom against them stands between the two models.
     fn thin_air(&self) -> Option<Cause> {
-        let (refusing, Asked::Outcome(prop, negate)) = (self.refusing?, self.asked) else { return None };
+        let (refusing, Asked::Outcome(prop, negate)) = (self.refusing?, self.asked) else {
+            return None;
+        };
         let mut lesser = Model::clone(refusing.model);
         let against = thin_air_axioms(&lesser);
         if against.is_empty() {
             return None;
         }
-        let names: Vec<String> = against.iter().map(|&i| lesser.axioms[i].name.clone()).collect();
+        let names: Vec<String> = against
+            .iter()
+            .map(|&i| lesser.axioms[i].name.clone())
+            .collect();
         lesser.axioms.retain(|a| !names.contains(&a.name));
         if self.refuses(refusing, &lesser, refusing.source) != Some(false) {
             return None;
@@ -360,12 +451,22 @@ impl Difference<'_> {
         let witness = weak.reachability(Some(prop), negate).witness?;
         let places = cycle_of_values(&witness);
         let label = refusing.label;
-        let seen = format!("these values rest on each other, which `{label}` excludes by {}", listed(&names));
-        Some(Cause { rule: "thin air".into(), places, seen })
+        let seen = format!(
+            "these values rest on each other, which `{label}` excludes by {}",
+            listed(&names)
+        );
+        Some(Cause {
+            rule: "thin air".into(),
+            places,
+            seen,
+        })
     }
 
     fn with(&self, rule: &Rule, knobs: &[Turned]) -> String {
-        let changes: Vec<Change> = knobs.iter().filter_map(|(_, knob)| knob.change(1)).collect();
+        let changes: Vec<Change> = knobs
+            .iter()
+            .filter_map(|(_, knob)| knob.change(1))
+            .collect();
         let scope = changes.iter().find_map(|change| match *change {
             Change::Scope(scope) if rule.name == "scope inclusion" => Some(scope),
             _ => None,
@@ -402,11 +503,19 @@ impl Difference<'_> {
                 Site::Instr(t, i) => {
                     let thread = self.program().thread(t);
                     let instr = &thread.code[i];
-                    Place { thread: thread.name.clone(), line: instr.line.clone(), text: instr.text.clone() }
+                    Place {
+                        thread: thread.name.clone(),
+                        line: instr.line.clone(),
+                        text: instr.text.clone(),
+                    }
                 }
                 Site::Thread(t) => {
                     let thread = self.program().thread(t).name.clone();
-                    Place { text: format!("the place of {thread}"), thread, line: 0.into() }
+                    Place {
+                        text: format!("the place of {thread}"),
+                        thread,
+                        line: 0.into(),
+                    }
                 }
                 Site::Location(l) => {
                     let location = self.program().location(l);
@@ -415,7 +524,11 @@ impl Difference<'_> {
                         LocationKind::Object { .. } => "which is local memory",
                     };
                     let text = format!("location `{}`, {what}", location.name);
-                    Place { thread: String::new(), line: 0.into(), text }
+                    Place {
+                        thread: String::new(),
+                        line: 0.into(),
+                        text,
+                    }
                 }
             };
             if !places.contains(&place) {
@@ -438,9 +551,13 @@ fn gained(old: &Program, version: &Version) -> Vec<&'static str> {
         for (i, instr) in new.thread(t).code.iter().enumerate() {
             let gained = match version.added.has(new, (t, i)) {
                 true => put_in(&instr.op).into_iter().collect(),
-                false => before.next().map_or(Vec::new(), |old| turned(&old.op, &instr.op)),
+                false => before
+                    .next()
+                    .map_or(Vec::new(), |old| turned(&old.op, &instr.op)),
             };
-            gained.into_iter().for_each(|rule| push_new(&mut rules, rule));
+            gained
+                .into_iter()
+                .for_each(|rule| push_new(&mut rules, rule));
         }
     }
     rules
@@ -472,7 +589,10 @@ fn turned(old: &Op, new: &Op) -> Vec<&'static str> {
         (knobs::has_proxy(old) && !knobs::has_proxy(new)).then_some("proxy"),
         (old.has("RED") && !new.has("RED")).then_some("reduction"),
         order.or_else(|| {
-            ON_FAILURE.iter().any(|tag| old.has(tag) != new.has(tag)).then_some("release and acquire")
+            ON_FAILURE
+                .iter()
+                .any(|tag| old.has(tag) != new.has(tag))
+                .then_some("release and acquire")
         }),
     ];
     rules.into_iter().flatten().collect()
@@ -486,7 +606,10 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
 
 /// The instructions on a cycle of program order and reads-from in an execution.
 fn cycle_of_values(witness: &Witness) -> Vec<Place> {
-    let (order, sources) = (witness.drawn_as(Style::ProgramOrder), witness.drawn_as(Style::ReadsFrom));
+    let (order, sources) = (
+        witness.drawn_as(Style::ProgramOrder),
+        witness.drawn_as(Style::ReadsFrom),
+    );
     let steps: Vec<(usize, usize)> = order.iter().chain(sources).copied().collect();
     let n = witness.events.len();
     let reach = |from: usize| {
@@ -503,14 +626,23 @@ fn cycle_of_values(witness: &Witness) -> Vec<Place> {
     };
     let on_cycle: Vec<bool> = (0..n).map(|e| reach(e)[e]).collect();
     // The ends of reads-from between threads say enough.
-    let mut ends: Vec<usize> =
-        sources.iter().filter(|&&(a, b)| on_cycle[a] && on_cycle[b]).flat_map(|&(a, b)| [a, b]).collect();
+    let mut ends: Vec<usize> = sources
+        .iter()
+        .filter(|&&(a, b)| on_cycle[a] && on_cycle[b])
+        .flat_map(|&(a, b)| [a, b])
+        .collect();
     ends.sort_unstable();
     ends.dedup();
-    ends.into_iter().map(|e| place_of(&witness.events[e])).collect()
+    ends.into_iter()
+        .map(|e| place_of(&witness.events[e]))
+        .collect()
 }
 
 /// The instruction of an event.
 pub(super) fn place_of(event: &WitnessEvent) -> Place {
-    Place { thread: event.thread_name.clone(), line: event.line.clone(), text: event.text.clone() }
+    Place {
+        thread: event.thread_name.clone(),
+        line: event.line.clone(),
+        text: event.text.clone(),
+    }
 }

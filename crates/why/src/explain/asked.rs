@@ -18,15 +18,22 @@ impl Asked {
     pub(crate) fn new(task: &Task<'_>) -> Asked {
         let sk = &task.sk;
         let asked = observables(&task.test.condition, &[]);
-        let sources: Vec<Vec<RegId>> = asked.iter().map(|o| sources(&sk.program.threads, *o)).collect();
+        let sources: Vec<Vec<RegId>> = asked
+            .iter()
+            .map(|o| sources(&sk.program.threads, *o))
+            .collect();
         let decides = |e: usize, (observable, sources): (&Observable, &Vec<RegId>)| {
             let event = &sk.events[e];
-            let op = event.thread.map(|t| &sk.program.thread(t).code[event.instr].op);
+            let op = event
+                .thread
+                .map(|t| &sk.program.thread(t).code[event.instr].op);
             match *observable {
                 Observable::Reg(t, _) => {
                     event.thread == Some(t)
                         && event.is_read()
-                        && op.and_then(Op::defines).is_some_and(|dst| sources.contains(&dst))
+                        && op
+                            .and_then(Op::defines)
+                            .is_some_and(|dst| sources.contains(&dst))
                 }
                 Observable::Mem { loc, .. } => {
                     let memory = |&cell| sk.memory.cell(sk.memory.cell(cell).memory).location.0;
@@ -38,7 +45,10 @@ impl Asked {
             }
         };
         let last = |e: usize| {
-            let number = asked.iter().zip(&sources).rposition(|which| decides(e, which));
+            let number = asked
+                .iter()
+                .zip(&sources)
+                .rposition(|which| decides(e, which));
             number.map_or(0, |number| number as u32 + 1)
         };
         Asked((0..sk.len()).map(last).collect())
@@ -47,14 +57,18 @@ impl Asked {
     /// What some steps speak of.
     pub(crate) fn said<'s>(&self, steps: impl IntoIterator<Item = &'s Step>) -> Said {
         let mut events = Vec::new();
-        steps.into_iter().for_each(|step| links::events(step, &mut events));
+        steps
+            .into_iter()
+            .for_each(|step| links::events(step, &mut events));
         events.into_iter().map(|e| self.0[e]).max().unwrap_or(0)
     }
 }
 
 /// The registers whose values a register is made of.
 fn sources(threads: &[Thread], observable: Observable) -> Vec<RegId> {
-    let Observable::Reg(t, reg) = observable else { return Vec::new() };
+    let Observable::Reg(t, reg) = observable else {
+        return Vec::new();
+    };
     let code = &threads[usize::from(t.0)].code;
     let mut all = vec![reg];
     let mut done = 0;

@@ -33,11 +33,17 @@ pub(crate) fn carried_over(
     let start = start(task, added, changed, execution)?;
     let mut candidates = vec![start.clone()];
     for (f, free) in changed.model.free.iter().enumerate() {
-        let Some(covering) = free.covering else { continue };
+        let Some(covering) = free.covering else {
+            continue;
+        };
         let must = replay::declared(changed, &start, covering);
         let within = replay::declared(changed, &start, free.within);
         for x in start.executed.iter() {
-            candidates = candidates.iter().flat_map(|c| placed(c, f, x, &must, &within)).take(MOST).collect();
+            candidates = candidates
+                .iter()
+                .flat_map(|c| placed(c, f, x, &must, &within))
+                .take(MOST)
+                .collect();
         }
     }
     let replayed = candidates.into_iter().filter_map(|candidate| {
@@ -45,7 +51,9 @@ pub(crate) fn carried_over(
         (!replayed.rejected_by.is_empty()).then_some((candidate, replayed))
     });
     let mut rejected: Vec<(Execution, Replayed)> = replayed.take(TOLD).collect();
-    let (best, axiom) = telling(changed, rejected.iter(), |replayed| replayed.rejected_by.clone())?;
+    let (best, axiom) = telling(changed, rejected.iter(), |replayed| {
+        replayed.rejected_by.clone()
+    })?;
     let at = rejected.iter().position(|one| std::ptr::eq(one, best))?;
     let (execution, replayed) = rejected.swap_remove(at);
     Some((execution, replayed, axiom))
@@ -53,15 +61,26 @@ pub(crate) fn carried_over(
 
 /// An execution that breaks some axioms, one of them asked for, or the same with another place of an event in an order that
 /// the model leaves free: the one that tells most.
-pub(crate) fn reordered(task: &Task<'_>, found: (Execution, Replayed), axiom: usize) -> (Execution, Replayed) {
+pub(crate) fn reordered(
+    task: &Task<'_>,
+    found: (Execution, Replayed),
+    axiom: usize,
+) -> (Execution, Replayed) {
     let (execution, broken) = (&found.0, found.1.rejected_by.clone());
     let mut others: Vec<Execution> = Vec::new();
     for (f, free) in task.model.free.iter().enumerate() {
-        let Some(covering) = free.covering else { continue };
+        let Some(covering) = free.covering else {
+            continue;
+        };
         let must = replay::declared(task, execution, covering);
         let within = replay::declared(task, execution, free.within);
         let order = &execution.free[f];
-        let in_order = |x: &usize| execution.executed.iter().any(|y| order.has(*x, y) || order.has(y, *x));
+        let in_order = |x: &usize| {
+            execution
+                .executed
+                .iter()
+                .any(|y| order.has(*x, y) || order.has(y, *x))
+        };
         for x in execution.executed.iter().filter(in_order) {
             let mut without = execution.clone();
             let rest = order.iter().filter(|(i, j)| *i != x && *j != x);
@@ -82,15 +101,26 @@ pub(crate) fn reordered(task: &Task<'_>, found: (Execution, Replayed), axiom: us
 }
 
 /// The execution with fences that are in no order yet.
-fn start(task: &Task<'_>, added: &Added, changed: &Task<'_>, from: &Execution) -> Option<Execution> {
+fn start(
+    task: &Task<'_>,
+    added: &Added,
+    changed: &Task<'_>,
+    from: &Execution,
+) -> Option<Execution> {
     let event = pairing(task, added, changed)?;
     let n = changed.sk.len();
     let mut place = vec![0; task.sk.len()];
-    event.iter().enumerate().for_each(|(e, i)| i.iter().for_each(|&i| place[i] = e));
+    event
+        .iter()
+        .enumerate()
+        .for_each(|(e, i)| i.iter().for_each(|&i| place[i] = e));
     let rel = |r: &Rel| Rel::from_pairs(n, r.iter().map(|(i, j)| (place[i], place[j])));
     let mut execution = Execution {
         executed: EventSet::empty(n),
-        reads: event.iter().map(|i| i.and_then(|i| from.reads[i])).collect(),
+        reads: event
+            .iter()
+            .map(|i| i.and_then(|i| from.reads[i]))
+            .collect(),
         choices: from.choices.clone(),
         free: from.free.iter().map(rel).collect(),
         finals: from.finals.iter().map(|&(c, w)| (c, place[w])).collect(),
@@ -98,20 +128,38 @@ fn start(task: &Task<'_>, added: &Added, changed: &Task<'_>, from: &Execution) -
     // What is read and chosen says of each event whether it executes, of the new ones, too.
     let known = execution.known();
     let mut eval = Eval::new(&changed.sk, &known);
-    execution.executed = EventSet::from_fn(n, |e| eval.cond(changed.sk.event(e).guard) == Some(true));
+    execution.executed =
+        EventSet::from_fn(n, |e| eval.cond(changed.sk.event(e).guard) == Some(true));
     Some(execution)
 }
 
 /// The execution with the event `x` ordered among those that it has to be ordered with, in every way.
-pub(crate) fn placed(execution: &Execution, free: usize, x: usize, must: &Rel, within: &Rel) -> Vec<Execution> {
+pub(crate) fn placed(
+    execution: &Execution,
+    free: usize,
+    x: usize,
+    must: &Rel,
+    within: &Rel,
+) -> Vec<Execution> {
     let order = &execution.free[free];
-    let open = |&y: &usize| y != x && (must.has(x, y) || must.has(y, x)) && !order.has(x, y) && !order.has(y, x);
+    let open = |&y: &usize| {
+        y != x && (must.has(x, y) || must.has(y, x)) && !order.has(x, y) && !order.has(y, x)
+    };
     let mut others: Vec<usize> = execution.executed.iter().filter(open).collect();
     if others.is_empty() {
         return vec![execution.clone()];
     }
     // The order is transitive: what comes later has more before it.
-    others.sort_by_key(|&y| (execution.executed.iter().filter(|&z| order.has(z, y)).count(), y));
+    others.sort_by_key(|&y| {
+        (
+            execution
+                .executed
+                .iter()
+                .filter(|&z| order.has(z, y))
+                .count(),
+            y,
+        )
+    });
     let ways = (0..=others.len()).rev().map(|at| {
         let mut order = order.clone();
         for (i, &y) in others.iter().enumerate() {

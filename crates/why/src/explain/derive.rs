@@ -60,19 +60,38 @@ impl<'a> Deriver<'a> {
         executed: &'a EventSet,
         of_thread: EventSet,
     ) -> Deriver<'a> {
-        let algebra = Bits { executed: executed.clone() };
-        let rounds = model.groups.iter().map(|g| rounds(model, &algebra, g, values)).collect();
+        let algebra = Bits {
+            executed: executed.clone(),
+        };
+        let rounds = model
+            .groups
+            .iter()
+            .map(|g| rounds(model, &algebra, g, values))
+            .collect();
         let n = executed.universe_len();
-        Deriver { model, values, n, executed, of_thread, rounds, costs: RefCell::default() }
+        Deriver {
+            model,
+            values,
+            n,
+            executed,
+            of_thread,
+            rounds,
+            costs: RefCell::default(),
+        }
     }
 
     fn group_of(&self, node: NodeId) -> Option<usize> {
-        self.model.groups.iter().position(|g| g.range.contains(&node.0))
+        self.model
+            .groups
+            .iter()
+            .position(|g| g.range.contains(&node.0))
     }
 
     fn has_at(&self, node: NodeId, round: Round, i: usize, j: usize) -> bool {
         let value = match round {
-            Some((g, r)) if self.group_of(node) == Some(g) => self.rounds[g][r][node.index()].as_deref(),
+            Some((g, r)) if self.group_of(node) == Some(g) => {
+                self.rounds[g][r][node.index()].as_deref()
+            }
             _ => self.values[node.index()].as_deref(),
         };
         match value.expect("all nodes were asked for") {
@@ -102,7 +121,9 @@ impl<'a> Deriver<'a> {
             _ => return (node, round),
         };
         let rounds = 0..self.rounds[group].len().min(before);
-        let first = rounds.map(|r| Some((group, r))).find(|&round| self.has_at(body, round, i, j));
+        let first = rounds
+            .map(|r| Some((group, r)))
+            .find(|&round| self.has_at(body, round, i, j));
         (body, first.unwrap_or(LAST))
     }
 
@@ -120,7 +141,13 @@ impl<'a> Deriver<'a> {
             _ if self.model.node(node).kind == Kind::Set => 0,
             NodeOp::IdentityOn(_) => 0,
             NodeOp::Union(a, b) => {
-                let of = |x| if holds(x) { self.cost(x, round, i, j) } else { u32::MAX };
+                let of = |x| {
+                    if holds(x) {
+                        self.cost(x, round, i, j)
+                    } else {
+                        u32::MAX
+                    }
+                };
                 of(a).min(of(b))
             }
             NodeOp::Inter(a, b) => self.cost(a, round, i, j).max(self.cost(b, round, i, j)),
@@ -129,7 +156,9 @@ impl<'a> Deriver<'a> {
             NodeOp::Seq(a, b) => self.middle(a, b, round, i, j).map_or(u32::MAX, |m| m.1),
             NodeOp::Plus(a) => {
                 let path = self.path(a, round, i, j);
-                path.windows(2).map(|w| self.cost(a, round, w[0], w[1])).fold(0, u32::saturating_add)
+                path.windows(2)
+                    .map(|w| self.cost(a, round, w[0], w[1]))
+                    .fold(0, u32::saturating_add)
             }
             _ => 1,
         };
@@ -138,11 +167,23 @@ impl<'a> Deriver<'a> {
     }
 
     /// The event in the middle of a sequence, with the cost of both sides.
-    fn middle(&self, a: NodeId, b: NodeId, round: Round, i: usize, j: usize) -> Option<(usize, u32)> {
+    fn middle(
+        &self,
+        a: NodeId,
+        b: NodeId,
+        round: Round,
+        i: usize,
+        j: usize,
+    ) -> Option<(usize, u32)> {
         let through = |k: &usize| self.has_at(a, round, i, *k) && self.has_at(b, round, *k, j);
         let middles = self.executed.iter().filter(through);
-        let cost = |k| self.cost(a, round, i, k).saturating_add(self.cost(b, round, k, j));
-        middles.map(|k| (k, cost(k))).min_by_key(|&(k, cost)| (cost, k))
+        let cost = |k| {
+            self.cost(a, round, i, k)
+                .saturating_add(self.cost(b, round, k, j))
+        };
+        middles
+            .map(|k| (k, cost(k)))
+            .min_by_key(|&(k, cost)| (cost, k))
     }
 
     /// A path with the fewest steps from `i` to `j`, both included; `j` may be `i`.
@@ -164,7 +205,8 @@ impl<'a> Deriver<'a> {
                     let mut path = vec![j, x];
                     let mut at = x;
                     while at != i {
-                        at = before[at].expect("every event but the first was reached from another one");
+                        at = before[at]
+                            .expect("every event but the first was reached from another one");
                         path.push(at);
                     }
                     path.reverse();
@@ -182,9 +224,15 @@ impl<'a> Deriver<'a> {
     /// Cycles of a relation, the shortest through each event; shorter ones first.
     pub(super) fn cycles(&self, node: NodeId) -> Vec<Vec<usize>> {
         let round = LAST;
-        let cycles = self.executed.iter().map(|e| self.path(node, round, e, e)).filter(|path| !path.is_empty());
+        let cycles = self
+            .executed
+            .iter()
+            .map(|e| self.path(node, round, e, e))
+            .filter(|path| !path.is_empty());
         let cost = |path: &Vec<usize>| -> u32 {
-            path.windows(2).map(|w| self.cost(node, round, w[0], w[1])).fold(0, u32::saturating_add)
+            path.windows(2)
+                .map(|w| self.cost(node, round, w[0], w[1]))
+                .fold(0, u32::saturating_add)
         };
         let mut cycles: Vec<Vec<usize>> = cycles.collect();
         cycles.sort_by_cached_key(|path| (path.len(), cost(path)));
@@ -211,7 +259,11 @@ impl<'a> Deriver<'a> {
         let (node, round) = self.settle(asked, asked_in, i, j);
         let of = |x: NodeId, i: usize, j: usize| self.at(x, round, i, j);
         let parts = match self.model.node(node).op {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => Vec::new(),
+            NodeOp::Base(_)
+            | NodeOp::Free(_)
+            | NodeOp::Var(..)
+            | NodeOp::Empty
+            | NodeOp::Universe => Vec::new(),
             NodeOp::IdentityOn(s) => vec![of(s, i, i)],
             NodeOp::Product(a, b) => vec![of(a, i, i), of(b, j, j)],
             NodeOp::Union(a, b) => {
@@ -223,13 +275,16 @@ impl<'a> Deriver<'a> {
             NodeOp::Diff(a, b) => vec![of(a, i, j), self.refuse(b, round, i, j)],
             NodeOp::Inverse(a) => vec![of(a, j, i)],
             NodeOp::Seq(a, b) => {
-                let (k, _) =
-                    self.middle(a, b, round, i, j).expect("a pair of a sequence has an event in the middle");
+                let (k, _) = self
+                    .middle(a, b, round, i, j)
+                    .expect("a pair of a sequence has an event in the middle");
                 vec![of(a, i, k), of(b, k, j)]
             }
-            NodeOp::Plus(a) => {
-                self.path(a, round, i, j).windows(2).map(|w| self.at(a, round, w[0], w[1])).collect()
-            }
+            NodeOp::Plus(a) => self
+                .path(a, round, i, j)
+                .windows(2)
+                .map(|w| self.at(a, round, w[0], w[1]))
+                .collect(),
             NodeOp::Domain(a) => {
                 let to = self.executed.iter().find(|&k| self.has_at(a, round, i, k));
                 to.map(|k| of(a, i, k)).into_iter().collect()
@@ -239,7 +294,14 @@ impl<'a> Deriver<'a> {
                 from.map(|k| of(a, k, i)).into_iter().collect()
             }
         };
-        Step { node, from: i, to: j, holds: true, parts, round }
+        Step {
+            node,
+            from: i,
+            to: j,
+            holds: true,
+            parts,
+            round,
+        }
     }
 
     /// Why a pair that is not in a relation is not, as far as single pairs can say it: a sequence or a closure that does
@@ -262,7 +324,14 @@ impl<'a> Deriver<'a> {
             NodeOp::Product(_, b) => vec![not(b, j, j)],
             _ => Vec::new(),
         };
-        Step { node, from: i, to: j, holds: false, parts, round }
+        Step {
+            node,
+            from: i,
+            to: j,
+            holds: false,
+            parts,
+            round,
+        }
     }
 
     /// Holds a derivation against the values: every step is what it says, and its parts suffice for it.
@@ -270,11 +339,21 @@ impl<'a> Deriver<'a> {
     /// # Errors
     /// What is wrong.
     pub(super) fn verify(&self, step: &Step) -> Result<(), String> {
-        let &Step { node, from: i, to: j, holds, ref parts, round } = step;
+        let &Step {
+            node,
+            from: i,
+            to: j,
+            holds,
+            ref parts,
+            round,
+        } = step;
         let found = &self.model.node(node);
         let called = || format!("node {} from {i} to {j}", node.0);
         if self.has_at(node, round, i, j) != holds {
-            return Err(format!("{} is claimed to hold, and does not, or the reverse", called()));
+            return Err(format!(
+                "{} is claimed to hold, and does not, or the reverse",
+                called()
+            ));
         }
         let is = |at: usize, x: NodeId, i: usize, j: usize, holds: bool| {
             parts.get(at).is_some_and(|p| {
@@ -300,7 +379,8 @@ impl<'a> Deriver<'a> {
                     self.executed.has(k) && is(0, a, i, k, true) && is(1, b, k, j, true)
                 }
                 NodeOp::Plus(a) => {
-                    ends_meet && (0..parts.len()).all(|p| is(p, a, parts[p].from, parts[p].to, true))
+                    ends_meet
+                        && (0..parts.len()).all(|p| is(p, a, parts[p].from, parts[p].to, true))
                 }
                 NodeOp::Domain(a) => parts.first().is_some_and(|p| is(0, a, i, p.to, true)),
                 NodeOp::Range(a) => parts.first().is_some_and(|p| is(0, a, p.from, i, true)),

@@ -45,24 +45,40 @@ pub(super) fn chain(
                 inner = of;
             }
             let steps = |cycle: Vec<usize>| -> Vec<Step> {
-                cycle.windows(2).map(|w| deriver.derive(inner, w[0], w[1])).collect()
+                cycle
+                    .windows(2)
+                    .map(|w| deriver.derive(inner, w[0], w[1]))
+                    .collect()
             };
             // The first of those that say as much.
             let cycles = deriver.cycles(inner).into_iter().take(TOLD).map(steps);
-            cycles.rev().max_by_key(|steps| asked.said(steps)).unwrap_or_default()
+            cycles
+                .rev()
+                .max_by_key(|steps| asked.said(steps))
+                .unwrap_or_default()
         }
         Test::Irreflexive | Test::Empty => {
             let loops_only = test == Test::Irreflexive;
-            let pairs = members.iter().copied().filter(|(i, j)| !loops_only || i == j);
-            let steps =
-                deriver.by_cost(node, pairs).into_iter().take(TOLD).map(|(i, j)| deriver.derive(node, i, j));
+            let pairs = members
+                .iter()
+                .copied()
+                .filter(|(i, j)| !loops_only || i == j);
+            let steps = deriver
+                .by_cost(node, pairs)
+                .into_iter()
+                .take(TOLD)
+                .map(|(i, j)| deriver.derive(node, i, j));
             vec![steps.rev().max_by_key(|step| asked.said([step]))?]
         }
     };
     if roots.is_empty() {
         return None;
     }
-    let mut chain = Chain { closes: test != Test::Empty, roots, ..Chain::default() };
+    let mut chain = Chain {
+        closes: test != Test::Empty,
+        roots,
+        ..Chain::default()
+    };
     let mut edges = Vec::new();
     for root in &chain.roots {
         if deriver.model.node(node).kind == Kind::Set {
@@ -77,7 +93,9 @@ pub(super) fn chain(
     if chain.closes {
         // It begins where the program does.
         let first = |s: &Step| (!deriver.starts(s.from), s.from);
-        let start = (0..edges.len()).min_by_key(|&i| first(&edges[i])).unwrap_or(0);
+        let start = (0..edges.len())
+            .min_by_key(|&i| first(&edges[i]))
+            .unwrap_or(0);
         edges.rotate_left(start);
     }
     for edge in edges {
@@ -92,7 +110,10 @@ pub(super) fn chain(
     }
     let mut once: Vec<Step> = Vec::new();
     for step in std::mem::take(&mut chain.besides) {
-        if !once.iter().any(|o| (o.node, o.from, o.to, o.holds) == (step.node, step.from, step.to, step.holds)) {
+        if !once
+            .iter()
+            .any(|o| (o.node, o.from, o.to, o.holds) == (step.node, step.from, step.to, step.holds))
+        {
             once.push(step);
         }
     }
@@ -103,7 +124,9 @@ pub(super) fn chain(
 /// Where a pair breaks an axiom because an order does not have it, and has it the other way round, the way back closes
 /// the chain.
 fn back(deriver: &Deriver<'_>, edges: &mut Vec<Step>, chain: &mut Chain) {
-    let (Some(from), Some(to)) = (edges.first().map(|e| e.from), edges.last().map(|e| e.to)) else { return };
+    let (Some(from), Some(to)) = (edges.first().map(|e| e.from), edges.last().map(|e| e.to)) else {
+        return;
+    };
     let turned = |s: &Step| {
         let order = matches!(deriver.model.node(s.node).op, NodeOp::Free(_));
         order && !s.holds && (s.from, s.to) == (from, to) && deriver.has(s.node, to, from)
@@ -122,9 +145,14 @@ fn expand(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step, out: &mut Vec<S
         return out.push(step.clone());
     }
     match node.op {
-        NodeOp::Union(..) | NodeOp::Plus(_) => step.parts.iter().for_each(|p| expand(deriver, words, p, out)),
+        NodeOp::Union(..) | NodeOp::Plus(_) => step
+            .parts
+            .iter()
+            .for_each(|p| expand(deriver, words, p, out)),
         NodeOp::Seq(..) if node.name.is_none() || leads_far(deriver, words, step) => {
-            step.parts.iter().for_each(|p| expand(deriver, words, p, out));
+            step.parts
+                .iter()
+                .for_each(|p| expand(deriver, words, p, out));
         }
         NodeOp::IdentityOn(_) => {}
         NodeOp::Inter(..) | NodeOp::Diff(..) => {
@@ -148,7 +176,9 @@ fn leads_far(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step) -> bool {
     }
     match deriver.model.node(step.node).op {
         NodeOp::Plus(_) => true,
-        NodeOp::Union(..) | NodeOp::Seq(..) => step.parts.iter().any(|p| leads_far(deriver, words, p)),
+        NodeOp::Union(..) | NodeOp::Seq(..) => {
+            step.parts.iter().any(|p| leads_far(deriver, words, p))
+        }
         NodeOp::Inter(..) | NodeOp::Diff(..) => leads_far(deriver, words, main(deriver, step)),
         _ => false,
     }
@@ -163,16 +193,27 @@ fn main<'s>(deriver: &Deriver<'_>, step: &'s Step) -> &'s Step {
 }
 
 /// The edges that an expression without a name (`open`: or any) consists of, and the conditions beside them.
-fn flatten(deriver: &Deriver<'_>, step: &Step, open: bool, edges: &mut Vec<Step>, besides: &mut Vec<Step>) {
+fn flatten(
+    deriver: &Deriver<'_>,
+    step: &Step,
+    open: bool,
+    edges: &mut Vec<Step>,
+    besides: &mut Vec<Step>,
+) {
     let node = deriver.model.node(step.node);
     if node.name.is_some() && !open {
         return edges.push(step.clone());
     }
     match node.op {
         NodeOp::Union(..) | NodeOp::Seq(..) | NodeOp::Plus(_) => {
-            step.parts.iter().for_each(|part| flatten(deriver, part, false, edges, besides));
+            step.parts
+                .iter()
+                .for_each(|part| flatten(deriver, part, false, edges, besides));
         }
-        NodeOp::IdentityOn(_) => step.parts.iter().for_each(|part| conditions(deriver, part, besides)),
+        NodeOp::IdentityOn(_) => step
+            .parts
+            .iter()
+            .for_each(|part| conditions(deriver, part, besides)),
         NodeOp::Inter(a, b) => {
             let main = main_part(deriver, a, b);
             for (i, part) in step.parts.iter().enumerate() {
@@ -195,7 +236,13 @@ fn flatten(deriver: &Deriver<'_>, step: &Step, open: bool, edges: &mut Vec<Step>
 fn main_part(deriver: &Deriver<'_>, a: NodeId, b: NodeId) -> usize {
     let node = |x: NodeId| deriver.model.node(x);
     let leads = |x: NodeId| !matches!(node(x).op, NodeOp::Product(..) | NodeOp::IdentityOn(_));
-    let weight = |x: NodeId| (leads(x), !node(x).is_static, matches!(node(x).op, NodeOp::Seq(..)));
+    let weight = |x: NodeId| {
+        (
+            leads(x),
+            !node(x).is_static,
+            matches!(node(x).op, NodeOp::Seq(..)),
+        )
+    };
     usize::from(weight(b) > weight(a))
 }
 
@@ -206,26 +253,42 @@ fn conditions(deriver: &Deriver<'_>, step: &Step, out: &mut Vec<Step>) {
         NodeOp::Universe => {}
         _ if node.name.is_some() => out.push(step.clone()),
         NodeOp::Product(..) | NodeOp::Inter(..) | NodeOp::IdentityOn(_) if step.holds => {
-            step.parts.iter().for_each(|part| conditions(deriver, part, out));
+            step.parts
+                .iter()
+                .for_each(|part| conditions(deriver, part, out));
         }
         NodeOp::IdentityOn(_) => {}
-        NodeOp::Union(..) => step.parts.iter().for_each(|part| conditions(deriver, part, out)),
+        NodeOp::Union(..) => step
+            .parts
+            .iter()
+            .for_each(|part| conditions(deriver, part, out)),
         NodeOp::Inter(..) if step.parts.len() == 1 => conditions(deriver, &step.parts[0], out),
         _ => out.push(step.clone()),
     }
 }
 
 /// A step as a link, whose events are renumbered.
-pub(super) fn link(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step, place: &dyn Fn(usize) -> usize) -> Link {
+pub(super) fn link(
+    deriver: &Deriver<'_>,
+    words: &Words<'_>,
+    step: &Step,
+    place: &dyn Fn(usize) -> usize,
+) -> Link {
     let mut below = Vec::new();
     let head = head(deriver, step, &mut below);
     let unnamed = deriver.model.node(head.node).name.is_none();
     match deriver.model.node(head.node).op {
         // `r^-1` is made of what `r` is made of.
         NodeOp::Inverse(_) if unnamed => {
-            head.parts.iter().flat_map(|part| &part.parts).for_each(|part| dissolve(deriver, part, &mut below));
+            head.parts
+                .iter()
+                .flat_map(|part| &part.parts)
+                .for_each(|part| dissolve(deriver, part, &mut below));
         }
-        _ => head.parts.iter().for_each(|part| dissolve(deriver, part, &mut below)),
+        _ => head
+            .parts
+            .iter()
+            .for_each(|part| dissolve(deriver, part, &mut below)),
     }
     Link {
         from: place(step.from),
@@ -234,7 +297,10 @@ pub(super) fn link(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step, place:
         is_set: deriver.model.node(step.node).kind == Kind::Set,
         holds: step.holds,
         says: words.clause(head),
-        because: below.iter().map(|part| link(deriver, words, part, place)).collect(),
+        because: below
+            .iter()
+            .map(|part| link(deriver, words, part, place))
+            .collect(),
     }
 }
 
@@ -243,7 +309,9 @@ pub(super) fn link(deriver: &Deriver<'_>, words: &Words<'_>, step: &Step, place:
 fn head<'s>(deriver: &Deriver<'_>, step: &'s Step, conditions: &mut Vec<Step>) -> &'s Step {
     let node = deriver.model.node(step.node);
     match node.op {
-        NodeOp::Inter(..) | NodeOp::Diff(..) if node.name.is_none() && node.kind == Kind::Rel && step.holds => {
+        NodeOp::Inter(..) | NodeOp::Diff(..)
+            if node.name.is_none() && node.kind == Kind::Rel && step.holds =>
+        {
             let main = main(deriver, step);
             for part in step.parts.iter().filter(|p| !std::ptr::eq(*p, main)) {
                 dissolve(deriver, part, conditions);
@@ -267,7 +335,10 @@ fn dissolve(deriver: &Deriver<'_>, step: &Step, out: &mut Vec<Step>) {
         NodeOp::Universe | NodeOp::Empty => {}
         NodeOp::IdentityOn(_) if !step.holds => {}
         _ if step.parts.is_empty() => out.push(step.clone()),
-        _ => step.parts.iter().for_each(|part| dissolve(deriver, part, out)),
+        _ => step
+            .parts
+            .iter()
+            .for_each(|part| dissolve(deriver, part, out)),
     }
 }
 

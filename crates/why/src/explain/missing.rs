@@ -36,27 +36,51 @@ pub(crate) fn missing_links(
     added: &Added,
     refuting: &Refuting<'_, '_>,
 ) -> Result<(Breach, Vec<MissingLink>), String> {
-    let (breach, chain) = analysed(refuting.task, refuting.execution, refuting.replayed, refuting.axiom)?;
-    let Some(before) = Before::new(task, added, refuting) else { return Ok((breach, Vec::new())) };
+    let (breach, chain) = analysed(
+        refuting.task,
+        refuting.execution,
+        refuting.replayed,
+        refuting.axiom,
+    )?;
+    let Some(before) = Before::new(task, added, refuting) else {
+        return Ok((breach, Vec::new()));
+    };
     let values = replay::evaluate(task, &before.execution);
     let deriver = deriver(task, &values, &before.execution);
-    let look = Look { before: &before, deriver: &deriver, words: Words::new(task, &before.execution), task };
+    let look = Look {
+        before: &before,
+        deriver: &deriver,
+        words: Words::new(task, &before.execution),
+        task,
+    };
     let mut links = Vec::new();
     for (i, step) in chain.steps.iter().enumerate() {
-        links.extend(look.lacks(step).map(|(path, why)| MissingLink { link: Some(i), path, why }));
+        links.extend(look.lacks(step).map(|(path, why)| MissingLink {
+            link: Some(i),
+            path,
+            why,
+        }));
     }
     if links.is_empty() {
         for (first, _, step) in &chain.made {
-            links.extend(look.lacks(step).map(|(path, why)| MissingLink { link: Some(*first), path, why }));
+            links.extend(look.lacks(step).map(|(path, why)| MissingLink {
+                link: Some(*first),
+                path,
+                why,
+            }));
         }
     }
     if links.is_empty() {
         let roots = chain.besides.iter().chain(&chain.roots);
-        links.extend(roots.filter_map(|step| look.lacks(step)).map(|(path, why)| MissingLink {
-            link: None,
-            path,
-            why,
-        }));
+        links.extend(
+            roots
+                .filter_map(|step| look.lacks(step))
+                .map(|(path, why)| MissingLink {
+                    link: None,
+                    path,
+                    why,
+                }),
+        );
         links.truncate(1);
     }
     if links.is_empty() {
@@ -67,20 +91,34 @@ pub(crate) fn missing_links(
 
 /// An order that the model leaves free holds pairs only where it has to. Where a step of the chain rests on such a pair:
 /// what makes it one in the changed program, and does not in the program as it is.
-fn unordered(task: &Task<'_>, refuting: &Refuting<'_, '_>, steps: &[Step], look: &Look<'_>) -> Vec<MissingLink> {
+fn unordered(
+    task: &Task<'_>,
+    refuting: &Refuting<'_, '_>,
+    steps: &[Step],
+    look: &Look<'_>,
+) -> Vec<MissingLink> {
     let after = deriver(refuting.task, &refuting.replayed.values, refuting.execution);
     let mut links = Vec::new();
     for (i, step) in steps.iter().enumerate() {
         let mut left = vec![step];
         while let Some(at) = left.pop() {
             left.extend(&at.parts);
-            let NodeOp::Free(free) = task.model.node(at.node).op else { continue };
-            let Some(covering) = task.model.free[free.0 as usize].covering else { continue };
+            let NodeOp::Free(free) = task.model.node(at.node).op else {
+                continue;
+            };
+            let Some(covering) = task.model.free[free.0 as usize].covering else {
+                continue;
+            };
             // It may be there by transitivity only.
             for pair in after.way(at.node, covering, at.from, at.to).windows(2) {
-                if let Some((mut path, why)) = look.lacks(&after.derive(covering, pair[0], pair[1])) {
+                if let Some((mut path, why)) = look.lacks(&after.derive(covering, pair[0], pair[1]))
+                {
                     path.insert(0, look.words.name(at.node));
-                    links.push(MissingLink { link: Some(i), path, why });
+                    links.push(MissingLink {
+                        link: Some(i),
+                        path,
+                        why,
+                    });
                 }
             }
         }
@@ -97,19 +135,29 @@ struct Before {
 
 /// By event of the changed program, the event of the program as it is; `None`: of a fence that was put in. `None` at all
 /// if the programs differ in more.
-pub(super) fn pairing(task: &Task<'_>, added: &Added, changed: &Task<'_>) -> Option<Vec<Option<usize>>> {
+pub(super) fn pairing(
+    task: &Task<'_>,
+    added: &Added,
+    changed: &Task<'_>,
+) -> Option<Vec<Option<usize>>> {
     let (old, new) = (&task.sk, &changed.sk);
     let mut event = Vec::with_capacity(new.len());
     let mut next = 0;
     for e in &new.events {
-        let put_in = e.thread.is_some_and(|t| added.has(&new.program, (t, e.instr)));
+        let put_in = e
+            .thread
+            .is_some_and(|t| added.has(&new.program, (t, e.instr)));
         event.push((!put_in).then_some(next));
         next += usize::from(!put_in);
     }
     let alike = |i: usize, e: usize| {
         (old.events[i].thread, old.events[i].kind) == (new.events[e].thread, new.events[e].kind)
     };
-    let paired = next == old.len() && event.iter().enumerate().all(|(e, i)| i.is_none_or(|i| alike(i, e)));
+    let paired = next == old.len()
+        && event
+            .iter()
+            .enumerate()
+            .all(|(e, i)| i.is_none_or(|i| alike(i, e)));
     (paired && old.pool.choice_count() == new.pool.choice_count()).then_some(event)
 }
 
@@ -127,13 +175,22 @@ impl Before {
             }
             reads[at] = from.reads[e];
         }
-        let rel = |r: &Rel| Rel::from_pairs(old.len(), r.iter().filter_map(|(i, j)| Some((event[i]?, event[j]?))));
+        let rel = |r: &Rel| {
+            Rel::from_pairs(
+                old.len(),
+                r.iter().filter_map(|(i, j)| Some((event[i]?, event[j]?))),
+            )
+        };
         let execution = Execution {
             executed,
             reads,
             choices: from.choices.clone(),
             free: from.free.iter().map(rel).collect(),
-            finals: from.finals.iter().filter_map(|&(c, w)| Some((c, event[w]?))).collect(),
+            finals: from
+                .finals
+                .iter()
+                .filter_map(|&(c, w)| Some((c, event[w]?)))
+                .collect(),
         };
         Some(Before { execution, event })
     }
@@ -176,8 +233,18 @@ impl Look<'_> {
         let (Some(i), Some(j)) = (self.before.event[at.from], self.before.event[at.to]) else {
             return Some((path, "the fence is not there".to_owned()));
         };
-        let failing = Step { from: i, to: j, holds: !at.holds, parts: Vec::new(), ..at.clone() };
-        let why = self.words.clause(&failing).replace("{a}", &self.called(i)).replace("{b}", &self.called(j));
+        let failing = Step {
+            from: i,
+            to: j,
+            holds: !at.holds,
+            parts: Vec::new(),
+            ..at.clone()
+        };
+        let why = self
+            .words
+            .clause(&failing)
+            .replace("{a}", &self.called(i))
+            .replace("{b}", &self.called(j));
         Some((path, why))
     }
 

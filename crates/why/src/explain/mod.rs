@@ -64,7 +64,12 @@ fn telling<'r>(
         let (_, chain) = analysed(task, execution, replayed, axiom).ok()?;
         Some(asked.said(chain.steps.iter().chain(&chain.besides)))
     };
-    let all = rejected.rev().flat_map(|found| axioms(&found.1).into_iter().rev().map(move |axiom| (found, axiom)));
+    let all = rejected.rev().flat_map(|found| {
+        axioms(&found.1)
+            .into_iter()
+            .rev()
+            .map(move |axiom| (found, axiom))
+    });
     all.max_by_key(|(found, axiom)| said(found, *axiom))
 }
 
@@ -92,19 +97,36 @@ fn analysed(
         links::chain(&deriver, &words, axiom.test, axiom.node, (&members, &asked))
     };
     if found.is_none() && !axiom.negated {
-        return Err(format!("an execution that breaks `{}` does not show it", axiom.name));
+        return Err(format!(
+            "an execution that breaks `{}` does not show it",
+            axiom.name
+        ));
     }
     let chain = found.unwrap_or_default();
     verify(&deriver, &chain, axiom)?;
     let mut events = Vec::new();
     let made = chain.made.iter().map(|m| &m.2);
-    chain.steps.iter().chain(&chain.besides).chain(made).for_each(|step| links::events(step, &mut events));
+    chain
+        .steps
+        .iter()
+        .chain(&chain.besides)
+        .chain(made)
+        .for_each(|step| links::events(step, &mut events));
     let (shown, position) = witness::describe_with(task, execution, replayed, &events);
     let place = |e: usize| position[e].expect("the events of an explanation are shown");
-    let all = |steps: &[derive::Step]| steps.iter().map(|s| links::link(&deriver, &words, s, &place)).collect();
+    let all = |steps: &[derive::Step]| {
+        steps
+            .iter()
+            .map(|s| links::link(&deriver, &words, s, &place))
+            .collect()
+    };
     let breach = Breach {
         axiom: axiom.name.clone(),
-        text: format!("{} {}", text::test_name(axiom), text::expression(model, axiom.node, false)),
+        text: format!(
+            "{} {}",
+            text::test_name(axiom),
+            text::expression(model, axiom.node, false)
+        ),
         doc: axiom.doc.clone(),
         execution: shown,
         chain: all(&chain.steps),
@@ -121,7 +143,11 @@ fn analysed(
     Ok((breach, chain))
 }
 
-fn deriver<'a>(task: &'a Task<'_>, values: &'a Values<Bits>, execution: &'a Execution) -> Deriver<'a> {
+fn deriver<'a>(
+    task: &'a Task<'_>,
+    values: &'a Values<Bits>,
+    execution: &'a Execution,
+) -> Deriver<'a> {
     let of_thread = EventSet::from_fn(task.sk.len(), |e| task.sk.event(e).thread.is_some());
     Deriver::new(task.model, values, &execution.executed, of_thread)
 }
@@ -131,7 +157,13 @@ fn deriver<'a>(task: &'a Task<'_>, values: &'a Values<Bits>, execution: &'a Exec
 fn verify(deriver: &Deriver<'_>, chain: &Chain, axiom: &Axiom) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("the explanation of `{}`: {what}", axiom.name));
     let made = chain.made.iter().map(|m| &m.2);
-    for step in chain.roots.iter().chain(&chain.steps).chain(&chain.besides).chain(made) {
+    for step in chain
+        .roots
+        .iter()
+        .chain(&chain.steps)
+        .chain(&chain.besides)
+        .chain(made)
+    {
         if let Err(what) = deriver.verify(step) {
             return wrong(&what);
         }

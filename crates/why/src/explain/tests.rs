@@ -22,7 +22,10 @@ use verdict::{Breach, Link, Reason, Verdict, Witness};
 const SAMPLE: usize = 30;
 
 /// For one question.
-const LIMITS: Limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(20)) };
+const LIMITS: Limits = Limits {
+    bound: Some(4),
+    timeout: Some(Duration::from_secs(20)),
+};
 
 pub(crate) fn files(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -48,18 +51,32 @@ fn speaks(test: &LitmusTest, model: &str) -> bool {
 fn corpus(every: usize) -> Vec<(LitmusTest, Vec<String>)> {
     let mut tests = Vec::new();
     let mut paths = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"), "toml", &mut paths);
+    files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"),
+        "toml",
+        &mut paths,
+    );
     for path in paths.into_iter().step_by(every) {
         for test in litmus::read_path(&path).unwrap_or_default() {
-            let models: Vec<String> = test.expect.keys().filter(|m| speaks(&test, m)).cloned().collect();
+            let models: Vec<String> = test
+                .expect
+                .keys()
+                .filter(|m| speaks(&test, m))
+                .cloned()
+                .collect();
             tests.push((test, models));
         }
     }
-    if let (Some(suite), Ok(models)) = (std::env::var_os("FENCEPOST_SUITE"), std::env::var("FENCEPOST_MODELS")) {
+    if let (Some(suite), Ok(models)) = (
+        std::env::var_os("FENCEPOST_SUITE"),
+        std::env::var("FENCEPOST_MODELS"),
+    ) {
         let mut paths = Vec::new();
         files(Path::new(&suite), "litmus", &mut paths);
         let models: Vec<String> = models.split(',').map(str::to_owned).collect();
-        let read = paths.iter().flat_map(|path| litmus::read_path(path).unwrap_or_default());
+        let read = paths
+            .iter()
+            .flat_map(|path| litmus::read_path(path).unwrap_or_default());
         tests.extend(read.map(|test| (test, models.clone())));
     }
     tests
@@ -73,7 +90,9 @@ fn shown(witness: &Witness, name: &str, from: usize, to: usize) -> Option<bool> 
     let (mut seen, mut todo) = (vec![false; witness.events.len()], vec![from]);
     while let Some(at) = todo.pop() {
         for &(_, b) in pairs.iter().filter(|p| p.0 == at) {
-            if !std::mem::replace(&mut seen[b], true) && matches!(name, "po" | "co" | "mo" | "sc" | "S") {
+            if !std::mem::replace(&mut seen[b], true)
+                && matches!(name, "po" | "co" | "mo" | "sc" | "S")
+            {
                 todo.push(b);
             }
         }
@@ -92,16 +111,25 @@ fn check_link(link: &Link, witness: &Witness, counts: &mut Counts) {
         match shown(witness, name, turned.0, turned.1) {
             Some(there) => {
                 counts.edges += 1;
-                assert_eq!(there, link.holds, "{} from {} to {}", link.relation, link.from, link.to);
+                assert_eq!(
+                    there, link.holds,
+                    "{} from {} to {}",
+                    link.relation, link.from, link.to
+                );
             }
             None => {
                 // One without a name, or with no pair at all.
                 counts.unseen += usize::from(link.holds);
-                assert!(!link.holds || !matches!(name, "po" | "rf" | "co" | "fr"), "no {name} is shown");
+                assert!(
+                    !link.holds || !matches!(name, "po" | "rf" | "co" | "fr"),
+                    "no {name} is shown"
+                );
             }
         }
     }
-    link.because.iter().for_each(|part| check_link(part, witness, counts));
+    link.because
+        .iter()
+        .for_each(|part| check_link(part, witness, counts));
 }
 
 fn check_breach(breach: &Breach, counts: &mut Counts) {
@@ -111,14 +139,25 @@ fn check_breach(breach: &Breach, counts: &mut Counts) {
         .chain(&breach.besides)
         .chain(breach.made.iter().map(|m| &m.link))
         .for_each(|l| check_link(l, &breach.execution, counts));
-    assert!(chain.windows(2).all(|w| w[0].to == w[1].from), "the links of {} meet", breach.axiom);
+    assert!(
+        chain.windows(2).all(|w| w[0].to == w[1].from),
+        "the links of {} meet",
+        breach.axiom
+    );
     assert!(chain.iter().all(|l| l.holds && !l.is_set));
-    assert!(!chain.is_empty() || !breach.besides.is_empty(), "{} is broken by something", breach.axiom);
+    assert!(
+        !chain.is_empty() || !breach.besides.is_empty(),
+        "{} is broken by something",
+        breach.axiom
+    );
     if let (true, Some(first), Some(last)) = (breach.closes, chain.first(), chain.last()) {
         assert_eq!(first.from, last.to, "the cycle of {} closes", breach.axiom);
     }
     for made in &breach.made {
-        assert_eq!((chain[made.first].from, chain[made.last].to), (made.link.from, made.link.to));
+        assert_eq!(
+            (chain[made.first].from, chain[made.last].to),
+            (made.link.from, made.link.to)
+        );
     }
 }
 
@@ -159,7 +198,9 @@ struct Counts {
 fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
     let negate = test.quantifier == litmus::Quantifier::ForAll;
     let start = Instant::now();
-    let mut session = Session::new(test, model, Engine::Auto, LIMITS, &[]).with_explanations().detailed();
+    let mut session = Session::new(test, model, Engine::Auto, LIMITS, &[])
+        .with_explanations()
+        .detailed();
     let answer = session.reachability(None, negate);
     let name = format!("{} under {}", test.name, model.name);
     counts.slowest = counts.slowest.clone().max((start.elapsed(), name.clone()));
@@ -175,7 +216,10 @@ fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
     match answer.verdict {
         Verdict::Forbidden => {
             counts.forbidden += 1;
-            explanation.broken.iter().for_each(|b| check_breach(b, counts));
+            explanation
+                .broken
+                .iter()
+                .for_each(|b| check_breach(b, counts));
             counts.breaches += explanation.broken.len();
             if explanation.given_up.is_none() {
                 let named: Vec<&String> = explanation.broken.iter().map(|b| &b.axiom).collect();
@@ -183,7 +227,9 @@ fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
             }
             check_axioms(test, model, negate, &answer.axioms, &name);
             check_claims(&claims, model, negate, &name, counts);
-            let Some(needs) = explanation.needs else { return };
+            let Some(needs) = explanation.needs else {
+                return;
+            };
             match needs.given_up {
                 Some(reason) => *counts.given_up.entry(reason.to_string()).or_default() += 1,
                 None => {
@@ -195,7 +241,9 @@ fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
         }
         Verdict::Allowed => {
             counts.allowed += 1;
-            let missing = explanation.missing.expect("an allowed outcome lacks something");
+            let missing = explanation
+                .missing
+                .expect("an allowed outcome lacks something");
             missing.breach.iter().for_each(|b| check_breach(b, counts));
             counts.links += missing.links.len();
             assert_eq!(claims.is_empty(), missing.edits.is_empty(), "{name}");
@@ -215,13 +263,24 @@ fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
 
 /// What is said of changed programs, decided again with the other engine too: some forbid the outcome, and with anything
 /// less they do not.
-fn check_claims(claims: &[(LitmusTest, bool)], model: &Model, negate: bool, name: &str, counts: &mut Counts) {
+fn check_claims(
+    claims: &[(LitmusTest, bool)],
+    model: &Model,
+    negate: bool,
+    name: &str,
+    counts: &mut Counts,
+) {
     for (changed, forbids) in claims {
         match verdict(changed, model, negate) {
             Verdict::Undecided(_) => counts.programs_undecided += 1,
             found => {
                 counts.programs += 1;
-                assert_eq!(found == Verdict::Forbidden, *forbids, "{name}: {:#?}", changed.program.threads);
+                assert_eq!(
+                    found == Verdict::Forbidden,
+                    *forbids,
+                    "{name}: {:#?}",
+                    changed.program.threads
+                );
             }
         }
     }
@@ -232,11 +291,15 @@ fn check_axioms(test: &LitmusTest, model: &Model, negate: bool, names: &[String]
     let only = |names: &[&String]| {
         let mut less = model.clone();
         less.axioms.retain(|a| names.contains(&&a.name));
-        let answer = Session::new(test, &less, Engine::Auto, LIMITS, &[]).reachability(None, negate);
+        let answer =
+            Session::new(test, &less, Engine::Auto, LIMITS, &[]).reachability(None, negate);
         answer.verdict
     };
     let all: Vec<&String> = names.iter().collect();
-    let thin_air: Vec<&String> = thin_air_axioms(model).iter().map(|&i| &model.axioms[i].name).collect();
+    let thin_air: Vec<&String> = thin_air_axioms(model)
+        .iter()
+        .map(|&i| &model.axioms[i].name)
+        .collect();
     let tame = thin_air.is_empty() || names.iter().any(|n| thin_air.contains(&n));
     // Without the axiom against them, values out of thin air can be too many to be sure.
     if tame {
@@ -261,7 +324,9 @@ pub(crate) fn is_long() -> bool {
 
 /// Of how many things something is asked, where a quick run asks of so many (`0`: of all).
 pub(crate) fn sample(quick: usize) -> usize {
-    let said = std::env::var("FENCEPOST_SAMPLE").ok().and_then(|n| n.parse().ok());
+    let said = std::env::var("FENCEPOST_SAMPLE")
+        .ok()
+        .and_then(|n| n.parse().ok());
     said.unwrap_or(if is_long() { 4 * quick } else { quick })
 }
 
@@ -269,7 +334,9 @@ pub(crate) fn sample(quick: usize) -> usize {
 pub(crate) fn shard() -> (usize, usize) {
     let parts = std::env::var("FENCEPOST_SHARD").ok();
     let parts = parts.as_ref().and_then(|text| text.split_once('/'));
-    parts.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?))).unwrap_or((0, 1))
+    parts
+        .and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)))
+        .unwrap_or((0, 1))
 }
 
 #[test]
@@ -285,20 +352,38 @@ fn explanations_of_the_corpus_are_true() {
             pairs.push((test, name));
         }
     }
-    let step = if sample == 0 { 1 } else { pairs.len().div_ceil(sample) };
+    let step = if sample == 0 {
+        1
+    } else {
+        pairs.len().div_ceil(sample)
+    };
     let mut counts = Counts::default();
     let mut failed = Vec::new();
     let (first, shards) = shard();
-    for (i, (test, name)) in pairs.iter().enumerate().step_by(step).skip(first).step_by(shards) {
-        let Some(model) = &models[*name] else { continue };
+    for (i, (test, name)) in pairs
+        .iter()
+        .enumerate()
+        .step_by(step)
+        .skip(first)
+        .step_by(shards)
+    {
+        let Some(model) = &models[*name] else {
+            continue;
+        };
         let start = Instant::now();
         // One that fails keeps no other from being looked at.
-        let checked = std::panic::catch_unwind(AssertUnwindSafe(|| check(test, model, &mut counts)));
+        let checked =
+            std::panic::catch_unwind(AssertUnwindSafe(|| check(test, model, &mut counts)));
         if checked.is_err() {
             failed.push(format!("{} under {name}", test.name));
         }
         if sample == 0 {
-            eprintln!("{i}/{}: {:?} {} under {name}", pairs.len(), start.elapsed(), test.name);
+            eprintln!(
+                "{i}/{}: {:?} {} under {name}",
+                pairs.len(),
+                start.elapsed(),
+                test.name
+            );
         }
     }
     eprintln!("{counts:#?}");

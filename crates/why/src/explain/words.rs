@@ -28,7 +28,11 @@ pub(super) struct Words<'a> {
 impl<'a> Words<'a> {
     /// For one execution.
     pub(super) fn new(task: &'a Task<'a>, execution: &'a Execution) -> Words<'a> {
-        Words { task, execution, of_model: cat::model::words::words(task.model) }
+        Words {
+            task,
+            execution,
+            of_model: cat::model::words::words(task.model),
+        }
     }
 
     /// What the model calls a node; an expression if it has no name.
@@ -38,7 +42,12 @@ impl<'a> Words<'a> {
 
     /// Whether the model's text has words for a node, by its name.
     pub(super) fn has(&self, node: NodeId) -> bool {
-        self.task.model.node(node).name.as_ref().is_some_and(|name| self.of_model.contains_key(name))
+        self.task
+            .model
+            .node(node)
+            .name
+            .as_ref()
+            .is_some_and(|name| self.of_model.contains_key(name))
     }
 
     /// A step as a clause.
@@ -52,8 +61,16 @@ impl<'a> Words<'a> {
         if let Some(said) = self.of_model.get(&name) {
             // A pair of an event with itself: a pattern of one event.
             let alone = node.kind == Kind::Rel && step.from == step.to;
-            let said = if alone { said.replace("{a} and {b} are", "{a} alone is") } else { said.clone() };
-            return if step.holds { said } else { format!("it is not so that {said}") };
+            let said = if alone {
+                said.replace("{a} and {b} are", "{a} alone is")
+            } else {
+                said.clone()
+            };
+            return if step.holds {
+                said
+            } else {
+                format!("it is not so that {said}")
+            };
         }
         match &node.op {
             _ if node.name.is_some() => plain(&name, node.kind, step.holds),
@@ -63,11 +80,16 @@ impl<'a> Words<'a> {
                 let place = witness::cell(self.task, self.execution, step.from)
                     .map_or("memory", |c| self.task.sk.memory.cell(c).name.as_str());
                 let says = if *free == model.values {
-                    ["{a} wrote the value that {b} reads".to_owned(), "{b} does not read from {a}".to_owned()]
+                    [
+                        "{a} wrote the value that {b} reads".to_owned(),
+                        "{b} does not read from {a}".to_owned(),
+                    ]
                 } else if *free == model.finals {
                     [
                         format!("{{a}} comes before {{b}} in the order of writes to `{place}`"),
-                        format!("{{a}} does not come before {{b}} in the order of writes to `{place}`"),
+                        format!(
+                            "{{a}} does not come before {{b}} in the order of writes to `{place}`"
+                        ),
                     ]
                 } else {
                     assert_eq!(relation.shape, Shape::Order);
@@ -81,11 +103,19 @@ impl<'a> Words<'a> {
                 if step.holds { yes } else { no }
             }
             NodeOp::Inverse(inner) if step.holds => {
-                let turned = Step { node: *inner, from: step.to, to: step.from, ..step.clone() };
+                let turned = Step {
+                    node: *inner,
+                    from: step.to,
+                    to: step.from,
+                    ..step.clone()
+                };
                 swapped(&self.clause(&turned))
             }
             NodeOp::IdentityOn(set) => {
-                let inner = Step { node: *set, ..step.clone() };
+                let inner = Step {
+                    node: *set,
+                    ..step.clone()
+                };
                 self.clause(&inner)
             }
             _ => plain(&name, node.kind, step.holds),
@@ -108,7 +138,9 @@ impl<'a> Words<'a> {
         let (a, b) = (&sk.events[step.from], &sk.events[step.to]);
         match role {
             Role::Memory | Role::Address => {
-                let place = |e| witness::cell(self.task, self.execution, e).map(|c| &sk.memory.cell(c).name);
+                let place = |e| {
+                    witness::cell(self.task, self.execution, e).map(|c| &sk.memory.cell(c).name)
+                };
                 let (x, y) = (place(step.from)?, place(step.to)?);
                 Some(match (step.holds, x == y) {
                     (true, true) => Detail::Instead(format!("both access `{x}`")),
@@ -124,7 +156,10 @@ impl<'a> Words<'a> {
                 let (px, py) = (sk.program.thread(x), sk.program.thread(y));
                 if step.holds {
                     let common = common_group(&px.place, &py.place, sk.program.dialect);
-                    return Some(Detail::More(format!("{} and {} are {common}", px.name, py.name)));
+                    return Some(Detail::More(format!(
+                        "{} and {} are {common}",
+                        px.name, py.name
+                    )));
                 }
                 for (event, which, from, to) in [(a, "{a}", px, py), (b, "{b}", py, px)] {
                     let Some(scope) = event.scope else {
@@ -163,7 +198,10 @@ fn plain(name: &str, kind: Kind, holds: bool) -> String {
 
 /// A clause with its events in each other's place.
 fn swapped(clause: &str) -> String {
-    clause.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}")
+    clause
+        .replace("{a}", "{c}")
+        .replace("{b}", "{a}")
+        .replace("{c}", "{b}")
 }
 
 /// The narrowest group that holds two threads, after "are".

@@ -6,8 +6,8 @@ use super::{Knob, Spot, at, instr, sites_of, spots};
 use program::edits::{Change, Fence, PROXIES, Site, enough, fence_text};
 use program::strength::{self, Order};
 use program::{
-    BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope, Space,
-    ThreadId,
+    BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program,
+    Scope, Space, ThreadId,
 };
 
 /// A kind of change: its knobs in a program.
@@ -22,12 +22,18 @@ pub struct Around<'p> {
 impl<'p> Around<'p> {
     /// A program, with its narrowest scope that is wide enough.
     pub fn new(program: &'p Program) -> Around<'p> {
-        Around { program, wide: enough(program) }
+        Around {
+            program,
+            wide: enough(program),
+        }
     }
 
     /// A program, in which even wider scopes are tried.
     pub fn unbounded(program: &'p Program) -> Around<'p> {
-        Around { program, wide: Scope::Sys }
+        Around {
+            program,
+            wide: Scope::Sys,
+        }
     }
 
     /// The narrowest scope that is wide enough.
@@ -39,7 +45,9 @@ impl<'p> Around<'p> {
     fn each(&self, levels: impl Fn(&Instr) -> Option<Levels>) -> Vec<Knob> {
         // Assembly has other words than its program.
         let own = |op: &Op| self.row().proxies || !op.is_ptx();
-        let sites = sites_of(self.program, &|instr| own(&instr.op) && levels(instr).is_some());
+        let sites = sites_of(self.program, &|instr| {
+            own(&instr.op) && levels(instr).is_some()
+        });
         let knob = |spots: Vec<Spot>| {
             let (below, own, above) = levels(instr(self.program, spots[0]))?;
             Some(Knob::new(at(&spots), below, own, above))
@@ -54,7 +62,10 @@ impl<'p> Around<'p> {
     /// The names of the function that an instruction calls, where they say the scope, and nothing says an order.
     fn family(&self, instr: &Instr) -> Option<Vec<(String, Scope)>> {
         let writing = self.row().writing?;
-        instr.text.split(|c: char| !(c.is_alphanumeric() || c == '_')).find_map(|word| writing.family(word))
+        instr
+            .text
+            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .find_map(|word| writing.family(word))
     }
 
     /// The levels of an order.
@@ -73,10 +84,23 @@ impl<'p> Around<'p> {
             return None;
         }
         if op.has("WEAK") {
-            let synchronizing = if op.read().is_some() { Order::Acquire } else { Order::Release };
+            let synchronizing = if op.read().is_some() {
+                Order::Acquire
+            } else {
+                Order::Release
+            };
             let scope = row.scope_word(self.wide);
-            let strong = |o: Order| (Change::Atomic(o, Some(self.wide)), format!("{}{scope}", word(o)));
-            return Some((vec![], WEAK.to_owned(), [Order::Relaxed, synchronizing].map(strong).into()));
+            let strong = |o: Order| {
+                (
+                    Change::Atomic(o, Some(self.wide)),
+                    format!("{}{scope}", word(o)),
+                )
+            };
+            return Some((
+                vec![],
+                WEAK.to_owned(),
+                [Order::Relaxed, synchronizing].map(strong).into(),
+            ));
         }
         let own = strength::order(op);
         let mut below = Vec::new();
@@ -88,7 +112,11 @@ impl<'p> Around<'p> {
         let may = |o: &Order| *o != Order::SeqCst || row.sc_accesses || op.is_fence();
         let level = |o: Order| (Change::Order(o), word(o));
         below.extend(strength::weaker(op).into_iter().map(level));
-        let above = strength::stronger(op).into_iter().filter(may).map(level).collect();
+        let above = strength::stronger(op)
+            .into_iter()
+            .filter(may)
+            .map(level)
+            .collect();
         (own.is_some() || op.is_fence()).then(|| (below, own.map_or_else(String::new, word), above))
     }
 
@@ -103,21 +131,52 @@ impl<'p> Around<'p> {
         // Nothing orders what is first in its thread, and nothing stands between the micro-ops of one instruction.
         let begins = |&(t, at): &Spot| {
             let (before, this) = (&program.thread(t).code[..at], instr(program, (t, at)));
-            let own = before.iter().rev().take_while(|i| i.span == this.span).any(|i| i.op.is_visible());
+            let own = before
+                .iter()
+                .rev()
+                .take_while(|i| i.span == this.span)
+                .any(|i| i.op.is_visible());
             !own && (first || before.iter().any(|i| i.op.is_visible()))
         };
-        let level = |&fence: &Fence| (Change::FenceBefore(fence), fence_text(program.dialect, fence));
+        let level = |&fence: &Fence| {
+            (
+                Change::FenceBefore(fence),
+                fence_text(program.dialect, fence),
+            )
+        };
         let above: Vec<_> = kinds.iter().map(level).collect();
         let mut sites = sites_of(program, &|i| i.op.is_access());
         sites.retain(|spots| begins(&spots[0]));
-        sites.iter().map(|spots| Knob::new(at(spots), vec![], String::new(), above.clone())).collect()
+        sites
+            .iter()
+            .map(|spots| Knob::new(at(spots), vec![], String::new(), above.clone()))
+            .collect()
     }
 
     /// A knob for each location that can become another.
-    fn locations(&self, change: Change, says: &str, can: impl Fn(&LocationKind) -> bool) -> Vec<Knob> {
-        let locations = self.program.locations.iter().zip(0..).filter(|(l, _)| can(&l.kind));
+    fn locations(
+        &self,
+        change: Change,
+        says: &str,
+        can: impl Fn(&LocationKind) -> bool,
+    ) -> Vec<Knob> {
+        let locations = self
+            .program
+            .locations
+            .iter()
+            .zip(0..)
+            .filter(|(l, _)| can(&l.kind));
         let above = || vec![(change, says.to_owned())];
-        locations.map(|(_, l)| Knob::new(vec![Site::Location(LocId(l))], vec![], String::new(), above())).collect()
+        locations
+            .map(|(_, l)| {
+                Knob::new(
+                    vec![Site::Location(LocId(l))],
+                    vec![],
+                    String::new(),
+                    above(),
+                )
+            })
+            .collect()
     }
 }
 
@@ -133,15 +192,33 @@ pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
     around.each(|instr| {
         let own = strength::scope(&instr.op)
             .filter(|_| !instr.op.is_fence() || !(instr.op.has("MBI") || instr.op.has("HALF")))?;
-        let words = || row.choices().into_iter().map(|s| (row.scope_word(s), s)).collect();
+        let words = || {
+            row.choices()
+                .into_iter()
+                .map(|s| (row.scope_word(s), s))
+                .collect()
+        };
         let words: Vec<(String, Scope)> = around.family(instr).unwrap_or_else(words);
-        let says =
-            words.iter().find(|word| word.1 == own).map_or_else(|| row.scope_word(own), |word| word.0.clone());
+        let says = words
+            .iter()
+            .find(|word| word.1 == own)
+            .map_or_else(|| row.scope_word(own), |word| word.0.clone());
         let level = |(word, s): (String, Scope)| (Change::Scope(s), word);
-        let (below, above): (Vec<_>, Vec<_>) = words.into_iter().filter(|s| s.1 != own).partition(|s| s.1 < own);
-        let most = if instr.op.has("MB") { Scope::Cluster.min(around.wide) } else { around.wide };
+        let (below, above): (Vec<_>, Vec<_>) = words
+            .into_iter()
+            .filter(|s| s.1 != own)
+            .partition(|s| s.1 < own);
+        let most = if instr.op.has("MB") {
+            Scope::Cluster.min(around.wide)
+        } else {
+            around.wide
+        };
         let above = above.into_iter().filter(|s| s.1 <= most);
-        Some((below.into_iter().map(level).collect(), says, above.map(level).collect()))
+        Some((
+            below.into_iter().map(level).collect(),
+            says,
+            above.map(level).collect(),
+        ))
     })
 }
 
@@ -158,7 +235,11 @@ pub fn fences(around: &Around<'_>) -> Vec<Knob> {
 /// Orders of accesses and fences; of a reduction of PTX, whether it reads.
 pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
     around.each(|i| match i.op.has("RED") && !i.op.has("ASY") {
-        true => Some((vec![], "red".to_owned(), vec![(Change::Result, "atom".to_owned())])),
+        true => Some((
+            vec![],
+            "red".to_owned(),
+            vec![(Change::Result, "atom".to_owned())],
+        )),
         false => around.order(i),
     })
 }
@@ -177,7 +258,9 @@ pub fn has_proxy(op: &Op) -> bool {
 
 /// Second names of locations (PTX).
 pub fn names(around: &Around<'_>) -> Vec<Knob> {
-    around.locations(Change::OneName, "", |kind| matches!(kind, LocationKind::Alias { .. }))
+    around.locations(Change::OneName, "", |kind| {
+        matches!(kind, LocationKind::Alias { .. })
+    })
 }
 
 /// Flags of fences and barriers of OpenCL.
@@ -200,7 +283,10 @@ pub fn buffers(around: &Around<'_>) -> Vec<Knob> {
     let several = around.row().regions && devices.len() > 1;
     around.locations(Change::FineGrained, "", |kind| match kind {
         // What each device has of its own is not shared.
-        LocationKind::Object { kind: MemoryKind::ProgramScope, .. } => false,
+        LocationKind::Object {
+            kind: MemoryKind::ProgramScope,
+            ..
+        } => false,
         LocationKind::Object { opencl, kind, .. } => {
             several && opencl.global && !program.machine.has_svm_atomics(*kind)
         }
@@ -212,7 +298,9 @@ pub fn buffers(around: &Around<'_>) -> Vec<Knob> {
 pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
     let mut groups: Vec<(String, Vec<Spot>)> = Vec::new();
     for spot in spots(around.program) {
-        let Some(barrier) = instr(around.program, spot).op.barrier() else { continue };
+        let Some(barrier) = instr(around.program, spot).op.barrier() else {
+            continue;
+        };
         let key = match &barrier.naming {
             BarrierNaming::Counted { id, .. } => format!("{id:?}"),
             BarrierNaming::Instance { instance, .. } => instance.to_string(),
@@ -223,13 +311,24 @@ pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
         }
     }
     let nothing = || vec![(Change::Nothing, String::new())];
-    groups.iter().map(|g| Knob::new(at(&g.1), nothing(), String::new(), vec![])).collect()
+    groups
+        .iter()
+        .map(|g| Knob::new(at(&g.1), nothing(), String::new(), vec![]))
+        .collect()
 }
 
 /// Threads where others run; not in programs with barriers or shared memory, which mean something else elsewhere.
 pub fn places(around: &Around<'_>) -> Vec<Knob> {
     let program = around.program;
-    let local = |l: &Location| matches!(l.kind, LocationKind::Object { space: Space::Shared, .. });
+    let local = |l: &Location| {
+        matches!(
+            l.kind,
+            LocationKind::Object {
+                space: Space::Shared,
+                ..
+            }
+        )
+    };
     let barrier = program.instrs().any(|(_, _, i)| i.op.barrier().is_some());
     if barrier || program.locations.iter().any(local) || around.row().levels.is_empty() {
         return Vec::new();
@@ -241,8 +340,17 @@ pub fn places(around: &Around<'_>) -> Vec<Knob> {
             let a = program.thread(o);
             a.place != b.place && !a.place.host && !b.place.host
         })?;
-        let says = format!("{} in the {group} of {}", b.name, program.thread(other).name);
-        Some(Knob::new(vec![Site::Thread(t)], vec![], String::new(), vec![(Change::PlaceOf(other), says)]))
+        let says = format!(
+            "{} in the {group} of {}",
+            b.name,
+            program.thread(other).name
+        );
+        Some(Knob::new(
+            vec![Site::Thread(t)],
+            vec![],
+            String::new(),
+            vec![(Change::PlaceOf(other), says)],
+        ))
     };
     program.thread_ids().filter_map(elsewhere).collect()
 }
@@ -261,16 +369,23 @@ pub fn proxy_fences_anywhere(around: &Around<'_>) -> Vec<Knob> {
 fn fences_of_proxies(around: &Around<'_>, first: bool) -> Vec<Knob> {
     let program = around.program;
     let used = |proxy: &str| match proxy {
-        "ALIAS" => program.locations.iter().any(|l| matches!(l.kind, LocationKind::Alias { .. })),
+        "ALIAS" => program
+            .locations
+            .iter()
+            .any(|l| matches!(l.kind, LocationKind::Alias { .. })),
         _ => spots(program).any(|s| goes_through(&instr(program, s).op, proxy)),
     };
     let kinds = PROXIES.iter().filter(|p| around.row().proxies && used(p));
-    kinds.flat_map(|p| around.fences_at(&[Fence::Proxy(p)], first)).collect()
+    kinds
+        .flat_map(|p| around.fences_at(&[Fence::Proxy(p)], first))
+        .collect()
 }
 
 /// Fences that order memory.
 pub fn fences_before(around: &Around<'_>) -> Vec<Knob> {
-    around.fences_before(&[Order::AcqRel, Order::SeqCst].map(|order| Fence::Memory(order, around.wide)))
+    around.fences_before(
+        &[Order::AcqRel, Order::SeqCst].map(|order| Fence::Memory(order, around.wide)),
+    )
 }
 
 /// Stores of values that were read, and branches on them: `value` says what a store writes, `path` whether a branch is
@@ -294,11 +409,19 @@ pub fn dependencies(
             Op::Branch { cond, .. } if reads(cond) => {
                 let taken = path(spot)?;
                 let word = if taken { "always" } else { "never" };
-                (Change::Path(taken), format!("a branch that is {word} taken"))
+                (
+                    Change::Path(taken),
+                    format!("a branch that is {word} taken"),
+                )
             }
             _ => return None,
         };
-        Some(Knob::new(at(&[spot]), vec![level], DEPENDENCE.to_owned(), vec![]))
+        Some(Knob::new(
+            at(&[spot]),
+            vec![level],
+            DEPENDENCE.to_owned(),
+            vec![],
+        ))
     };
     spots(program).filter_map(knob).collect()
 }

@@ -15,7 +15,10 @@ impl Knob {
     pub fn needs(&self, test: &LitmusTest, what: usize, instead: usize) -> Vec<Need> {
         match self.splices(instead) {
             [] => vec![self.need(test, what, instead)],
-            splices => splices.iter().map(|splice| self.spelled(test, splice)).collect(),
+            splices => splices
+                .iter()
+                .map(|splice| self.spelled(test, splice))
+                .collect(),
         }
     }
 
@@ -24,26 +27,47 @@ impl Knob {
         let (file, span) = (&test.file, splice.span);
         // In assembly, a semicolon parts instructions.
         let instead = splice.text.trim().trim_start_matches("; ").to_owned();
-        let place = if span.range().is_empty() { Where::After } else { Where::Instead };
+        let place = if span.range().is_empty() {
+            Where::After
+        } else {
+            Where::Instead
+        };
         let what = file.text[span.range()].to_owned();
         let here = |instr: &&Instr| instr.span.start <= span.start && span.end <= instr.span.end;
         // Its sites are those of the text as it is changed, which may have more instructions.
-        let first = self.spots().filter_map(|(t, at)| test.program.thread(t).code.get(at));
+        let first = self
+            .spots()
+            .filter_map(|(t, at)| test.program.thread(t).code.get(at));
         let mut all = first.chain(test.program.instrs().map(|i| i.2));
         let line = file.line_column(span.start as usize).0;
         let of = all.find(here).filter(|_| place == Where::Instead);
         let (line, text) = match of {
             Some(instr) => (line, instr.text.clone()),
             None if place == Where::After => behind(&file.text, span.start as usize),
-            None => (line, file.text.lines().nth(line - 1).unwrap_or("").trim().to_owned()),
+            None => (
+                line,
+                file.text
+                    .lines()
+                    .nth(line - 1)
+                    .unwrap_or("")
+                    .trim()
+                    .to_owned(),
+            ),
         };
         // Where a word stands twice, all of the instruction tells which is meant.
         let (what, instead) = match of {
             Some(instr) if text.matches(&what).count() > 1 => {
                 let (start, end) = (instr.span.start as usize, instr.span.end as usize);
                 let all = |word: &str| {
-                    let new = [&file.text[start..span.start as usize], word, &file.text[span.end as usize..end]];
-                    new.concat().split_whitespace().collect::<Vec<_>>().join(" ")
+                    let new = [
+                        &file.text[start..span.start as usize],
+                        word,
+                        &file.text[span.end as usize..end],
+                    ];
+                    new.concat()
+                        .split_whitespace()
+                        .collect::<Vec<_>>()
+                        .join(" ")
                 };
                 (all(&what), all(&instead))
             }
@@ -54,7 +78,11 @@ impl Knob {
             place == Where::Instead && at.start <= span.start && span.end <= at.end
         };
         let here: Vec<Spot> = spots(&test.program).filter(there).collect();
-        let all = if here.is_empty() { self.spots().collect() } else { here };
+        let all = if here.is_empty() {
+            self.spots().collect()
+        } else {
+            here
+        };
         Need {
             thread: threads(&test.program, all),
             line: source_line(&test.program, line as u32),
@@ -68,8 +96,9 @@ impl Knob {
     fn need(&self, test: &LitmusTest, what: usize, instead: usize) -> Need {
         let program = &test.program;
         let thread = threads(program, self.spots().collect());
-        let (line, text) =
-            self.instr(program).map_or((0.into(), String::new()), |i| (i.line.clone(), i.text.clone()));
+        let (line, text) = self.instr(program).map_or((0.into(), String::new()), |i| {
+            (i.line.clone(), i.text.clone())
+        });
         let says = |level: usize| self.levels[level].1.clone();
         let (mut before, mut after) = (says(what), says(instead));
         // What cannot be said by one word in place of another is said by all of the instruction.
@@ -78,8 +107,10 @@ impl Knob {
             && let Some(new) = rewritten(test, spot, &[change])
                 .filter(|_| !matches!(change, Change::Generic | Change::FenceBefore(_)))
         {
-            let word =
-                Splice { span: new.span, text: test.file.text[new.span.range()].replacen(&before, &after, 1) };
+            let word = Splice {
+                span: new.span,
+                text: test.file.text[new.span.range()].replacen(&before, &after, 1),
+            };
             if !text.contains(&before) || respelled(test, &[word]).is_none() {
                 let new: Vec<&str> = new.text.split_whitespace().collect();
                 (before, after) = (text.clone(), new.join(" "));
@@ -89,7 +120,14 @@ impl Knob {
             Some(Change::FenceBefore(_)) => Where::Before,
             _ => Where::Instead,
         };
-        Need { thread, line, text, what: before, instead: after, place }
+        Need {
+            thread,
+            line,
+            text,
+            what: before,
+            instead: after,
+            place,
+        }
     }
 }
 
@@ -113,27 +151,41 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
     if there.split_whitespace().collect::<Vec<_>>().join(" ") != old.text {
         return None;
     }
-    let edits: Vec<Edit> = changes.iter().map(|change| (Site::Instr(spot.0, spot.1), *change)).collect();
+    let edits: Vec<Edit> = changes
+        .iter()
+        .map(|change| (Site::Instr(spot.0, spot.1), *change))
+        .collect();
     let changed = edited(&test.program, &edits);
     let alone = |program: &Program| {
         let thread = program.thread(spot.0);
         let elements = thread.code[spot.1].element.siblings(spot.1);
-        let alone = Thread { code: thread.code[elements].to_vec(), ..thread.clone() };
+        let alone = Thread {
+            code: thread.code[elements].to_vec(),
+            ..thread.clone()
+        };
         Some(printed(&alone, program)?.map(|text| text.trim().to_owned()))
     };
     let own = alone(&test.program)?;
     let text = match alone(&changed)? {
-        Ok(new) => own.ok().and_then(|own| respelt(there, &own, &new)).unwrap_or_else(|| {
-            // Its predicate has become a branch around it, which is not printed.
-            match there.split_once(char::is_whitespace) {
-                Some((predicate, _)) if predicate.starts_with('@') => format!("{predicate} {new}"),
-                _ => new,
-            }
-        }),
+        Ok(new) => own
+            .ok()
+            .and_then(|own| respelt(there, &own, &new))
+            .unwrap_or_else(|| {
+                // Its predicate has become a branch around it, which is not printed.
+                match there.split_once(char::is_whitespace) {
+                    Some((predicate, _)) if predicate.starts_with('@') => {
+                        format!("{predicate} {new}")
+                    }
+                    _ => new,
+                }
+            }),
         // Refused where it stands.
         Err(_) => "?".to_owned(),
     };
-    Some(Splice { span: old.span, text })
+    Some(Splice {
+        span: old.span,
+        text,
+    })
 }
 
 /// An instruction as it is written, with other words in its name where the name that is printed has others: a compiler's names of
@@ -141,9 +193,16 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
 pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
     let parts = |text: &str| {
         let (name, operands) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
-        (name.split('.').map(str::to_owned).collect::<Vec<_>>(), operands.to_owned())
+        (
+            name.split('.').map(str::to_owned).collect::<Vec<_>>(),
+            operands.to_owned(),
+        )
     };
-    let predicate = if there.starts_with('@') { there.find(char::is_whitespace)? } else { 0 };
+    let predicate = if there.starts_with('@') {
+        there.find(char::is_whitespace)?
+    } else {
+        0
+    };
     let start = predicate + there[predicate..].find(|c: char| !c.is_whitespace())?;
     let (mut words, operands) = parts(&there[start..]);
     let ((own, of_own), (new, of_new)) = (parts(own), parts(new));
@@ -154,14 +213,21 @@ pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
     let gone = |word: &String| own.contains(word) && !new.contains(word);
     let at = words.iter().position(gone).unwrap_or(1);
     words.retain(|word| !gone(word));
-    let added: Vec<String> = new.iter().filter(|word| !own.contains(word)).cloned().collect();
+    let added: Vec<String> = new
+        .iter()
+        .filter(|word| !own.contains(word))
+        .cloned()
+        .collect();
     words.splice(at..at, added);
     Some(format!("{}{}{operands}", &there[..start], words.join(".")))
 }
 
 /// A line of a test's file, with what the code on it says of where it came from.
 fn source_line(program: &Program, number: u32) -> SourceLine {
-    let there = program.instrs().map(|(_, _, instr)| &instr.line).find(|line| line.number == number);
+    let there = program
+        .instrs()
+        .map(|(_, _, instr)| &instr.line)
+        .find(|line| line.number == number);
     there.cloned().unwrap_or_else(|| number.into())
 }
 

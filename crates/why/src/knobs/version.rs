@@ -17,23 +17,41 @@ pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
         let Site::Instr(t, i) = *site else { continue };
         let before = |e: &&Edit| matches!(**e, (Site::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i);
         let at = i + edits.iter().filter(before).count();
-        let (thread, old) = (&program.threads[usize::from(t.0)], instr(&test.program, (t, i)));
+        let (thread, old) = (
+            &program.threads[usize::from(t.0)],
+            instr(&test.program, (t, i)),
+        );
         let new = &thread.code[at];
-        if matches!((&new.op, change), (Op::Branch { .. }, _) | (_, Change::FenceBefore(_) | Change::Value(_))) {
+        if matches!(
+            (&new.op, change),
+            (Op::Branch { .. }, _) | (_, Change::FenceBefore(_) | Change::Value(_))
+        ) {
             continue;
         }
         let elements = new.element.siblings(at);
-        let alone = Thread { code: thread.code[elements.clone()].to_vec(), ..thread.clone() };
+        let alone = Thread {
+            code: thread.code[elements.clone()].to_vec(),
+            ..thread.clone()
+        };
         let row = program.dialect.row();
         let text = match (printed(&alone, &program), *change) {
             (Some(Ok(text)), _) => text.trim().to_owned(),
-            (_, Change::Scope(scope)) => format!("{} /* {} */", old.text.trim(), row.scope_word(scope)),
-            (_, Change::Order(order)) => format!("{} /* {} */", old.text.trim(), row.order_word(order)),
+            (_, Change::Scope(scope)) => {
+                format!("{} /* {} */", old.text.trim(), row.scope_word(scope))
+            }
+            (_, Change::Order(order)) => {
+                format!("{} /* {} */", old.text.trim(), row.order_word(order))
+            }
             _ => continue,
         };
-        program.threads[usize::from(t.0)].code[elements].iter_mut().for_each(|e| e.text.clone_from(&text));
+        program.threads[usize::from(t.0)].code[elements]
+            .iter_mut()
+            .for_each(|e| e.text.clone_from(&text));
     }
-    LitmusTest { program, ..test.clone() }
+    LitmusTest {
+        program,
+        ..test.clone()
+    }
 }
 
 /// Changes of a test: of its text, and of what the front end made of it.
@@ -61,7 +79,11 @@ impl Added {
     /// Whether an instruction is one of those.
     pub(crate) fn has(&self, program: &Program, spot: Spot) -> bool {
         let span = instr(program, spot).span;
-        self.spots.contains(&spot) || self.spans.iter().any(|s| s.start <= span.start && span.end <= s.end)
+        self.spots.contains(&spot)
+            || self
+                .spans
+                .iter()
+                .any(|s| s.start <= span.start && span.end <= s.end)
     }
 }
 
@@ -71,13 +93,19 @@ impl Changes {
         let mut splices = self.splices.clone();
         let mut spots = Vec::new();
         for (site, _) in &self.edits {
-            let Site::Instr(t, i) = *site else { return None };
+            let Site::Instr(t, i) = *site else {
+                return None;
+            };
             spots.push((t, i));
         }
         spots.sort_unstable();
         spots.dedup();
         for spot in spots {
-            let here = self.edits.iter().filter(|edit| edit.0 == Site::Instr(spot.0, spot.1)).map(|edit| edit.1);
+            let here = self
+                .edits
+                .iter()
+                .filter(|edit| edit.0 == Site::Instr(spot.0, spot.1))
+                .map(|edit| edit.1);
             let (fences, changes): (Vec<Change>, Vec<Change>) =
                 here.partition(|change| matches!(change, Change::FenceBefore(_)));
             if !changes.is_empty() {
@@ -85,9 +113,18 @@ impl Changes {
             }
             let at = instr(&test.program, spot).span.start;
             for fence in fences {
-                let Change::FenceBefore(fence) = fence else { continue };
-                let text = put_before(&test.file.text, at as usize, &fence_text(test.program.dialect, fence));
-                splices.push(Splice { span: Span { start: at, end: at }, text });
+                let Change::FenceBefore(fence) = fence else {
+                    continue;
+                };
+                let text = put_before(
+                    &test.file.text,
+                    at as usize,
+                    &fence_text(test.program.dialect, fence),
+                );
+                splices.push(Splice {
+                    span: Span { start: at, end: at },
+                    text,
+                });
             }
         }
         splices.sort_unstable();
@@ -101,10 +138,16 @@ impl Changes {
         splices.sort_unstable();
         splices.dedup();
         if splices.is_empty() {
-            return Some(Version { test: version(test, &self.edits), added: self.added(Vec::new()) });
+            return Some(Version {
+                test: version(test, &self.edits),
+                added: self.added(Vec::new()),
+            });
         }
         let (read, spans) = respelled(test, &splices)?;
-        Some(Version { test: version(&read, &self.edits), added: self.added(spans) })
+        Some(Version {
+            test: version(&read, &self.edits),
+            added: self.added(spans),
+        })
     }
 
     fn added(&self, spans: Vec<Span>) -> Added {
@@ -115,7 +158,9 @@ impl Changes {
         let mut before: Vec<Spot> = self.edits.iter().filter_map(fence).collect();
         before.sort_unstable();
         let earlier = |at: usize| before[..at].iter().filter(|s| s.0 == before[at].0).count();
-        let spots = (0..before.len()).map(|at| (before[at].0, before[at].1 + earlier(at))).collect();
+        let spots = (0..before.len())
+            .map(|at| (before[at].0, before[at].1 + earlier(at)))
+            .collect();
         Added { spots, spans }
     }
 }

@@ -22,8 +22,13 @@ impl<'a> Session<'a> {
         Deadline(self.limits.timeout.map(|t| Instant::now() + t))
     }
 
-    pub(super) fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, Reason> {
-        let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
+    pub(super) fn prepare(
+        &mut self,
+        bound: u32,
+        deadline: Deadline,
+    ) -> Result<&mut Prepared<'a>, Reason> {
+        let (test, model, set, thin_air, detail) =
+            (self.test, self.model, &self.set, self.thin_air, self.detail);
         let left = self.left;
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.prepared.get(&bound), Some(Err(Reason::Time))) {
@@ -32,7 +37,15 @@ impl<'a> Session<'a> {
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
-                let task = Task::build(Purpose::Outcomes, test, model, set, bound, thin_air, deadline.0);
+                let task = Task::build(
+                    Purpose::Outcomes,
+                    test,
+                    model,
+                    set,
+                    bound,
+                    thin_air,
+                    deadline.0,
+                );
                 task.and_then(|mut task| {
                     task.detail = detail;
                     task.started = task.sk.leave(left);
@@ -46,7 +59,9 @@ impl<'a> Session<'a> {
     pub(super) fn answer(&mut self, question: &Question) -> Answer {
         let (deadline, limits) = (self.deadline(), self.limits);
         let answer = Answer::new(question.negative.clone(), self.engine.name());
-        limits.answer(self.test, &answer, |bound, answer| self.at(bound, question, deadline, answer))
+        limits.answer(self.test, &answer, |bound, answer| {
+            self.at(bound, question, deadline, answer)
+        })
     }
 
     /// Asks at one loop bound.
@@ -57,7 +72,11 @@ impl<'a> Session<'a> {
         deadline: Deadline,
         answer: &mut Answer,
     ) -> Result<Tried, Halt> {
-        let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
+        let task = self
+            .prepare(bound, deadline)
+            .map_err(Halt::Undecided)?
+            .task
+            .clone();
         answer.events = Some(task.sk.len());
         answer.unwritten = task.reads_of_nothing_written();
         if task.sk.cut != Cond::FALSE {
@@ -80,7 +99,8 @@ impl<'a> Session<'a> {
             answer.witness = Some(witness::describe(&task, &found.0, &found.1));
             answer.fault = question.flags.as_ref().and_then(|flags| {
                 let means = self.flags(Effect::Race).unwrap_or_default();
-                fault::describe(&task, &found.0, &found.1, flags, &means, races.spared()).map(Box::new)
+                fault::describe(&task, &found.0, &found.1, flags, &means, races.spared())
+                    .map(Box::new)
             });
             if of_race && self.all_races {
                 answer.races = Some(Box::new(self.all_races(&task, bound, races, deadline)?));
@@ -90,18 +110,32 @@ impl<'a> Session<'a> {
         }
         let tried = self.closed(&task, bound, deadline)?;
         if tried.open.is_none() {
-            self.name_axioms(answer, bound, if of_race { races.query() } else { &query }, deadline);
+            self.name_axioms(
+                answer,
+                bound,
+                if of_race { races.query() } else { &query },
+                deadline,
+            );
         }
         Ok(tried)
     }
 
     /// Whether the executions seen at a bound are all there are; if not, a larger bound may tell more.
-    pub(super) fn closed(&mut self, task: &Task<'a>, bound: u32, deadline: Deadline) -> Result<Tried, Halt> {
+    pub(super) fn closed(
+        &mut self,
+        task: &Task<'a>,
+        bound: u32,
+        deadline: Deadline,
+    ) -> Result<Tried, Halt> {
         if task.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
         }
-        let mut query =
-            Query { complete: false, require: task.fault, no_fault: false, ..Query::complete(task.model) };
+        let mut query = Query {
+            complete: false,
+            require: task.fault,
+            no_fault: false,
+            ..Query::complete(task.model)
+        };
         if task.fault != Cond::FALSE
             && let Some(found) = self.ask(bound, &query, deadline).0.found()?
             // Whom a thread does not meet may come with a larger bound.
@@ -147,28 +181,50 @@ impl<'a> Session<'a> {
     }
 
     /// Puts a query to the engine or engines at a bound that was prepared before.
-    pub(super) fn ask(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> (Said, &'static str) {
+    pub(super) fn ask(
+        &mut self,
+        bound: u32,
+        query: &Query<'a>,
+        deadline: Deadline,
+    ) -> (Said, &'static str) {
         let engine = self.engine;
-        self.prepare(bound, deadline).expect("prepared before").ask(engine, query, deadline)
+        self.prepare(bound, deadline)
+            .expect("prepared before")
+            .ask(engine, query, deadline)
     }
 
     /// Finds axioms that together exclude every execution, none of which can be spared. Tried in the order of the
     /// model, so the set does not depend on the engine.
-    fn name_axioms(&mut self, answer: &mut Answer, bound: u32, query: &Query<'a>, deadline: Deadline) {
+    fn name_axioms(
+        &mut self,
+        answer: &mut Answer,
+        bound: u32,
+        query: &Query<'a>,
+        deadline: Deadline,
+    ) {
         if !self.explain {
             return;
         }
         let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
         let unlisted = |session: &mut Session<'_>| {
-            session.prepare(bound, deadline).ok().and_then(|prepared| prepared.task.unlisted.clone())
+            session
+                .prepare(bound, deadline)
+                .ok()
+                .and_then(|prepared| prepared.task.unlisted.clone())
         };
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
-        let mut wider = Session { thin_air: true, ..self.fresh() };
+        let mut wider = Session {
+            thin_air: true,
+            ..self.fresh()
+        };
         // What there is without one of them is not known where domains rest on them, of this task or of the wider one.
         if let Some(why) = unlisted(self).or_else(|| unlisted(&mut wider)) {
             if explanations {
-                answer.explanation = Some(Box::new(Explanation { given_up: Some(why), ..Explanation::default() }));
+                answer.explanation = Some(Box::new(Explanation {
+                    given_up: Some(why),
+                    ..Explanation::default()
+                }));
             }
             return;
         }

@@ -18,8 +18,12 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// A broken law, as in [`Answer::defect`](verdict::Answer::defect).
-    pub fn definedness(&mut self, timeout: Option<Duration>) -> Option<Result<Definedness, String>> {
-        self.flags(Effect::Undefined).filter(|_| self.never_undefined().is_none())?;
+    pub fn definedness(
+        &mut self,
+        timeout: Option<Duration>,
+    ) -> Option<Result<Definedness, String>> {
+        self.flags(Effect::Undefined)
+            .filter(|_| self.never_undefined().is_none())?;
         if timeout.is_some_and(|t| t.is_zero()) {
             return Some(Ok(Definedness::Undecided(Reason::Time)));
         }
@@ -27,18 +31,25 @@ impl<'a> Session<'a> {
         (self.limits.timeout, self.explain) = (timeout, false);
         let deadline = self.deadline();
         let answer = self.undefined();
-        let definedness = answer.map(|answer| match (answer.verdict, answer.fault, answer.defect) {
-            (_, _, Some(law)) => Err(law),
-            (Verdict::Defined, ..) => Ok(Definedness::Defined),
-            (Verdict::Undefined, Some(mut fault), _) => {
-                if explain && fault.race {
-                    fault.remedy = self.remedied(&fault, deadline).map(|(remedy, _)| remedy);
-                }
-                Ok(Definedness::Undefined(fault))
-            }
-            (Verdict::Undecided(reason), ..) => Ok(Definedness::Undecided(reason)),
-            (verdict, ..) => Err(format!("`{}` is no answer about undefined behaviour", verdict.word())),
-        });
+        let definedness =
+            answer.map(
+                |answer| match (answer.verdict, answer.fault, answer.defect) {
+                    (_, _, Some(law)) => Err(law),
+                    (Verdict::Defined, ..) => Ok(Definedness::Defined),
+                    (Verdict::Undefined, Some(mut fault), _) => {
+                        if explain && fault.race {
+                            fault.remedy =
+                                self.remedied(&fault, deadline).map(|(remedy, _)| remedy);
+                        }
+                        Ok(Definedness::Undefined(fault))
+                    }
+                    (Verdict::Undecided(reason), ..) => Ok(Definedness::Undecided(reason)),
+                    (verdict, ..) => Err(format!(
+                        "`{}` is no answer about undefined behaviour",
+                        verdict.word()
+                    )),
+                },
+            );
         (self.limits, self.explain) = (limits, explain);
         definedness
     }
@@ -46,9 +57,18 @@ impl<'a> Session<'a> {
     /// A race in an execution that satisfies `prop`, if there is one.
     pub fn race_with(&mut self, prop: &Prop) -> Option<Box<Fault>> {
         let flags = self.flags(Effect::Race)?;
-        let test = LitmusTest { condition: Some(prop.clone()), ..self.test.clone() };
+        let test = LitmusTest {
+            condition: Some(prop.clone()),
+            ..self.test.clone()
+        };
         let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
-        session.answer(&Question { condition: Some(false), complete: true, ..Question::race(flags) }).fault
+        session
+            .answer(&Question {
+                condition: Some(false),
+                complete: true,
+                ..Question::race(flags)
+            })
+            .fault
     }
 
     /// A session about another test, with as much time as is left. Where all engines answer here, one is enough there.
@@ -56,29 +76,61 @@ impl<'a> Session<'a> {
     where
         'a: 't,
     {
-        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
-        Session::new(test, self.model, engine, Limits { timeout, ..self.limits }, &self.set)
+        let engine = if self.engine == Engine::Both {
+            Engine::Auto
+        } else {
+            self.engine
+        };
+        Session::new(
+            test,
+            self.model,
+            engine,
+            Limits {
+                timeout,
+                ..self.limits
+            },
+            &self.set,
+        )
     }
 
     /// Whether a test hangs though every thread is run, as far as that is decided.
     pub(crate) fn hangs(&self, test: &LitmusTest, timeout: Option<Duration>) -> bool {
         let setting = liveness::Setting::new(test, self.model);
-        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
-        let limits = Limits { timeout, ..self.limits };
+        let engine = if self.engine == Engine::Both {
+            Engine::Auto
+        } else {
+            self.engine
+        };
+        let limits = Limits {
+            timeout,
+            ..self.limits
+        };
         let answer = Liveness::new(&setting, engine, limits, &self.set).ask(ProgressModel::Fair);
         answer.verdict == Verdict::Hangs
     }
 
     /// What would make the program race-free, and the test that has it; of PTX, nobody asked.
-    pub(crate) fn remedied(&mut self, fault: &Fault, deadline: Deadline) -> Option<(Remedy, Option<Version>)> {
+    pub(crate) fn remedied(
+        &mut self,
+        fault: &Fault,
+        deadline: Deadline,
+    ) -> Option<(Remedy, Option<Version>)> {
         let repairable = self.test.program.dialect.row().repairable;
-        let Repair { remedy, version, .. } = repairable.then(|| self.repaired(fault, deadline)).flatten()?;
+        let Repair {
+            remedy, version, ..
+        } = repairable
+            .then(|| self.repaired(fault, deadline))
+            .flatten()?;
         Some((remedy, version))
     }
 
     /// What would make the program race-free, the test that has it, and how it is changed.
     pub(crate) fn repaired(&mut self, fault: &Fault, deadline: Deadline) -> Option<Repair> {
-        let task = self.prepare(self.limits.bounds(self.test)[0], deadline).ok()?.task.clone();
+        let task = self
+            .prepare(self.limits.bounds(self.test)[0], deadline)
+            .ok()?
+            .task
+            .clone();
         remedy(self, &task, fault, deadline.0)
     }
 

@@ -54,12 +54,18 @@ impl<'a> Session<'a> {
         deadline: Deadline,
     ) {
         let mut explanation = Explanation::default();
-        let core: Vec<usize> = (0..query.axioms.len()).filter(|&i| query.axioms[i]).collect();
+        let core: Vec<usize> = (0..query.axioms.len())
+            .filter(|&i| query.axioms[i])
+            .collect();
         let mut shown: Option<(Rc<Task<'a>>, Box<Checked>)> = None;
         for &axiom in &core {
             match self.without(axiom, bound, query, deadline) {
                 Said::Yes(found) => {
-                    let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
+                    let task = self
+                        .prepare(bound, deadline)
+                        .expect("prepared before")
+                        .task
+                        .clone();
                     let found = Box::new(explain::reordered(&task, *found, axiom));
                     match explain::breach(&task, &found.0, &found.1, axiom) {
                         Ok(breach) => explanation.broken.push(breach),
@@ -71,7 +77,9 @@ impl<'a> Session<'a> {
                 Said::Defect(law) => answer.defect = Some(law),
                 // What was not found out in time counts as needed.
                 Said::No if deadline.passed() => explanation.given_up = Some(Reason::Time),
-                Said::No => answer.defect = Some("an axiom that can be spared counts as needed".into()),
+                Said::No => {
+                    answer.defect = Some("an axiom that can be spared counts as needed".into())
+                }
             }
         }
         if core.is_empty() {
@@ -87,7 +95,10 @@ impl<'a> Session<'a> {
 
     /// An execution that breaks one axiom: no other at all, or else none of the others in the query.
     fn without(&mut self, axiom: usize, bound: u32, query: &Query<'a>, deadline: Deadline) -> Said {
-        let mut only = Query { axioms: vec![true; query.axioms.len()], ..query.clone() };
+        let mut only = Query {
+            axioms: vec![true; query.axioms.len()],
+            ..query.clone()
+        };
         only.axioms[axiom] = false;
         match self.ask(bound, &only, deadline).0 {
             Said::No => {
@@ -101,7 +112,9 @@ impl<'a> Session<'a> {
 
     /// The parts of the proposition that no execution satisfies, whatever the axioms; if each can hold alone, nothing.
     fn impossible(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> Vec<String> {
-        let Some((whole, true)) = query.props.last().copied() else { return Vec::new() };
+        let Some((whole, true)) = query.props.last().copied() else {
+            return Vec::new();
+        };
         let parts = match whole {
             Prop::And(parts) => parts.as_slice(),
             other => std::slice::from_ref(other),
@@ -111,7 +124,10 @@ impl<'a> Session<'a> {
             let mut props = query.props.clone();
             props.pop();
             props.push((part, true));
-            let alone = Query { props, ..query.clone() };
+            let alone = Query {
+                props,
+                ..query.clone()
+            };
             if matches!(self.ask(bound, &alone, deadline).0, Said::No) {
                 list.push(condition::show(part, &self.test.program));
             }
@@ -131,17 +147,33 @@ impl<'a> Session<'a> {
         if !self.explanations {
             return;
         }
-        let Some(negate) = question.condition else { return };
-        let mut missing = Missing { edits: Vec::new(), under: None, breach: None, links: Vec::new(), none: None };
+        let Some(negate) = question.condition else {
+            return;
+        };
+        let mut missing = Missing {
+            edits: Vec::new(),
+            under: None,
+            breach: None,
+            links: Vec::new(),
+            none: None,
+        };
         let forbidding = forbidding(self, negate, deadline.0);
-        let simple = forbidding.as_ref().is_ok_and(|changed| changed.needs.len() == 1);
-        let reading = if simple { None } else { self.by_reading(negate, deadline) };
+        let simple = forbidding
+            .as_ref()
+            .is_ok_and(|changed| changed.needs.len() == 1);
+        let reading = if simple {
+            None
+        } else {
+            self.by_reading(negate, deadline)
+        };
         match forbidding {
             _ if let Some((setting, needs)) = reading => {
                 let (name, value) = setting.words();
                 let under = format!("{name}={value}");
                 if needs.is_empty() {
-                    missing.none = Some(format!("in the reading `{under}` of the source it is, as it stands"));
+                    missing.none = Some(format!(
+                        "in the reading `{under}` of the source it is, as it stands"
+                    ));
                 } else {
                     (missing.edits, missing.under) = (needs, Some(under));
                 }
@@ -150,20 +182,34 @@ impl<'a> Session<'a> {
             Ok(changed) => {
                 missing.edits = changed.needs;
                 let added = &changed.version.added;
-                let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
+                let task = self
+                    .prepare(bound, deadline)
+                    .expect("prepared before")
+                    .task
+                    .clone();
                 let judged = self.judged(&changed.version.test).expect("it was decided");
                 let mut session = self.of(&judged, self.limits.timeout);
                 let refuted = session.refuted(bound, question, (&task, added), found, deadline);
                 if let Some((other, (execution, replayed), axiom)) = refuted {
-                    let refuting = Refuting { task: &other, execution: &execution, replayed: &replayed, axiom };
+                    let refuting = Refuting {
+                        task: &other,
+                        execution: &execution,
+                        replayed: &replayed,
+                        axiom,
+                    };
                     match explain::missing_links(&task, added, &refuting) {
-                        Ok((breach, links)) => (missing.breach, missing.links) = (Some(breach), links),
+                        Ok((breach, links)) => {
+                            (missing.breach, missing.links) = (Some(breach), links)
+                        }
                         Err(law) => answer.defect = Some(law),
                     }
                 }
             }
         }
-        answer.explanation = Some(Box::new(Explanation { missing: Some(missing), ..Explanation::default() }));
+        answer.explanation = Some(Box::new(Explanation {
+            missing: Some(missing),
+            ..Explanation::default()
+        }));
     }
 
     /// Another reading of the source in which the program, or the program with more proxy fences, forbids an outcome: and the fences.
@@ -185,15 +231,24 @@ impl<'a> Session<'a> {
         deadline: Deadline,
     ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
         let task = self.prepare(bound, deadline).ok()?.task.clone();
-        if let Some((execution, replayed, axiom)) = explain::carried_over(before, added, &task, &found.0) {
+        if let Some((execution, replayed, axiom)) =
+            explain::carried_over(before, added, &task, &found.0)
+        {
             return Some((task, (execution, replayed), axiom));
         }
-        let mut wider = Session { thin_air: true, ..self.fresh() };
+        let mut wider = Session {
+            thin_air: true,
+            ..self.fresh()
+        };
         let task = wider.prepare(bound, deadline).ok()?.task.clone();
         let query = wider.query(&task, question);
         for axiom in 0..query.axioms.len() {
             if let Said::Yes(found) = wider.without(axiom, bound, &query, deadline) {
-                return Some((task.clone(), explain::reordered(&task, *found, axiom), axiom));
+                return Some((
+                    task.clone(),
+                    explain::reordered(&task, *found, axiom),
+                    axiom,
+                ));
             }
         }
         None
@@ -201,13 +256,19 @@ impl<'a> Session<'a> {
 }
 
 /// What a store writes in an execution in which it executes once.
-fn written(task: &Task<'_>, execution: &Execution, (thread, instr): (ThreadId, usize)) -> Option<i64> {
+fn written(
+    task: &Task<'_>,
+    execution: &Execution,
+    (thread, instr): (ThreadId, usize),
+) -> Option<i64> {
     let here = |&e: &usize| {
         let event = &task.sk.events[e];
         event.thread == Some(thread) && event.instr == instr && event.is_write()
     };
     let mut all = (0..task.sk.len()).filter(here);
-    let (Some(e), None) = (all.next(), all.next()) else { return None };
+    let (Some(e), None) = (all.next(), all.next()) else {
+        return None;
+    };
     if !execution.executed.has(e) {
         return None;
     }
@@ -215,11 +276,17 @@ fn written(task: &Task<'_>, execution: &Execution, (thread, instr): (ThreadId, u
 }
 
 /// Whether a branch that leads over instructions is taken in an execution: whether none of them executes.
-fn taken(task: &Task<'_>, execution: &Execution, (thread, instr): (ThreadId, usize)) -> Option<bool> {
+fn taken(
+    task: &Task<'_>,
+    execution: &Execution,
+    (thread, instr): (ThreadId, usize),
+) -> Option<bool> {
     let code = &task.sk.program.thread(thread).code;
     let between = instr + 1..code[instr].op.target()?;
     let events: Vec<usize> = (0..task.sk.len())
-        .filter(|&e| task.sk.events[e].thread == Some(thread) && between.contains(&task.sk.events[e].instr))
+        .filter(|&e| {
+            task.sk.events[e].thread == Some(thread) && between.contains(&task.sk.events[e].instr)
+        })
         .collect();
     (!events.is_empty()).then(|| !events.iter().any(|&e| execution.executed.has(e)))
 }

@@ -27,25 +27,47 @@ impl Session<'_> {
             definedness: None,
         };
         let (limits, test) = (self.limits, self.test);
-        match limits.deepen(test, &start, |bound, result| self.outcomes_at(bound, deadline, result)) {
+        match limits.deepen(test, &start, |bound, result| {
+            self.outcomes_at(bound, deadline, result)
+        }) {
             Depth::Told(result, bound) => Outcomes { bound, ..result },
-            Depth::Open(result, reason) => Outcomes { reason: Some(reason), ..result },
-            Depth::Halted(result, Halt::Undecided(reason)) => Outcomes { reason: Some(reason), ..result },
-            Depth::Halted(result, Halt::Defect(law)) => Outcomes { defect: Some(law), ..result },
+            Depth::Open(result, reason) => Outcomes {
+                reason: Some(reason),
+                ..result
+            },
+            Depth::Halted(result, Halt::Undecided(reason)) => Outcomes {
+                reason: Some(reason),
+                ..result
+            },
+            Depth::Halted(result, Halt::Defect(law)) => Outcomes {
+                defect: Some(law),
+                ..result
+            },
         }
     }
 
     /// Lists the outcomes at one loop bound.
-    fn outcomes_at(&mut self, bound: u32, deadline: Deadline, result: &mut Outcomes) -> Result<Tried, Halt> {
+    fn outcomes_at(
+        &mut self,
+        bound: u32,
+        deadline: Deadline,
+        result: &mut Outcomes,
+    ) -> Result<Tried, Halt> {
         let (race, engine) = (self.flags(Effect::Race), self.engine);
-        let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
+        let task = self
+            .prepare(bound, deadline)
+            .map_err(Halt::Undecided)?
+            .task
+            .clone();
         if task.sk.cut != Cond::FALSE {
             result.bound = Some(bound);
         }
         let query = self.query(&task, &Question::reachability(None));
         let ask = |session: &mut Self, q: &Query<'_>, result: &mut Outcomes| {
-            let (states, halt, who) =
-                session.prepare(bound, deadline).expect("prepared before").all_states(engine, q, deadline);
+            let (states, halt, who) = session
+                .prepare(bound, deadline)
+                .expect("prepared before")
+                .all_states(engine, q, deadline);
             match halt {
                 None => result.engine = who,
                 Some(Halt::Undecided(reason)) => result.reason = Some(reason),
@@ -55,15 +77,35 @@ impl Session<'_> {
         };
         let allowed = ask(self, &query, result)?;
         let racy = match &race {
-            Some(flags) => ask(self, &Query { flags: Some(flags.clone()), ..query.clone() }, result)?,
+            Some(flags) => ask(
+                self,
+                &Query {
+                    flags: Some(flags.clone()),
+                    ..query.clone()
+                },
+                result,
+            )?,
             None => Vec::new(),
         };
         // Of what is not among those that are allowed nothing is known, unless these are all.
         let forbidden = if result.reason.is_none() {
             let executions = self.of_each(&query, &allowed, (bound, deadline));
             let computed = computed(&task, &allowed, &executions);
-            let props = query.props.iter().copied().chain([(&computed, true)]).collect();
-            ask(self, &Query { axioms: vec![false; query.axioms.len()], props, ..query }, result)?
+            let props = query
+                .props
+                .iter()
+                .copied()
+                .chain([(&computed, true)])
+                .collect();
+            ask(
+                self,
+                &Query {
+                    axioms: vec![false; query.axioms.len()],
+                    props,
+                    ..query
+                },
+                result,
+            )?
         } else {
             Vec::new()
         };
@@ -99,14 +141,24 @@ impl Session<'_> {
         states: &[FinalState],
         (bound, deadline): (u32, Deadline),
     ) -> Vec<Execution> {
-        let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
+        let task = self
+            .prepare(bound, deadline)
+            .expect("prepared before")
+            .task
+            .clone();
         let mut found = Vec::new();
         for state in states.iter().take(LOOKED_AT) {
             let ends = ends_in(&task, state);
             let props = query.props.iter().copied().chain([(&ends, true)]).collect();
-            let asked = Query { props, ..query.clone() };
-            let (said, _) =
-                self.prepare(bound, deadline).expect("prepared before").ask(Engine::Auto, &asked, deadline);
+            let asked = Query {
+                props,
+                ..query.clone()
+            };
+            let (said, _) = self.prepare(bound, deadline).expect("prepared before").ask(
+                Engine::Auto,
+                &asked,
+                deadline,
+            );
             match said.found() {
                 Ok(Some(execution)) => found.push(execution.0),
                 _ => break,

@@ -74,10 +74,16 @@ impl<'a> Session<'a> {
     ) -> Result<(Option<Box<Checked>>, &'static str), Halt> {
         loop {
             let (said, engine) = self.ask(bound, &races.query, deadline);
-            let Some(found) = said.found()? else { return Ok((None, engine)) };
+            let Some(found) = said.found()? else {
+                return Ok((None, engine));
+            };
             let before = races.pairs.len();
             let benign = races.benign.len();
-            for (i, j) in fault::pairs(task, &found.1, races.query.flags.as_deref().unwrap_or_default()) {
+            for (i, j) in fault::pairs(
+                task,
+                &found.1,
+                races.query.flags.as_deref().unwrap_or_default(),
+            ) {
                 let at = spots(&task.sk, i, j);
                 if self.is_benign(task, bound, (i, j), races, deadline)? || !races.told.insert(at) {
                     continue;
@@ -85,8 +91,9 @@ impl<'a> Session<'a> {
                 races.pairs.push(fault::racing(task, &found.0, (i, j)));
             }
             if races.benign.len() > benign {
-                let benign =
-                    |i: usize, j: usize| both_write(task, i, j) && races.benign.contains(&spots(&task.sk, i, j));
+                let benign = |i: usize, j: usize| {
+                    both_write(task, i, j) && races.benign.contains(&spots(&task.sk, i, j))
+                };
                 races.no_race = Some(Rel::from_fn(task.sk.len(), benign));
             }
             // What marks no pair is told by itself.
@@ -107,25 +114,41 @@ impl<'a> Session<'a> {
         deadline: Deadline,
     ) -> Result<bool, Halt> {
         let at = spots(&task.sk, i, j);
-        let Some(rivals) = task.rivals.as_ref().filter(|_| both_write(task, i, j)) else { return Ok(false) };
+        let Some(rivals) = task.rivals.as_ref().filter(|_| both_write(task, i, j)) else {
+            return Ok(false);
+        };
         if races.benign.contains(&at) || races.differing.contains(&at) {
             return Ok(races.benign.contains(&at));
         }
         // What nothing has written has one value in an engine, and any at all in a machine.
         let is_unknown = |&e: &usize| {
             let event = &task.sk.events[e];
-            event.thread.is_some_and(|t| task.unwritten.unknowns.writes((t, event.instr)))
+            event
+                .thread
+                .is_some_and(|t| task.unwritten.unknowns.writes((t, event.instr)))
         };
         let unknown = (0..task.sk.events.len()).filter(is_unknown);
-        let mut benign = !unknown.map(|e| spots(&task.sk, e, e)[0]).any(|spot| at.contains(&spot));
+        let mut benign = !unknown
+            .map(|e| spots(&task.sk, e, e)[0])
+            .any(|spot| at.contains(&spot));
         for &differ in rivals.differ(at) {
-            let query = Query { flags: None, spared: None, require: differ, ..races.query.clone() };
+            let query = Query {
+                flags: None,
+                spared: None,
+                require: differ,
+                ..races.query.clone()
+            };
             if !benign {
                 break;
             }
             benign = self.ask(bound, &query, deadline).0.found()?.is_none();
         }
-        if benign { &mut races.benign } else { &mut races.differing }.insert(at);
+        if benign {
+            &mut races.benign
+        } else {
+            &mut races.differing
+        }
+        .insert(at);
         Ok(benign)
     }
 
@@ -141,10 +164,20 @@ impl<'a> Session<'a> {
             let known = races.pairs.len();
             races.spare(task);
             match self.race_between(task, bound, &mut races, deadline) {
-                Ok((None, _)) => return Ok(RacingPairs { pairs: races.pairs, complete: true }),
+                Ok((None, _)) => {
+                    return Ok(RacingPairs {
+                        pairs: races.pairs,
+                        complete: true,
+                    });
+                }
                 Ok((Some(_), _)) if races.pairs.len() > known => {}
                 Err(Halt::Defect(law)) => return Err(Halt::Defect(law)),
-                Ok(_) | Err(_) => return Ok(RacingPairs { pairs: races.pairs, complete: false }),
+                Ok(_) | Err(_) => {
+                    return Ok(RacingPairs {
+                        pairs: races.pairs,
+                        complete: false,
+                    });
+                }
             }
         }
     }

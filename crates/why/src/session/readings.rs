@@ -17,10 +17,18 @@ impl<'a> Session<'a> {
         ask: impl Fn(&mut Session<'a>) -> Option<Answer>,
     ) -> Vec<Dependence> {
         let model = self.model;
-        let of_model = |option: usize| model.options.iter().find(|o| o.0 == option).map_or(0, |o| o.1);
+        let of_model = |option: usize| {
+            model
+                .options
+                .iter()
+                .find(|o| o.0 == option)
+                .map_or(0, |o| o.1)
+        };
         let mut all = Vec::new();
         for (option, row) in OPTIONS.iter().enumerate() {
-            let Some(reading) = &row.reading else { continue };
+            let Some(reading) = &row.reading else {
+                continue;
+            };
             let open = self.is_open(option) && reading.bears_on(&self.test.program);
             if !open || verdict.reason().is_some() {
                 continue;
@@ -32,13 +40,18 @@ impl<'a> Session<'a> {
                 ask(self.under(Setting { option, value })).map(|answer| answer.verdict.word())
             };
             let words: Option<Vec<&str>> = (0..row.values.len()).map(&mut under).collect();
-            let Some(words) = words.filter(|words| words.iter().any(|word| *word != words[0])) else { continue };
+            let Some(words) = words.filter(|words| words.iter().any(|word| *word != words[0]))
+            else {
+                continue;
+            };
             let verdicts = row.values.iter().zip(words);
             all.push(Dependence {
                 option: row.name.to_owned(),
                 on: reading.on.to_owned(),
                 source: reading.source.to_owned(),
-                verdicts: verdicts.map(|(value, word)| ((*value).to_owned(), word.to_owned())).collect(),
+                verdicts: verdicts
+                    .map(|(value, word)| ((*value).to_owned(), word.to_owned()))
+                    .collect(),
             });
         }
         all
@@ -52,27 +65,48 @@ impl<'a> Session<'a> {
 
     /// Other readings of the source than that of the model which may be chosen.
     pub(super) fn other_readings(&self) -> Vec<Setting> {
-        let of_model = |option: usize| self.model.options.iter().find(|o| o.0 == option).map_or(0, |o| o.1);
-        let rows =
-            OPTIONS.iter().enumerate().filter(|(option, row)| row.reading.is_some() && self.is_open(*option));
-        let values = |(option, row): (usize, &program::options::Row)| {
-            (0..row.values.len()).map(move |value| Setting { option, value }).collect::<Vec<_>>()
+        let of_model = |option: usize| {
+            self.model
+                .options
+                .iter()
+                .find(|o| o.0 == option)
+                .map_or(0, |o| o.1)
         };
-        rows.flat_map(values).filter(|s| s.value != of_model(s.option)).collect()
+        let rows = OPTIONS
+            .iter()
+            .enumerate()
+            .filter(|(option, row)| row.reading.is_some() && self.is_open(*option));
+        let values = |(option, row): (usize, &program::options::Row)| {
+            (0..row.values.len())
+                .map(move |value| Setting { option, value })
+                .collect::<Vec<_>>()
+        };
+        rows.flat_map(values)
+            .filter(|s| s.value != of_model(s.option))
+            .collect()
     }
 
     /// The same test and model under one other setting. What was made of the program is not made again where it is the same:
     /// the values out of thin air that it counts with are those of this session.
     pub(super) fn under(&mut self, setting: Setting) -> &mut Session<'a> {
-        let kept = self.others.remove(&setting).filter(|other| other.thin_air == self.thin_air);
+        let kept = self
+            .others
+            .remove(&setting)
+            .filter(|other| other.thin_air == self.thin_air);
         let mut other = kept.unwrap_or_else(|| {
-            let mut other = Session { thin_air: self.thin_air, ..self.fresh() };
+            let mut other = Session {
+                thin_air: self.thin_air,
+                ..self.fresh()
+            };
             other.set.push(setting);
             other
         });
         for (&bound, prepared) in &self.prepared {
             if !other.prepared.contains_key(&bound)
-                && let Some(prepared) = prepared.as_ref().ok().and_then(|prepared| prepared.under(&other.set))
+                && let Some(prepared) = prepared
+                    .as_ref()
+                    .ok()
+                    .and_then(|prepared| prepared.under(&other.set))
             {
                 other.prepared.insert(bound, Ok(prepared));
             }
@@ -92,16 +126,25 @@ mod tests {
 
     #[test]
     fn a_reading_counts_with_the_values_of_its_session() {
-        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let model = load_shipped("ptx", &signature())
+            .expect("shipped")
+            .expect("loads");
         // Each stores what it read of the other.
-        let copy = |from: &str, to: &str| format!("code = 'ld.relaxed.gpu r0, {from}; st.relaxed.gpu {to}, r0'");
+        let copy = |from: &str, to: &str| {
+            format!("code = 'ld.relaxed.gpu r0, {from}; st.relaxed.gpu {to}, r0'")
+        };
         let text = format!(
             "name = 'LB'\ncondition = 'P0:r0 == 7'\nmemory = {{ x = 0, y = 0 }}\n[[thread]]\ncta = 0\n{}\n[[thread]]\ncta = 1\n{}",
             copy("x", "y"),
             copy("y", "x"),
         );
-        let test = front::litmus::parse("lb.toml", text.as_bytes()).expect("a good test").remove(0);
-        let option = OPTIONS.iter().position(|row| row.name == "async-fence").expect("there is one");
+        let test = front::litmus::parse("lb.toml", text.as_bytes())
+            .expect("a good test")
+            .remove(0);
+        let option = OPTIONS
+            .iter()
+            .position(|row| row.name == "async-fence")
+            .expect("there is one");
         let setting = Setting { option, value: 1 };
         let mut session = Session::new(&test, &model, Engine::Sat, Limits::default(), &[]);
         let mut values = |thin_air: bool| {
@@ -110,10 +153,23 @@ mod tests {
             let verdict = session.reachability(None, false).verdict;
             assert_eq!(verdict.word(), "forbidden");
             let domains = |session: &Session<'_>| {
-                let prepared = session.prepared.values().next().expect("it was asked").as_ref().ok();
+                let prepared = session
+                    .prepared
+                    .values()
+                    .next()
+                    .expect("it was asked")
+                    .as_ref()
+                    .ok();
                 let task = &prepared.expect("a small test").task;
-                let read = task.sk.events.iter().find(|e| e.is_read()).expect("threads read");
-                task.domains.of(read.value.expect("reads have values")).cloned()
+                let read = task
+                    .sk
+                    .events
+                    .iter()
+                    .find(|e| e.is_read())
+                    .expect("threads read");
+                task.domains
+                    .of(read.value.expect("reads have values"))
+                    .cloned()
             };
             let here = domains(&session);
             let other = session.under(setting);
@@ -131,12 +187,16 @@ mod tests {
 
     #[test]
     fn a_reading_is_answered_as_if_it_were_the_first() {
-        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let model = load_shipped("ptx", &signature())
+            .expect("shipped")
+            .expect("loads");
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/ptx-async");
         let (mut changed, mut same) = (0, 0);
-        for file in
-            ["14-strong-copies/Strong.toml", "10-clusters/Home.peer.toml", "09-async-proxy/Fence.flag.toml"]
-        {
+        for file in [
+            "14-strong-copies/Strong.toml",
+            "10-clusters/Home.peer.toml",
+            "09-async-proxy/Fence.flag.toml",
+        ] {
             for mut test in front::litmus::read_path(&folder.join(file)).expect("tests") {
                 test.options.clear();
                 let ask = |session: &mut Session<'_>| {
@@ -145,7 +205,11 @@ mod tests {
                 };
                 let mut session = Session::new(&test, &model, Engine::Auto, Limits::default(), &[]);
                 let first = ask(&mut session);
-                for (option, row) in OPTIONS.iter().enumerate().filter(|(_, row)| row.reading.is_some()) {
+                for (option, row) in OPTIONS
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, row)| row.reading.is_some())
+                {
                     for value in 0..row.values.len() {
                         let setting = Setting { option, value };
                         let other = session.under(setting);
@@ -156,14 +220,22 @@ mod tests {
                             test.name,
                             row.name
                         );
-                        let mut alone = Session::new(&test, &model, Engine::Sat, Limits::default(), &[setting]);
+                        let mut alone =
+                            Session::new(&test, &model, Engine::Sat, Limits::default(), &[setting]);
                         let (other, alone) = (ask(other), ask(&mut alone));
                         assert_eq!(other, alone, "{} under {:?}", test.name, setting.words());
-                        *(if other == first { &mut same } else { &mut changed }) += 1;
+                        *(if other == first {
+                            &mut same
+                        } else {
+                            &mut changed
+                        }) += 1;
                     }
                 }
             }
         }
-        assert!(changed > 10 && same > 100, "{changed} answers are others under another reading, {same} are not");
+        assert!(
+            changed > 10 && same > 100,
+            "{changed} answers are others under another reading, {same} are not"
+        );
     }
 }

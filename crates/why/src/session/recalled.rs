@@ -29,9 +29,19 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn new(question: &Question, bound: u32, task: &Task<'_>, execution: &Execution) -> Shown {
+    pub(super) fn new(
+        question: &Question,
+        bound: u32,
+        task: &Task<'_>,
+        execution: &Execution,
+    ) -> Shown {
         let events = kinds(task);
-        Shown { question: question.clone(), bound, events, execution: execution.clone() }
+        Shown {
+            question: question.clone(),
+            bound,
+            events,
+            execution: execution.clone(),
+        }
     }
 
     /// By event of the other version: the event that it was. Accesses and barriers are the same; fences are if they stand
@@ -39,19 +49,26 @@ impl Shown {
     fn pairing(&self, task: &Task<'_>) -> Option<Vec<Option<usize>>> {
         let new = kinds(task);
         let mut paired = vec![None; new.len()];
-        let mut threads: Vec<Option<ThreadId>> = new.iter().chain(&self.events).map(|e| e.0).collect();
+        let mut threads: Vec<Option<ThreadId>> =
+            new.iter().chain(&self.events).map(|e| e.0).collect();
         threads.sort_unstable();
         threads.dedup();
         for thread in threads {
             let of = |events: &[(Option<ThreadId>, EventKind)]| -> Vec<usize> {
-                (0..events.len()).filter(|&e| events[e].0 == thread).collect()
+                (0..events.len())
+                    .filter(|&e| events[e].0 == thread)
+                    .collect()
             };
             let (before, after) = (of(&self.events), of(&new));
             let mut old = before.into_iter().peekable();
             for e in after {
                 let is_fence = new[e].1 == EventKind::Fence;
                 // Fences that are gone.
-                while !is_fence && old.next_if(|&i| self.events[i].1 == EventKind::Fence).is_some() {}
+                while !is_fence
+                    && old
+                        .next_if(|&i| self.events[i].1 == EventKind::Fence)
+                        .is_some()
+                {}
                 let same = old.next_if(|&i| self.events[i].1 == new[e].1);
                 if same.is_none() && !is_fence {
                     return None;
@@ -69,30 +86,55 @@ impl Shown {
     fn carried(&self, task: &Task<'_>) -> Vec<Execution> {
         let from = &self.execution;
         let fits = from.choices.len() == task.sk.pool.choice_count() as usize;
-        let Some(paired) = self.pairing(task).filter(|_| fits) else { return Vec::new() };
+        let Some(paired) = self.pairing(task).filter(|_| fits) else {
+            return Vec::new();
+        };
         let n = task.sk.len();
         let mut place = vec![None; self.events.len()];
-        paired.iter().enumerate().for_each(|(e, i)| i.iter().for_each(|&i| place[i] = Some(e)));
-        let rel = |r: &Rel| Rel::from_pairs(n, r.iter().filter_map(|(i, j)| Some((place[i]?, place[j]?))));
+        paired
+            .iter()
+            .enumerate()
+            .for_each(|(e, i)| i.iter().for_each(|&i| place[i] = Some(e)));
+        let rel = |r: &Rel| {
+            Rel::from_pairs(
+                n,
+                r.iter().filter_map(|(i, j)| Some((place[i]?, place[j]?))),
+            )
+        };
         let mut execution = Execution {
             executed: EventSet::empty(n),
-            reads: paired.iter().map(|i| i.and_then(|i| from.reads[i])).collect(),
+            reads: paired
+                .iter()
+                .map(|i| i.and_then(|i| from.reads[i]))
+                .collect(),
             choices: from.choices.clone(),
             free: from.free.iter().map(rel).collect(),
-            finals: from.finals.iter().filter_map(|&(cell, w)| Some((cell, place[w]?))).collect(),
+            finals: from
+                .finals
+                .iter()
+                .filter_map(|&(cell, w)| Some((cell, place[w]?)))
+                .collect(),
         };
         let known = execution.known();
         let mut eval = Eval::new(&task.sk, &known);
-        execution.executed = EventSet::from_fn(n, |e| eval.cond(task.sk.event(e).guard) == Some(true));
+        execution.executed =
+            EventSet::from_fn(n, |e| eval.cond(task.sk.event(e).guard) == Some(true));
         let mut ways = vec![execution];
         for (f, free) in task.model.free.iter().enumerate() {
             let within = replay::declared(task, &ways[0], free.within);
-            ways.iter_mut().for_each(|way| way.free[f] = way.free[f].clone().and(&within));
-            let Some(covering) = free.covering else { continue };
+            ways.iter_mut()
+                .for_each(|way| way.free[f] = way.free[f].clone().and(&within));
+            let Some(covering) = free.covering else {
+                continue;
+            };
             let must = replay::declared(task, &ways[0], covering);
             let executed: Vec<usize> = ways[0].executed.iter().collect();
             for x in executed {
-                ways = ways.iter().flat_map(|way| placed(way, f, x, &must, &within)).take(MOST).collect();
+                ways = ways
+                    .iter()
+                    .flat_map(|way| placed(way, f, x, &must, &within))
+                    .take(MOST)
+                    .collect();
                 if ways.is_empty() {
                     return ways;
                 }
@@ -103,7 +145,11 @@ impl Shown {
 }
 
 fn kinds(task: &Task<'_>) -> Vec<(Option<ThreadId>, EventKind)> {
-    task.sk.events.iter().map(|event| (event.thread, event.kind)).collect()
+    task.sk
+        .events
+        .iter()
+        .map(|event| (event.thread, event.kind))
+        .collect()
 }
 
 impl Session<'_> {
@@ -114,17 +160,27 @@ impl Session<'_> {
 
     /// Whether what answered a question about another version of the program answers it here.
     pub(crate) fn still_shows(&mut self, shown: &Shown) -> bool {
-        let open = self.flags(Effect::ImplementationDefined).unwrap_or_default();
-        let is_open = open.into_iter().any(|flag| signature::may_raise(self.model, flag, &self.test.program));
+        let open = self
+            .flags(Effect::ImplementationDefined)
+            .unwrap_or_default();
+        let is_open = open
+            .into_iter()
+            .any(|flag| signature::may_raise(self.model, flag, &self.test.program));
         if is_open || self.test.program.host.is_some() {
             // One execution alone is no answer.
             return false;
         }
         let deadline = self.deadline();
-        let Ok(task) = self.prepare(shown.bound, deadline).map(|prepared| prepared.task.clone()) else {
+        let Ok(task) = self
+            .prepare(shown.bound, deadline)
+            .map(|prepared| prepared.task.clone())
+        else {
             return false;
         };
         let query = self.query(&task, &shown.question);
-        shown.carried(&task).iter().any(|execution| replay::check(&task, execution, &query).is_ok())
+        shown
+            .carried(&task)
+            .iter()
+            .any(|execution| replay::check(&task, execution, &query).is_ok())
     }
 }

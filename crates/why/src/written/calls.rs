@@ -33,7 +33,9 @@ impl Source<'_> {
     /// Calls that order what host threads launch, or wait for it.
     pub(crate) fn calls(&self) -> Vec<Knob> {
         let program = &self.test.program;
-        let Some(host) = &program.host else { return Vec::new() };
+        let Some(host) = &program.host else {
+            return Vec::new();
+        };
         let is_cuda = self.row.runtime == Some(Runtime::Cuda);
         let is_host = |t: ThreadId| host.command_of(t).is_none();
         let code: Vec<Range<usize>> = spots(program)
@@ -41,7 +43,12 @@ impl Source<'_> {
             .map(|spot| instr(program, spot).span.range())
             .filter(|span| !span.is_empty())
             .collect();
-        let Some((start, end)) = code.iter().map(|s| s.start).min().zip(code.iter().map(|s| s.end).max()) else {
+        let Some((start, end)) = code
+            .iter()
+            .map(|s| s.start)
+            .min()
+            .zip(code.iter().map(|s| s.end).max())
+        else {
             return Vec::new();
         };
         let lanes: Vec<&str> = (host.lanes.iter())
@@ -51,33 +58,55 @@ impl Source<'_> {
             .collect();
         let launches: Vec<Launch> = (0..self.tokens.len())
             .filter(|at| (start..end).contains(&self.tokens[*at].start))
-            .filter_map(|at| if is_cuda { self.launch(at) } else { self.enqueue(at) })
+            .filter_map(|at| {
+                if is_cuda {
+                    self.launch(at)
+                } else {
+                    self.enqueue(at)
+                }
+            })
             .collect();
         let mut knobs = Vec::new();
         for (i, one) in launches.iter().enumerate() {
             let later = launches[i + 1..].iter();
-            knobs.extend(
-                later.filter_map(|other| if is_cuda { self.event(one, other) } else { self.listed(one, other) }),
-            );
+            knobs.extend(later.filter_map(|other| {
+                if is_cuda {
+                    self.event(one, other)
+                } else {
+                    self.listed(one, other)
+                }
+            }));
         }
-        let gaps = self.ends().into_iter().filter(|gap| start < gap.start && gap.start <= end + 1);
+        let gaps = self
+            .ends()
+            .into_iter()
+            .filter(|gap| start < gap.start && gap.start <= end + 1);
         for gap in gaps {
             if is_cuda {
-                let waits = lanes.iter().map(|lane| format!(" cudaStreamSynchronize({lane});"));
+                let waits = lanes
+                    .iter()
+                    .map(|lane| format!(" cudaStreamSynchronize({lane});"));
                 knobs.extend(self.knob(
                     Written::Call,
                     &gap,
                     waits.chain([" cudaDeviceSynchronize();".to_owned()]),
                 ));
             } else {
-                let finish = |lane: &&str| self.knob(Written::Call, &gap, [format!(" clFinish({lane});")]);
+                let finish =
+                    |lane: &&str| self.knob(Written::Call, &gap, [format!(" clFinish({lane});")]);
                 knobs.extend(lanes.iter().filter_map(finish));
             }
         }
         for launch in &launches {
-            for lane in lanes.iter().filter(|lane| **lane != self.token(launch.lane)) {
+            for lane in lanes
+                .iter()
+                .filter(|lane| **lane != self.token(launch.lane))
+            {
                 let range = &self.tokens[launch.lane];
-                let splice = Splice { span: Span::new(range.start, range.end), text: (*lane).to_owned() };
+                let splice = Splice {
+                    span: Span::new(range.start, range.end),
+                    text: (*lane).to_owned(),
+                };
                 knobs.extend(self.call(launch, vec![splice]));
             }
         }
@@ -87,22 +116,36 @@ impl Source<'_> {
     /// A knob that changes calls, if the front end takes it.
     fn call(&self, launch: &Launch, splices: Vec<Splice>) -> Option<Knob> {
         respelled(self.test, &splices)?;
-        let span = Span::new(self.tokens[launch.first].start, self.tokens[launch.last].end);
+        let span = Span::new(
+            self.tokens[launch.first].start,
+            self.tokens[launch.last].end,
+        );
         let at = |spot: &Spot| within(instr(&self.test.program, *spot).span, span);
         let spots: Vec<Spot> = spots(&self.test.program).filter(at).collect();
-        Some(Knob::written_so(Written::Call, &spots, vec![Level::text(splices)]))
+        Some(Knob::written_so(
+            Written::Call,
+            &spots,
+            vec![Level::text(splices)],
+        ))
     }
 
     /// The statement around a token.
     fn around(&self, at: usize) -> Option<(usize, usize)> {
-        let first = (0..at).rev().find(|i| matches!(self.token(*i), "" | ";" | "{" | "}")).map_or(0, |i| i + 1);
-        Some((first, (at..self.tokens.len()).find(|i| self.token(*i) == ";")?))
+        let first = (0..at)
+            .rev()
+            .find(|i| matches!(self.token(*i), "" | ";" | "{" | "}"))
+            .map_or(0, |i| i + 1);
+        Some((
+            first,
+            (at..self.tokens.len()).find(|i| self.token(*i) == ";")?,
+        ))
     }
 
     /// The launch whose `<<<` a token begins.
     fn launch(&self, at: usize) -> Option<Launch> {
         let close = (at..self.tokens.len()).find(|i| matches!(self.token(*i), ">>" | ";"))?;
-        let is_one = self.token(at) == "<<" && self.token(at + 1) == "<" && self.token(close + 1) == ">";
+        let is_one =
+            self.token(at) == "<<" && self.token(at + 1) == "<" && self.token(close + 1) == ">";
         let (first, last) = self.around(at)?;
         (is_one && self.before(close, 2) == ",").then(|| Launch {
             first,
@@ -130,7 +173,13 @@ impl Source<'_> {
                 _ => {}
             }
         }
-        Some(Launch { first, last, lane: at + 2, commas, close })
+        Some(Launch {
+            first,
+            last,
+            lane: at + 2,
+            commas,
+            close,
+        })
     }
 
     /// An event that is recorded behind one launch, and waited for before another one.
@@ -140,17 +189,30 @@ impl Source<'_> {
             return None;
         }
         let text = self.text();
-        let declared = text.lines().find(|line| line.trim_start().starts_with("events"));
-        let names = declared.map(|line| line.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>());
+        let declared = text
+            .lines()
+            .find(|line| line.trim_start().starts_with("events"));
+        let names = declared.map(|line| {
+            line.split('"')
+                .skip(1)
+                .step_by(2)
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        });
         let free = |name: &String| (0..self.tokens.len()).all(|at| self.token(at) != name);
         let mut splices = Vec::new();
         let name = match names {
             Some(names) => names.into_iter().find(free)?,
             None => {
-                let line = text.lines().find(|line| line.trim_start().starts_with("dialect"))?;
+                let line = text
+                    .lines()
+                    .find(|line| line.trim_start().starts_with("dialect"))?;
                 let end = line.as_ptr() as usize - text.as_ptr() as usize + line.len();
                 let text = format!("\nevents = [\"{EVENT}\"]");
-                splices.push(Splice { span: Span::new(end, end), text });
+                splices.push(Splice {
+                    span: Span::new(end, end),
+                    text,
+                });
                 EVENT.to_owned()
             }
         };
@@ -158,10 +220,19 @@ impl Source<'_> {
         let wait = format!(" cudaStreamWaitEvent({to}, {name});");
         let gap = |at: usize| Span::new(self.tokens[at].end, self.tokens[at].end);
         if one.last + 1 == other.first {
-            splices.push(Splice { span: gap(one.last), text: record + &wait });
+            splices.push(Splice {
+                span: gap(one.last),
+                text: record + &wait,
+            });
         } else {
-            splices.push(Splice { span: gap(one.last), text: record });
-            splices.push(Splice { span: gap(other.first.checked_sub(1)?), text: wait });
+            splices.push(Splice {
+                span: gap(one.last),
+                text: record,
+            });
+            splices.push(Splice {
+                span: gap(other.first.checked_sub(1)?),
+                text: wait,
+            });
         }
         self.call(other, splices)
     }
@@ -175,18 +246,34 @@ impl Source<'_> {
             Some(at) if self.token(at) == "&" => self.token(at + 1).to_owned(),
             Some(_) => return None,
             None => {
-                let list = if argument(one, 5).is_some() { "" } else { ", NULL" };
-                splices.push(Splice { span: before(one.close), text: format!("{list}, &{EVENT}") });
+                let list = if argument(one, 5).is_some() {
+                    ""
+                } else {
+                    ", NULL"
+                };
+                splices.push(Splice {
+                    span: before(one.close),
+                    text: format!("{list}, &{EVENT}"),
+                });
                 EVENT.to_owned()
             }
         };
         splices.push(match argument(other, 5) {
-            None => Splice { span: before(other.close), text: format!(", {{{name}}}") },
+            None => Splice {
+                span: before(other.close),
+                text: format!(", {{{name}}}"),
+            },
             Some(at) if self.token(at) == "NULL" => {
                 let range = &self.tokens[at];
-                Splice { span: Span::new(range.start, range.end), text: format!("{{{name}}}") }
+                Splice {
+                    span: Span::new(range.start, range.end),
+                    text: format!("{{{name}}}"),
+                }
             }
-            Some(at) if self.token(at) == "{" => Splice { span: before(at + 1), text: format!("{name}, ") },
+            Some(at) if self.token(at) == "{" => Splice {
+                span: before(at + 1),
+                text: format!("{name}, "),
+            },
             Some(_) => return None,
         });
         self.call(other, splices)

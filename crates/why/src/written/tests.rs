@@ -20,13 +20,18 @@ use verdict::{Definedness, Need, Remedy, Verdict, Where};
 use crate::Session;
 use crate::explain::tests::{files, sample, shard};
 
-const LIMITS: Limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(10)) };
+const LIMITS: Limits = Limits {
+    bound: Some(4),
+    timeout: Some(Duration::from_secs(10)),
+};
 
 /// How many (test, model) pairs a quick run asks about.
 const SAMPLE: usize = 20;
 
 fn model(name: &str) -> Model {
-    load_shipped(name, &signature()).expect("shipped").expect("valid")
+    load_shipped(name, &signature())
+        .expect("shipped")
+        .expect("valid")
 }
 
 /// The text with a change applied on the line that it names; lines that were put in shift later ones.
@@ -35,11 +40,15 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
     let mut edits: Vec<&Need> = edits.iter().collect();
     // From the end, so that numbers stay true; what comes before an instruction while that reads as it is named.
     edits.sort_by_key(|edit| {
-        let rank = [Where::Before, Where::Instead, Where::After].iter().position(|place| *place == edit.place);
+        let rank = [Where::Before, Where::Instead, Where::After]
+            .iter()
+            .position(|place| *place == edit.place);
         (std::cmp::Reverse(edit.line.number), rank)
     });
     for edit in edits {
-        let at = (edit.line.number as usize).checked_sub(1).ok_or(format!("no line: {edit:?}"))?;
+        let at = (edit.line.number as usize)
+            .checked_sub(1)
+            .ok_or(format!("no line: {edit:?}"))?;
         let line = lines.get(at).ok_or("beyond the end")?.clone();
         match edit.place {
             Where::Instead => {
@@ -47,25 +56,41 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
                 let what = edit.what.split_whitespace().collect::<Vec<_>>().join(" ");
                 let plain = line.split_whitespace().collect::<Vec<_>>().join(" ");
                 let start = plain.find(edit.text.as_str()).unwrap_or(0);
-                let found = plain[start..].find(&what).map(|n| start + n).or_else(|| plain.find(&what));
+                let found = plain[start..]
+                    .find(&what)
+                    .map(|n| start + n)
+                    .or_else(|| plain.find(&what));
                 // Of a template, the line as it reads in the test.
                 let (plain, found) = match found {
                     Some(found) => (plain, found),
                     None if line.contains("${") => {
-                        let found = edit.text.find(&what).ok_or(format!("no `{what}` in `{}`", edit.text))?;
+                        let found = edit
+                            .text
+                            .find(&what)
+                            .ok_or(format!("no `{what}` in `{}`", edit.text))?;
                         (edit.text.clone(), found)
                     }
                     None => return Err(format!("no `{what}` in `{line}`")),
                 };
-                lines[at] = format!("{}{}{}", &plain[..found], edit.instead, &plain[found + what.len()..]);
+                lines[at] = format!(
+                    "{}{}{}",
+                    &plain[..found],
+                    edit.instead,
+                    &plain[found + what.len()..]
+                );
             }
             Where::Before => {
-                let start = line.find(&edit.text).unwrap_or(line.len() - line.trim_start().len());
+                let start = line
+                    .find(&edit.text)
+                    .unwrap_or(line.len() - line.trim_start().len());
                 lines[at] = format!("{}{}; {}", &line[..start], edit.instead, &line[start..]);
             }
             Where::After => {
                 let statement = edit.text.as_str();
-                let end = line.find(statement).ok_or(format!("no `{statement}` in `{line}`"))? + statement.len();
+                let end = line
+                    .find(statement)
+                    .ok_or(format!("no `{statement}` in `{line}`"))?
+                    + statement.len();
                 // On a line of its own, unless more code follows.
                 lines[at] = match line[end..].trim() {
                     "" => format!("{line}\n{}", edit.instead),
@@ -80,8 +105,12 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
 /// The test with changes applied to its file.
 fn changed(test: &LitmusTest, edits: &[Need]) -> Result<LitmusTest, String> {
     let text = applied(&test.file.text, edits)?;
-    let tests = parse(&test.file.name, text.as_bytes()).map_err(|errors| errors[0].message.clone())?;
-    tests.into_iter().find(|new| new.name == test.name).ok_or("the test is gone".to_owned())
+    let tests =
+        parse(&test.file.name, text.as_bytes()).map_err(|errors| errors[0].message.clone())?;
+    tests
+        .into_iter()
+        .find(|new| new.name == test.name)
+        .ok_or("the test is gone".to_owned())
 }
 
 #[derive(Debug, Default)]
@@ -104,11 +133,17 @@ fn check(
         None => Some(test.clone()),
         Some(mapping) => mapping.lowered(test).ok(),
     };
-    let Some(judged) = judge(test) else { return Ok(()) };
+    let Some(judged) = judge(test) else {
+        return Ok(());
+    };
     let negate = test.quantifier == program::litmus::Quantifier::ForAll;
     let new = || {
         let session = Session::new(&judged, model, Engine::Auto, LIMITS, &[]);
-        if let Some(by) = mapping { session.via(test, by) } else { session }
+        if let Some(by) = mapping {
+            session.via(test, by)
+        } else {
+            session
+        }
     };
     let again = |edits: &[Need]| {
         let new = changed(test, edits)?;
@@ -117,16 +152,20 @@ fn check(
     // A proxy is said in words: it takes another instruction.
     let in_words = |edit: &Need| !edit.line.is_known() || edit.what == "its proxy";
     // Nor is a change in code that stands for the last use of a placeholder: the file with it is no template any more.
-    let ends_template = |edits: &[Need]| again(edits).is_err_and(|why| why.starts_with("no placeholder"));
-    let in_code = |edits: &[Need]| !edits.is_empty() && !edits.iter().any(in_words) && !ends_template(edits);
+    let ends_template =
+        |edits: &[Need]| again(edits).is_err_and(|why| why.starts_with("no placeholder"));
+    let in_code =
+        |edits: &[Need]| !edits.is_empty() && !edits.iter().any(in_words) && !ends_template(edits);
     if test.condition.is_some() {
         let answer = new().with_explanations().reachability(None, negate);
         assert_eq!(answer.defect, None, "{}", test.name);
         if let Some(missing) = answer.explanation.and_then(|e| e.missing) {
             match in_code(&missing.edits) {
                 true => {
-                    let new = again(&missing.edits).map_err(|e| format!("{e}: {:#?}", missing.edits))?;
-                    let found = Session::new(&new, model, Engine::Auto, LIMITS, &[]).reachability(None, negate);
+                    let new =
+                        again(&missing.edits).map_err(|e| format!("{e}: {:#?}", missing.edits))?;
+                    let found = Session::new(&new, model, Engine::Auto, LIMITS, &[])
+                        .reachability(None, negate);
                     if found.verdict != Verdict::Forbidden {
                         return Err(format!("{:?} with {:#?}", found.verdict, missing.edits));
                     }
@@ -138,7 +177,9 @@ fn check(
         }
     }
     let definedness = new().explaining().definedness(LIMITS.timeout).transpose()?;
-    let Some(Definedness::Undefined(fault)) = definedness else { return Ok(()) };
+    let Some(Definedness::Undefined(fault)) = definedness else {
+        return Ok(());
+    };
     match fault.remedy {
         Some(Remedy::Changes(changes)) => {
             let edits: Option<Vec<Need>> = changes.into_iter().map(|change| change.edit).collect();
@@ -147,7 +188,9 @@ fn check(
                 return Ok(());
             };
             let new = again(&edits).map_err(|e| format!("{e}: {edits:#?}"))?;
-            let found = Session::new(&new, model, Engine::Auto, LIMITS, &[]).race().map(|answer| answer.verdict);
+            let found = Session::new(&new, model, Engine::Auto, LIMITS, &[])
+                .race()
+                .map(|answer| answer.verdict);
             if found != Some(Verdict::RaceFree) {
                 return Err(format!("{found:?} with {edits:#?}"));
             }
@@ -163,11 +206,23 @@ fn what_is_advised_can_be_written_and_helps() {
     let sample = sample(SAMPLE);
     let only = std::env::var("FENCEPOST_ONLY").unwrap_or_default();
     let mut paths = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"), "toml", &mut paths);
+    files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"),
+        "toml",
+        &mut paths,
+    );
     let mut pairs: Vec<(LitmusTest, Option<&'static Mapping>, &str)> = Vec::new();
     // Files take longer to read than what is asked of a few of their tests.
-    let of_files = if sample == 0 || !only.is_empty() { 1 } else { (paths.len() / (2 * sample)).max(1) };
-    for test in paths.iter().step_by(of_files).flat_map(|path| read_path(path).unwrap_or_default()) {
+    let of_files = if sample == 0 || !only.is_empty() {
+        1
+    } else {
+        (paths.len() / (2 * sample)).max(1)
+    };
+    for test in paths
+        .iter()
+        .step_by(of_files)
+        .flat_map(|path| read_path(path).unwrap_or_default())
+    {
         let dialect = test.program.dialect;
         if test.program.host.is_some() || !test.name.contains(&only) {
             continue;
@@ -178,7 +233,11 @@ fn what_is_advised_can_be_written_and_helps() {
         pairs.push((test, None, dialect.default_model()));
     }
     let models: BTreeMap<&str, Model> = pairs.iter().map(|pair| (pair.2, model(pair.2))).collect();
-    let step = if sample == 0 { 1 } else { pairs.len().div_ceil(sample).max(1) };
+    let step = if sample == 0 {
+        1
+    } else {
+        pairs.len().div_ceil(sample).max(1)
+    };
     let (first, shards) = shard();
     let (mut counts, mut failed) = (BTreeMap::<&str, Counts>::new(), Vec::new());
     for (test, mapping, name) in pairs.iter().step_by(step).skip(first).step_by(shards) {
@@ -196,14 +255,27 @@ fn what_is_advised_can_be_written_and_helps() {
 /// matters which comes first.
 #[test]
 fn what_is_advised_on_one_line_helps() {
-    let read =
-        |path: &str| read_path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/ptx-async").join(path));
-    let tests = ["09-async-proxy/Fence.flag.toml", "14-strong-copies/Strong.toml"]
-        .map(|path| read(path).expect("well-formed"));
+    let read = |path: &str| {
+        read_path(
+            &Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../litmus/ptx-async")
+                .join(path),
+        )
+    };
+    let tests = [
+        "09-async-proxy/Fence.flag.toml",
+        "14-strong-copies/Strong.toml",
+    ]
+    .map(|path| read(path).expect("well-formed"));
     let (model, mut counts) = (model("ptx"), Counts::default());
     let named = ["MP+issuer.relaxed+thread", "Strong+store.weak+load+thread"];
-    for test in tests.iter().flatten().filter(|test| named.contains(&test.name.as_str())) {
-        check(test, None, &model, &mut counts).unwrap_or_else(|what| panic!("{}: {what}", test.name));
+    for test in tests
+        .iter()
+        .flatten()
+        .filter(|test| named.contains(&test.name.as_str()))
+    {
+        check(test, None, &model, &mut counts)
+            .unwrap_or_else(|what| panic!("{}: {what}", test.name));
     }
     assert_eq!(counts.forbidding, 2);
 }

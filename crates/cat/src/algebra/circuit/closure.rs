@@ -44,10 +44,22 @@ impl Agreed {
         test: Test,
         node: NodeId,
     ) -> Option<Self> {
-        let rel = |id: NodeId| values[id.index()].as_deref().expect("bounds were computed").rel();
-        let (Test::Empty, &NodeOp::Diff(mut whole, order)) = (test, &model.node(node).op) else { return None };
-        let &NodeOp::Free(order) = &model.node(order).op else { return None };
-        let declared = model.free.get(order.0 as usize).filter(|free| free.shape == Shape::Order)?;
+        let rel = |id: NodeId| {
+            values[id.index()]
+                .as_deref()
+                .expect("bounds were computed")
+                .rel()
+        };
+        let (Test::Empty, &NodeOp::Diff(mut whole, order)) = (test, &model.node(node).op) else {
+            return None;
+        };
+        let &NodeOp::Free(order) = &model.node(order).op else {
+            return None;
+        };
+        let declared = model
+            .free
+            .get(order.0 as usize)
+            .filter(|free| free.shape == Shape::Order)?;
         let mut pairs = rel(declared.within).must.clone();
         let (plus, closed) = loop {
             match model.node(whole).op {
@@ -60,13 +72,18 @@ impl Agreed {
                 _ => return None,
             }
         };
-        let recursive = model.groups.iter().any(|group| group.range.contains(&plus.0));
+        let recursive = model
+            .groups
+            .iter()
+            .any(|group| group.range.contains(&plus.0));
         if recursive || !parts(model, closed).contains(&NodeOp::Free(order)) {
             return None;
         }
         let mut among = EventSet::empty(algebra.may.universe_len());
         for i in algebra.may.iter() {
-            if pairs.successors(i).next().is_some() && among.iter().all(|k| pairs.has(i, k) && pairs.has(k, i)) {
+            if pairs.successors(i).next().is_some()
+                && among.iter().all(|k| pairs.has(i, k) && pairs.has(k, i))
+            {
                 among.insert(i);
             }
         }
@@ -110,7 +127,9 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     /// That it is: no way outside the events in question leads from one of them to another but along the order. As this is
     /// transitive, no way inside does.
     pub fn agreement(&mut self, gates: &mut Gates, agreed: &Agreed) -> Lit {
-        let &NodeOp::Plus(a) = &self.model.node(agreed.plus).op else { unreachable!("it is about a closure") };
+        let &NodeOp::Plus(a) = &self.model.node(agreed.plus).op else {
+            unreachable!("it is about a closure")
+        };
         self.prepare(gates, agreed.plus, a);
         let level = self.closures[&agreed.plus].hubs.len();
         let mut all = Vec::new();
@@ -131,7 +150,14 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 
     /// A cell of a closure that is open.
-    pub(super) fn closed(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, j: usize) -> Lit {
+    pub(super) fn closed(
+        &mut self,
+        gates: &mut Gates,
+        plus: NodeId,
+        a: NodeId,
+        i: usize,
+        j: usize,
+    ) -> Lit {
         self.prepare(gates, plus, a);
         let closure = &self.closures[&plus];
         let (i, j) = (on(&closure.after, i), on(&closure.before, j));
@@ -140,7 +166,10 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             (None, Some(nearest)) => nearest.iter().map(|&k| (i, k)).collect(),
             (None, None) => return self.through(gates, plus, a, i, j),
         };
-        let any: Vec<Lit> = nearer.into_iter().map(|(i, j)| self.cell(gates, plus, i, j)).collect();
+        let any: Vec<Lit> = nearer
+            .into_iter()
+            .map(|(i, j)| self.cell(gates, plus, i, j))
+            .collect();
         gates.any(any)
     }
 
@@ -166,11 +195,19 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             };
         }
         let (from, to) = (among.has(i), among.has(j));
-        let mut any = if to || from { Vec::new() } else { vec![self.reach(gates, plus, a, level, i, j)] };
+        let mut any = if to || from {
+            Vec::new()
+        } else {
+            vec![self.reach(gates, plus, a, level, i, j)]
+        };
         for k in among.iter() {
             // Behind the last of them, or else before the first.
             let (x, y) = if to {
-                let ordered = if k == j { Lit::TRUE } else { self.leaves.free(gates, order, k, j) };
+                let ordered = if k == j {
+                    Lit::TRUE
+                } else {
+                    self.leaves.free(gates, order, k, j)
+                };
                 (self.reach(gates, plus, a, level, i, k), ordered)
             } else {
                 let outside = self.reach(gates, plus, a, level, k, j);
@@ -189,7 +226,14 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 
     /// Whether `k`, among which and others the closure is an order, is reachable from `i`, which is not one of them.
-    fn last_reached(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, i: usize, k: usize) -> Lit {
+    fn last_reached(
+        &mut self,
+        gates: &mut Gates,
+        plus: NodeId,
+        a: NodeId,
+        i: usize,
+        k: usize,
+    ) -> Lit {
         let bound = self.value(plus);
         if bound.rel().must.has(i, k) || !bound.rel().may.has(i, k) {
             return Lit::constant(bound.rel().must.has(i, k));
@@ -199,7 +243,11 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             return known;
         }
         let lit = self.through(gates, plus, a, i, k);
-        self.closures.get_mut(&plus).expect("made by the caller").last_reached.insert(key, lit);
+        self.closures
+            .get_mut(&plus)
+            .expect("made by the caller")
+            .last_reached
+            .insert(key, lit);
         lit
     }
 
@@ -238,7 +286,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         let mut any = Vec::new();
         for (part, agreed) in steps {
             let settled = agreed.as_ref().filter(|agreed| agreed.settles(i, j));
-            if settled.is_none_or(|agreed| self.model.node(*part).op == NodeOp::Free(agreed.order)) {
+            if settled.is_none_or(|agreed| self.model.node(*part).op == NodeOp::Free(agreed.order))
+            {
                 any.push(self.cell(gates, *part, i, j));
             }
         }
@@ -265,7 +314,12 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 hub.insert(j);
             }
         }
-        for k in self.algebra.may.iter().filter(|&k| !self.algebra.must.has(k)) {
+        for k in self
+            .algebra
+            .may
+            .iter()
+            .filter(|&k| !self.algebra.must.has(k))
+        {
             hub.insert(k);
         }
         let mut reach = inner.may.clone().or(&outer.must);
@@ -285,8 +339,19 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             may.push(reach.clone());
         }
         let after = self.nearest(&inner.must, &inner.may, &outer.must);
-        let before = self.nearest(&inner.must.inverse(), &inner.may.inverse(), &outer.must.inverse());
-        Closure { hubs, may, memo: FxHashMap::default(), last_reached: FxHashMap::default(), after, before }
+        let before = self.nearest(
+            &inner.must.inverse(),
+            &inner.may.inverse(),
+            &outer.must.inverse(),
+        );
+        Closure {
+            hubs,
+            may,
+            memo: FxHashMap::default(),
+            last_reached: FxHashMap::default(),
+            after,
+            before,
+        }
     }
 
     /// For each event whose edges are all certain, and lead to events that surely execute: those of them to which it comes through no other.
@@ -295,14 +360,19 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         let one = |i: usize| {
             // Of events in a circle none is the nearest.
             let straight = |k: usize| !closed.has(k, i) && !closed.has(k, k);
-            let certain = may.successors(i).all(|k| must.has(i, k) && self.algebra.must.has(k) && straight(k));
+            let certain = may
+                .successors(i)
+                .all(|k| must.has(i, k) && self.algebra.must.has(k) && straight(k));
             certain.then(|| {
                 // What others of them lead to.
                 let mut beyond = vec![0; must.row(i).len()];
                 let leads = |beyond: &[u64], k: usize| beyond[k / 64] >> (k % 64) & 1 == 1;
                 for k in may.successors(i) {
                     if !leads(&beyond, k) {
-                        beyond.iter_mut().zip(closed.row(k)).for_each(|(all, more)| *all |= more);
+                        beyond
+                            .iter_mut()
+                            .zip(closed.row(k))
+                            .for_each(|(all, more)| *all |= more);
                     }
                 }
                 may.successors(i).filter(|&k| !leads(&beyond, k)).collect()
@@ -312,7 +382,15 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     }
 
     /// Whether `j` is reachable from `i` through the first `level` hubs.
-    fn reach(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, level: usize, i: usize, j: usize) -> Lit {
+    fn reach(
+        &mut self,
+        gates: &mut Gates,
+        plus: NodeId,
+        a: NodeId,
+        level: usize,
+        i: usize,
+        j: usize,
+    ) -> Lit {
         if self.value(plus).rel().must.has(i, j) {
             return Lit::TRUE;
         }
@@ -336,14 +414,22 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         let direct = self.reach(gates, plus, a, level - 1, i, j);
         let lit = if through && direct != Lit::TRUE {
             let x = self.reach(gates, plus, a, level - 1, i, k);
-            let y = if x == Lit::FALSE { x } else { self.reach(gates, plus, a, level - 1, k, j) };
+            let y = if x == Lit::FALSE {
+                x
+            } else {
+                self.reach(gates, plus, a, level - 1, k, j)
+            };
             let there = self.executes(gates, k);
             let detour = gates.all([x, there, y]);
             gates.or(direct, detour)
         } else {
             direct
         };
-        self.closures.get_mut(&plus).expect("made by the caller").memo.insert(key, lit);
+        self.closures
+            .get_mut(&plus)
+            .expect("made by the caller")
+            .memo
+            .insert(key, lit);
         lit
     }
 }

@@ -40,7 +40,11 @@ impl Along {
     fn new(pairs: Rel) -> Self {
         let n = pairs.universe_len();
         let size = |e: usize| pairs.row(e).iter().map(|word| word.count_ones()).sum();
-        Along { sizes: (0..n).map(size).collect(), inner: vec![None; n], pairs }
+        Along {
+            sizes: (0..n).map(size).collect(),
+            inner: vec![None; n],
+            pairs,
+        }
     }
 
     /// The event with the most pairs of those whose pairs are all among the event's own; of such as have the same, the first.
@@ -52,9 +56,16 @@ impl Along {
         let mine = self.pairs.row(e);
         for other in 0..self.sizes.len() {
             let (size, own) = (self.sizes[other], self.sizes[e]);
-            let candidate =
-                size > best.map_or(0, |best| self.sizes[best]) && (size < own || (size == own && other < e));
-            if candidate && self.pairs.row(other).iter().zip(mine).all(|(a, b)| a & !b == 0) {
+            let candidate = size > best.map_or(0, |best| self.sizes[best])
+                && (size < own || (size == own && other < e));
+            if candidate
+                && self
+                    .pairs
+                    .row(other)
+                    .iter()
+                    .zip(mine)
+                    .all(|(a, b)| a & !b == 0)
+            {
                 best = Some(other);
             }
         }
@@ -75,9 +86,19 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     ) -> Lit {
         let (first, second) = (self.value(a), self.value(b));
         let (first, second) = (first.rel(), second.rel());
-        let mut middle: Vec<usize> = first.may.successors(i).filter(|&k| second.may.has(k, j)).collect();
+        let mut middle: Vec<usize> = first
+            .may
+            .successors(i)
+            .filter(|&k| second.may.has(k, j))
+            .collect();
         let mut any = Vec::new();
-        if middle.len() >= SHARED && !self.model.groups.iter().any(|group| group.range.contains(&seq.0)) {
+        if middle.len() >= SHARED
+            && !self
+                .model
+                .groups
+                .iter()
+                .any(|group| group.range.contains(&seq.0))
+        {
             let certain = [Side::First, Side::Second].map(|side| {
                 let along = |&&k: &&usize| match side {
                     Side::First => first.must.has(i, k),
@@ -85,13 +106,23 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 };
                 (middle.iter().filter(along).count(), side)
             });
-            let (count, side) = if certain[0].0 >= certain[1].0 { certain[0] } else { certain[1] };
+            let (count, side) = if certain[0].0 >= certain[1].0 {
+                certain[0]
+            } else {
+                certain[1]
+            };
             if count >= SHARED {
                 let (pairs, outer, end) = match side {
                     Side::First => (&first.must, i, j),
                     Side::Second => (&second.must, j, i),
                 };
-                let new = || Along::new(if side == Side::First { pairs.clone() } else { pairs.inverse() });
+                let new = || {
+                    Along::new(if side == Side::First {
+                        pairs.clone()
+                    } else {
+                        pairs.inverse()
+                    })
+                };
                 self.common.along.entry((seq, side)).or_insert_with(new);
                 any.push(self.along(gates, seq, (a, b), side, outer, end));
                 middle.retain(|&k| match side {
@@ -128,7 +159,13 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 lit = known;
                 break;
             }
-            match self.common.along.get_mut(&(seq, side)).expect("made by the caller").inner(last) {
+            match self
+                .common
+                .along
+                .get_mut(&(seq, side))
+                .expect("made by the caller")
+                .inner(last)
+            {
                 Some(inner) => way.push(inner),
                 None => break,
             }

@@ -16,13 +16,23 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         let n = self.algebra.may.universe_len();
         let mut here = EventSet::empty(n);
         component.iter().for_each(|&i| here.insert(i));
-        let free = self.model.free.iter().enumerate().filter(|(_, free)| free.shape == Shape::Order);
+        let free = self
+            .model
+            .free
+            .iter()
+            .enumerate()
+            .filter(|(_, free)| free.shape == Shape::Order);
         let along = free.map(|(f, free)| {
             let id = FreeId(f as u32);
             let inside = self.value(free.within).rel().must.clone().restricted(&here);
-            let in_graph =
-                |&(i, j): &(usize, usize)| graph.has(i, j) || self.leaves.free(gates, id, i, j) == Lit::FALSE;
-            Along { id, alone: Rel::empty(n), led: Rel::from_pairs(n, inside.iter().filter(in_graph)) }
+            let in_graph = |&(i, j): &(usize, usize)| {
+                graph.has(i, j) || self.leaves.free(gates, id, i, j) == Lit::FALSE
+            };
+            Along {
+                id,
+                alone: Rel::empty(n),
+                led: Rel::from_pairs(n, inside.iter().filter(in_graph)),
+            }
         });
         along.filter(|order| !order.led.is_empty()).collect()
     }
@@ -44,8 +54,11 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             let mut edges: FxHashMap<(usize, usize), Lit> = FxHashMap::default();
             // Between events that surely execute.
             let mut certain = Rel::empty(n);
-            let mut orders =
-                if component.len() < ALONG { Vec::new() } else { self.orders(gates, &may, &component) };
+            let mut orders = if component.len() < ALONG {
+                Vec::new()
+            } else {
+                self.orders(gates, &may, &component)
+            };
             for &i in &component {
                 for j in may.successors(i).filter(|&j| left.has(j)) {
                     let there = self.executes(gates, j);
@@ -80,10 +93,19 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             let mut out = Rel::from_pairs(n, edges.keys().copied());
             let mut into = out.inverse();
             while !left.is_empty() && !gates.tick(0) {
-                let cost = |v: usize| common(into.row(v), left.words()) * common(out.row(v), left.words());
-                let v = left.iter().min_by_key(|&v| (cost(v), v)).expect("not empty");
+                let cost =
+                    |v: usize| common(into.row(v), left.words()) * common(out.row(v), left.words());
+                let v = left
+                    .iter()
+                    .min_by_key(|&v| (cost(v), v))
+                    .expect("not empty");
                 left.remove(v);
-                let among = |edges: &Rel| edges.successors(v).filter(|&u| left.has(u)).collect::<Vec<usize>>();
+                let among = |edges: &Rel| {
+                    edges
+                        .successors(v)
+                        .filter(|&u| left.has(u))
+                        .collect::<Vec<usize>>()
+                };
                 let (before, behind) = (among(&into), among(&out));
                 for (u, back) in returns(gates, &earlier, &before, &behind, |w| edges[&(v, w)]) {
                     all.push(!gates.and(edges[&(u, v)], back));
@@ -94,7 +116,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                             continue;
                         }
                         if certain.has(u, w) {
-                            let between = || ones(certain.row(u)).any(|k| left.has(k) && certain.has(k, w));
+                            let between =
+                                || ones(certain.row(u)).any(|k| left.has(k) && certain.has(k, w));
                             if !certain.has(u, v) || !certain.has(v, w) || between() {
                                 continue;
                             }
@@ -136,8 +159,14 @@ fn returns(
         if here.peek().is_none() {
             continue;
         }
-        let known = found.iter().rev().find(|&&(p, _)| earlier.has(u, p)).copied();
-        let more = here.filter(|&w| known.is_none_or(|(p, _)| !from(p, w))).map(&edge);
+        let known = found
+            .iter()
+            .rev()
+            .find(|&&(p, _)| earlier.has(u, p))
+            .copied();
+        let more = here
+            .filter(|&w| known.is_none_or(|(p, _)| !from(p, w)))
+            .map(&edge);
         let lit = gates.any(more.chain(known.map(|(_, lit)| lit)));
         found.push((u, lit));
     }
@@ -179,7 +208,8 @@ fn components(may: &Rel) -> Vec<Vec<usize>> {
     let all = EventSet::full(may.universe_len());
     let mut finished = Vec::new();
     let mut left = all.clone();
-    all.iter().for_each(|root| walk(may, root, &mut left, &mut finished));
+    all.iter()
+        .for_each(|root| walk(may, root, &mut left, &mut finished));
     let (back, mut left) = (may.inverse(), all);
     let mut found: Vec<Vec<usize>> = Vec::new();
     for &root in finished.iter().rev() {
@@ -214,5 +244,8 @@ fn walk(edges: &Rel, root: usize, left: &mut EventSet, finished: &mut Vec<usize>
 
 /// How many events two rows have in common.
 fn common(a: &[u64], b: &[u64]) -> usize {
-    a.iter().zip(b).map(|(a, b)| (a & b).count_ones() as usize).sum()
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (a & b).count_ones() as usize)
+        .sum()
 }

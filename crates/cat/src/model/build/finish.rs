@@ -14,7 +14,12 @@ impl Builder {
         let mut index: Vec<Option<NodeId>> = vec![None; self.entries.len()];
         // Groups close in order, so one pass over the table suffices.
         let mut closing: Vec<u32> = (0..self.groups.len() as u32)
-            .filter(|&g| self.groups[g as usize].vars.iter().any(|v| needed[v.index()]))
+            .filter(|&g| {
+                self.groups[g as usize]
+                    .vars
+                    .iter()
+                    .any(|v| needed[v.index()])
+            })
             .collect();
         closing.sort_by_key(|&g| self.groups[g as usize].closed_at);
         let mut closing = closing.into_iter().peekable();
@@ -26,7 +31,10 @@ impl Builder {
                 self.finish_node(at, None, &mut index, model);
             }
         }
-        roots.iter().map(|r| index[r.index()].expect("roots are needed, so they were written")).collect()
+        roots
+            .iter()
+            .map(|r| index[r.index()].expect("roots are needed, so they were written"))
+            .collect()
     }
 
     /// Which entries are reachable from the roots.
@@ -48,7 +56,13 @@ impl Builder {
         needed
     }
 
-    fn finish_group(&self, group: u32, needed: &[bool], index: &mut [Option<NodeId>], model: &mut Model) {
+    fn finish_group(
+        &self,
+        group: u32,
+        needed: &[bool],
+        index: &mut [Option<NodeId>],
+        model: &mut Model,
+    ) {
         let entry = &self.groups[group as usize];
         let number = model.groups.len() as u32;
         let start = model.nodes.len() as u32;
@@ -84,7 +98,13 @@ impl Builder {
         }
     }
 
-    fn finish_node(&self, at: usize, is_static: Option<bool>, index: &mut [Option<NodeId>], model: &mut Model) {
+    fn finish_node(
+        &self,
+        at: usize,
+        is_static: Option<bool>,
+        index: &mut [Option<NodeId>],
+        model: &mut Model,
+    ) {
         if index[at].is_some() {
             return;
         }

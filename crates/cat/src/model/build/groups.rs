@@ -26,15 +26,32 @@ enum Summand {
 
 impl Builder {
     /// Opens a group; its variables are the members' recursive occurrences.
-    pub(in crate::model) fn open_group(&mut self, names: &[String], kinds: &[Kind]) -> (u32, Vec<NodeId>) {
+    pub(in crate::model) fn open_group(
+        &mut self,
+        names: &[String],
+        kinds: &[Kind],
+    ) -> (u32, Vec<NodeId>) {
         let group = self.groups.len() as u32;
         let vars: Vec<NodeId> = kinds
             .iter()
             .enumerate()
-            .map(|(member, &kind)| self.add(Op::Plain(NodeOp::Var(group, member as u32)), kind, true, Some(group)))
+            .map(|(member, &kind)| {
+                self.add(
+                    Op::Plain(NodeOp::Var(group, member as u32)),
+                    kind,
+                    true,
+                    Some(group),
+                )
+            })
             .collect();
         let vars_out = vars.clone();
-        self.groups.push(Group { names: names.to_vec(), vars, bodies: Vec::new(), is_static: true, closed_at: 0 });
+        self.groups.push(Group {
+            names: names.to_vec(),
+            vars,
+            bodies: Vec::new(),
+            is_static: true,
+            closed_at: 0,
+        });
         (group, vars_out)
     }
 
@@ -117,7 +134,9 @@ impl Builder {
         if term == var {
             return Some(Summand::Variable);
         }
-        let Some(&NodeOp::Seq(a, b)) = self.op(term) else { return None };
+        let Some(&NodeOp::Seq(a, b)) = self.op(term) else {
+            return None;
+        };
         match (self.is_recursive(a), self.is_recursive(b)) {
             (true, false) if a == var => Some(Summand::Left(b)),
             (false, true) if b == var => Some(Summand::Right(a)),

@@ -68,7 +68,14 @@ impl Builder {
             return id;
         }
         let id = NodeId(self.entries.len() as u32);
-        self.entries.push(Entry { op: op.clone(), kind, is_static, group, name: None, place: self.place });
+        self.entries.push(Entry {
+            op: op.clone(),
+            kind,
+            is_static,
+            group,
+            name: None,
+            place: self.place,
+        });
         self.known.insert((op, kind), id);
         id
     }
@@ -173,7 +180,11 @@ impl Builder {
     // Operators. The caller has checked kinds.
 
     pub(super) fn identity(&mut self, set: NodeId) -> NodeId {
-        if self.is_empty(set) { self.empty(Kind::Rel) } else { self.node(NodeOp::IdentityOn(set), Kind::Rel) }
+        if self.is_empty(set) {
+            self.empty(Kind::Rel)
+        } else {
+            self.node(NodeOp::IdentityOn(set), Kind::Rel)
+        }
     }
 
     pub(super) fn product(&mut self, a: NodeId, b: NodeId) -> NodeId {
@@ -310,12 +321,16 @@ impl Builder {
         for &factor in factors {
             let identity = |b: &Self, id| matches!(b.op(id), Some(NodeOp::IdentityOn(_)));
             match joined.last_mut() {
-                Some(last) if identity(self, factor) || identity(self, *last) => *last = self.seq(*last, factor),
+                Some(last) if identity(self, factor) || identity(self, *last) => {
+                    *last = self.seq(*last, factor)
+                }
                 _ => joined.push(factor),
             }
         }
         let mut joined = joined.into_iter();
-        let Some(first) = joined.next() else { return self.id() };
+        let Some(first) = joined.next() else {
+            return self.id();
+        };
         joined.fold(first, |a, b| self.seq(a, b))
     }
 
@@ -330,7 +345,9 @@ impl Builder {
 
     pub(super) fn plus(&mut self, a: NodeId) -> NodeId {
         match self.op(a) {
-            Some(NodeOp::Plus(_) | NodeOp::Empty | NodeOp::IdentityOn(_) | NodeOp::Product(..)) => a,
+            Some(NodeOp::Plus(_) | NodeOp::Empty | NodeOp::IdentityOn(_) | NodeOp::Product(..)) => {
+                a
+            }
             _ => self.node(NodeOp::Plus(a), Kind::Rel),
         }
     }
@@ -338,7 +355,11 @@ impl Builder {
     /// `a?`
     pub(super) fn optional(&mut self, a: NodeId) -> NodeId {
         let id = self.id();
-        if let Some(NodeOp::IdentityOn(_)) = self.op(a) { id } else { self.union(a, id) }
+        if let Some(NodeOp::IdentityOn(_)) = self.op(a) {
+            id
+        } else {
+            self.union(a, id)
+        }
     }
 
     pub(super) fn domain(&mut self, a: NodeId) -> NodeId {

@@ -25,12 +25,17 @@ impl Lowerer<'_> {
         if let Some((what, _)) = binding.body.unsupported() {
             return Value::Unsupported(what.into());
         }
-        let Some(params) = &binding.params else { return self.eval(&binding.body, env) };
+        let Some(params) = &binding.params else {
+            return self.eval(&binding.body, env);
+        };
         let params: Vec<String> = params.iter().map(|p| p.name.clone()).collect();
         if let Some(what) = self.check_names(&binding.body, &params, env) {
             return Value::Unsupported(what);
         }
-        let body = FunctionBody::Written { params, body: binding.body.clone() };
+        let body = FunctionBody::Written {
+            params,
+            body: binding.body.clone(),
+        };
         self.new_function(&binding.name.name, body, env.clone())
     }
 
@@ -101,7 +106,9 @@ impl Lowerer<'_> {
             Unary::Identity => self.set_for(value, inner, env, "`[…]` needs a set"),
             _ => self.relation_for(value, inner, env, "this operator needs a relation"),
         };
-        let Some(node) = node else { return Value::Poison };
+        let Some(node) = node else {
+            return Value::Poison;
+        };
         self.build.place = (env.file, expr.span);
         Value::Node(match op {
             Unary::Not => {
@@ -127,7 +134,13 @@ impl Lowerer<'_> {
         // What stands first in a difference is what it is about.
         let first = usize::from(op == Chain::Diff);
         let stays = |e: &Expr| self.meet((env.file, e.span), Part::Operand(op), Some(e));
-        let gone = list.iter().skip(first).map(stays).collect::<Vec<bool>>().iter().position(|stays| !stays);
+        let gone = list
+            .iter()
+            .skip(first)
+            .map(stays)
+            .collect::<Vec<bool>>()
+            .iter()
+            .position(|stays| !stays);
         let without;
         let list = match gone {
             Some(at) => {
@@ -157,7 +170,11 @@ impl Lowerer<'_> {
                         Chain::Inter => "&",
                         _ => "\\",
                     };
-                    let message = format!("`{symbol}` joins a {} and a {}", kind_word(other), kind_word(kind));
+                    let message = format!(
+                        "`{symbol}` joins a {} and a {}",
+                        kind_word(other),
+                        kind_word(kind)
+                    );
                     let diagnostic = self
                         .mismatch(e, kind, env, message)
                         .also(first.span, format!("this is a {}", kind_word(other)))
@@ -174,11 +191,21 @@ impl Lowerer<'_> {
         if poisoned {
             return Value::Poison;
         }
-        let Some((kind, _)) = typed else { return Value::Zero };
+        let Some((kind, _)) = typed else {
+            return Value::Zero;
+        };
         self.build.place = (env.file, expr.span);
         let empty = self.build.empty(kind);
-        let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.unwrap_or(empty)).collect();
-        for (node, e) in nodes.iter().zip(list).skip(first).filter(|_| op == Chain::Diff) {
+        let nodes: Vec<NodeId> = nodes
+            .into_iter()
+            .map(|node| node.unwrap_or(empty))
+            .collect();
+        for (node, e) in nodes
+            .iter()
+            .zip(list)
+            .skip(first)
+            .filter(|_| op == Chain::Diff)
+        {
             if !self.monotone(*node, e, env, "on the right of `\\`") {
                 return Value::Poison;
             }
@@ -189,7 +216,9 @@ impl Lowerer<'_> {
             Chain::Inter => self.build.inter(left, *node),
             _ => self.build.diff(left, *node),
         };
-        let joined = nodes.split_first().map(|(left, rest)| rest.iter().fold(*left, join));
+        let joined = nodes
+            .split_first()
+            .map(|(left, rest)| rest.iter().fold(*left, join));
         joined.map_or(Value::Zero, Value::Node)
     }
 
@@ -209,7 +238,11 @@ impl Lowerer<'_> {
             let value = self.eval(e, env);
             match self.node_of(value, e, env) {
                 Some(node) => {
-                    let node = if self.build.kind(node) == Kind::Set { self.build.identity(node) } else { node };
+                    let node = if self.build.kind(node) == Kind::Set {
+                        self.build.identity(node)
+                    } else {
+                        node
+                    };
                     nodes.push(node);
                 }
                 None => poisoned = true,
@@ -226,11 +259,21 @@ impl Lowerer<'_> {
         let mut sets = Vec::new();
         for e in list {
             let value = self.eval(e, env);
-            sets.push(self.set_for(value, e, env, "`*` between operands is the product of two sets"));
+            sets.push(self.set_for(
+                value,
+                e,
+                env,
+                "`*` between operands is the product of two sets",
+            ));
         }
         let [Some(a), Some(b)] = sets[..] else {
             if sets.len() > 2 {
-                self.error("type-mismatch", expr.span, env, "a product has two sets, not more");
+                self.error(
+                    "type-mismatch",
+                    expr.span,
+                    env,
+                    "a product has two sets, not more",
+                );
             }
             return Value::Poison;
         };
@@ -265,7 +308,10 @@ impl Lowerer<'_> {
                 return Value::Poison;
             }
             None => {
-                if matches!(name.name.as_str(), "newSet" | "newRelation" | "linearisations" | "generate_orders") {
+                if matches!(
+                    name.name.as_str(),
+                    "newSet" | "newRelation" | "linearisations" | "generate_orders"
+                ) {
                     self.unsupported(&name.name, name.span, None, env);
                 } else {
                     self.unknown_name(&name.name, name.span, env);
@@ -287,13 +333,24 @@ impl Lowerer<'_> {
             return Value::Poison;
         }
         let argument = |this: &mut Self, env: &Env| match &function.body {
-            FunctionBody::ToId => this.set_for(values[0].clone(), &args[0], env, "`toid` needs a set"),
-            _ => this.relation_for(values[0].clone(), &args[0], env, "this function needs a relation"),
+            FunctionBody::ToId => {
+                this.set_for(values[0].clone(), &args[0], env, "`toid` needs a set")
+            }
+            _ => this.relation_for(
+                values[0].clone(),
+                &args[0],
+                env,
+                "this function needs a relation",
+            ),
         };
         match &function.body {
-            FunctionBody::Written { params, body } => self.expand(name, &function, params, body, values, env),
+            FunctionBody::Written { params, body } => {
+                self.expand(name, &function, params, body, values, env)
+            }
             FunctionBody::Domain | FunctionBody::Range | FunctionBody::ToId => {
-                let Some(node) = argument(self, env) else { return Value::Poison };
+                let Some(node) = argument(self, env) else {
+                    return Value::Poison;
+                };
                 self.build.place = (env.file, expr.span);
                 Value::Node(match &function.body {
                     FunctionBody::Domain => self.build.domain(node),
@@ -314,17 +371,34 @@ impl Lowerer<'_> {
         values: Vec<Value>,
         env: &Env,
     ) -> Value {
-        let nodes: Option<Vec<NodeId>> =
-            values.iter().map(|v| if let Value::Node(node) = v { Some(*node) } else { None }).collect();
+        let nodes: Option<Vec<NodeId>> = values
+            .iter()
+            .map(|v| {
+                if let Value::Node(node) = v {
+                    Some(*node)
+                } else {
+                    None
+                }
+            })
+            .collect();
         let key = nodes.map(|nodes| (function.id, nodes));
         if let Some(value) = key.as_ref().and_then(|k| self.memo.get(k)) {
             return value.clone();
         }
         if self.calls.len() >= MAX_CALLS {
-            self.error("too-many-calls", name.span, env, "functions call each other too deeply");
+            self.error(
+                "too-many-calls",
+                name.span,
+                env,
+                "functions call each other too deeply",
+            );
             return Value::Poison;
         }
-        self.calls.push(CallSite { name: function.name.clone(), file: env.file, span: name.span });
+        self.calls.push(CallSite {
+            name: function.name.clone(),
+            file: env.file,
+            span: name.span,
+        });
         let mut inner = function.env.clone();
         inner.locals.extend(params.iter().cloned().zip(values));
         let value = self.eval(body, &mut inner);

@@ -25,8 +25,15 @@ impl Lowerer<'_> {
         let Some(name) = name else {
             let list = names.join("`, `");
             self.report(
-                Diagnostic::error("no-prelude", &self.files[0], start, "this model declares no free relation")
-                    .help(format!("name the prelude that it takes for granted: `{list}`")),
+                Diagnostic::error(
+                    "no-prelude",
+                    &self.files[0],
+                    start,
+                    "this model declares no free relation",
+                )
+                .help(format!(
+                    "name the prelude that it takes for granted: `{list}`"
+                )),
                 0,
             );
             return false;
@@ -40,9 +47,10 @@ impl Lowerer<'_> {
             }
             None => {
                 let list = names.join("`, `");
-                let diagnostic = Diagnostic::plain("unknown-prelude", format!("there is no prelude `{name}`"))
-                    .note(format!("there are `{list}`"))
-                    .did_you_mean(name, names.iter().copied());
+                let diagnostic =
+                    Diagnostic::plain("unknown-prelude", format!("there is no prelude `{name}`"))
+                        .note(format!("there are `{list}`"))
+                        .did_you_mean(name, names.iter().copied());
                 self.report(diagnostic, 0);
                 false
             }
@@ -51,15 +59,18 @@ impl Lowerer<'_> {
 
     /// The standard library: its definitions wait until they are used, its procedures are at hand.
     pub(super) fn load_library(&mut self) {
-        let Some(source) = Library::file("stdlib.cat") else { return };
+        let Some(source) = Library::file("stdlib.cat") else {
+            return;
+        };
         let index = self.add_file(source);
         let tree = self.parse_file(index);
         self.library.file = Some(index);
         for statement in &tree.statements {
             match &statement.kind {
-                StmtKind::Let { bindings, .. } => {
-                    self.library.bindings.extend(bindings.iter().cloned().map(Rc::new))
-                }
+                StmtKind::Let { bindings, .. } => self
+                    .library
+                    .bindings
+                    .extend(bindings.iter().cloned().map(Rc::new)),
                 StmtKind::Procedure(..) => self.statement(statement, index),
                 _ => {}
             }
@@ -68,7 +79,11 @@ impl Lowerer<'_> {
 
     /// The index of a file, which is added if it is new.
     fn add_file(&mut self, source: Arc<SourceFile>) -> u32 {
-        match self.files.iter().position(|f| f.name == source.name && f.text == source.text) {
+        match self
+            .files
+            .iter()
+            .position(|f| f.name == source.name && f.text == source.text)
+        {
             Some(at) => at as u32,
             None => {
                 self.files.push(source);
@@ -84,7 +99,11 @@ impl Lowerer<'_> {
         }
         let (tree, diagnostics) = parse(&self.files[index as usize]);
         // Each diagnostic quotes a line. Of a file that is no model, one is enough to see that.
-        let quoted = if tree.statements.is_empty() { 1 } else { diagnostics.len() };
+        let quoted = if tree.statements.is_empty() {
+            1
+        } else {
+            diagnostics.len()
+        };
         for diagnostic in diagnostics.into_iter().take(quoted) {
             self.report(diagnostic, index);
         }
@@ -94,7 +113,12 @@ impl Lowerer<'_> {
     }
 
     /// A file and all that it includes; files that cannot be found are left out (running them reports it).
-    pub(super) fn reachable(&mut self, tree: &Rc<File>, index: u32, seen: &mut Vec<u32>) -> Vec<Rc<File>> {
+    pub(super) fn reachable(
+        &mut self,
+        tree: &Rc<File>,
+        index: u32,
+        seen: &mut Vec<u32>,
+    ) -> Vec<Rc<File>> {
         let mut list = vec![tree.clone()];
         if seen.len() > MAX_INCLUDES {
             return list;
@@ -106,7 +130,10 @@ impl Lowerer<'_> {
             }
         });
         for path in paths {
-            let Ok(Some(source)) = self.includes.resolve(&self.files[index as usize].clone(), &path) else {
+            let Ok(Some(source)) = self
+                .includes
+                .resolve(&self.files[index as usize].clone(), &path)
+            else {
                 continue;
             };
             let included = self.add_file(source);
@@ -120,7 +147,12 @@ impl Lowerer<'_> {
     }
 
     /// [`Self::reachable`], unless the chain of includes is too long (which running it reports).
-    fn reachable_once(&mut self, tree: &Rc<File>, index: u32, seen: &mut Vec<u32>) -> Vec<Rc<File>> {
+    fn reachable_once(
+        &mut self,
+        tree: &Rc<File>,
+        index: u32,
+        seen: &mut Vec<u32>,
+    ) -> Vec<Rc<File>> {
         if self.including.len() >= MAX_INCLUDE_DEPTH {
             return vec![tree.clone()];
         }
@@ -148,11 +180,18 @@ impl Lowerer<'_> {
         let source = match found {
             Ok(Some(source)) => source,
             Ok(None) => {
-                let shipped: Vec<String> = Library::names().iter().map(|n| format!("{n}.cat")).collect();
-                let diagnostic =
-                    Diagnostic::error("include-not-found", &including, span, format!("there is no file `{path}`"))
-                        .label("neither beside this file nor among the shipped ones")
-                        .did_you_mean(path, shipped.iter().map(String::as_str));
+                let shipped: Vec<String> = Library::names()
+                    .iter()
+                    .map(|n| format!("{n}.cat"))
+                    .collect();
+                let diagnostic = Diagnostic::error(
+                    "include-not-found",
+                    &including,
+                    span,
+                    format!("there is no file `{path}`"),
+                )
+                .label("neither beside this file nor among the shipped ones")
+                .did_you_mean(path, shipped.iter().map(String::as_str));
                 return self.report(diagnostic, file);
             }
             Err(diagnostic) => return self.report(diagnostic.also_at(&including, span), file),
@@ -169,8 +208,11 @@ impl Lowerer<'_> {
             None
         };
         if let Some((id, message)) = problem {
-            let chain: Vec<String> =
-                self.including.iter().map(|&i| format!("`{}`", self.files[i as usize].name)).collect();
+            let chain: Vec<String> = self
+                .including
+                .iter()
+                .map(|&i| format!("`{}`", self.files[i as usize].name))
+                .collect();
             let diagnostic = Diagnostic::error(id, &including, span, message)
                 .label("included here")
                 .note(format!("being read: {}", chain.join(", then ")));

@@ -39,13 +39,18 @@ impl Lowerer<'_> {
         let mut least = |e: &Option<Expr>| {
             let e = e.as_ref()?;
             let node = self.bound(e, &env);
-            self.meet((file, e.span), Part::Bound, Some(e)).then_some(node)
+            self.meet((file, e.span), Part::Bound, Some(e))
+                .then_some(node)
         };
         let (containing, covering) = (least(&decl.containing), least(&decl.covering));
         if let (Some(Shape::Function), Some(expr)) = (shape, &decl.covering) {
-            let diagnostic =
-                Diagnostic::error("type-mismatch", &source, expr.span, "`covering` is for orders, not functions")
-                    .also(decl.shape.span, "a function");
+            let diagnostic = Diagnostic::error(
+                "type-mismatch",
+                &source,
+                expr.span,
+                "`covering` is for orders, not functions",
+            )
+            .also(decl.shape.span, "a function");
             self.report(diagnostic, file);
         }
         if let Some(earlier) = self.free.iter().find(|f| f.name == decl.name.name) {
@@ -59,7 +64,10 @@ impl Lowerer<'_> {
             diagnostic = if other == file {
                 diagnostic.also(span, "declared here before")
             } else {
-                diagnostic.note(format!("declared in `{}` before", self.files[other as usize].name))
+                diagnostic.note(format!(
+                    "declared in `{}` before",
+                    self.files[other as usize].name
+                ))
             };
             self.report(diagnostic, file);
         }
@@ -74,7 +82,11 @@ impl Lowerer<'_> {
             span: (file, decl.name.span),
         });
         let node = self.build.free(id);
-        self.scope.define(&decl.name.name, Value::Node(node), Some((file, decl.name.span)));
+        self.scope.define(
+            &decl.name.name,
+            Value::Node(node),
+            Some((file, decl.name.span)),
+        );
     }
 
     fn add_free(&mut self, free: FreeRel) -> FreeId {
@@ -86,7 +98,12 @@ impl Lowerer<'_> {
     fn bound(&mut self, expr: &Expr, env: &Env) -> Option<NodeId> {
         let mut env = env.clone();
         let value = self.eval(expr, &mut env);
-        let node = self.relation_for(value, expr, &env, "the bound of a free relation is a relation")?;
+        let node = self.relation_for(
+            value,
+            expr,
+            &env,
+            "the bound of a free relation is a relation",
+        )?;
         if self.build.is_static(node) {
             return Some(node);
         }
@@ -105,8 +122,11 @@ impl Lowerer<'_> {
     /// `values x` or `final x`
     pub(super) fn role(&mut self, name: &Ident, file: u32, values: bool) {
         let source = self.files[file as usize].clone();
-        let (word, wanted, shape) =
-            if values { ("values", Shape::Function, "function") } else { ("final", Shape::Order, "order") };
+        let (word, wanted, shape) = if values {
+            ("values", Shape::Function, "function")
+        } else {
+            ("final", Shape::Order, "order")
+        };
         let Some(at) = self.free.iter().position(|f| f.name == name.name) else {
             let names: Vec<&str> = self.free.iter().map(|f| f.name.as_str()).collect();
             let diagnostic = Diagnostic::error(
@@ -128,11 +148,19 @@ impl Lowerer<'_> {
             );
             return self.report(diagnostic, file);
         }
-        let role = if values { &mut self.values } else { &mut self.finals };
+        let role = if values {
+            &mut self.values
+        } else {
+            &mut self.finals
+        };
         let earlier = role.replace((FreeId(at as u32), (file, name.span)));
         if let Some((_, (other, span))) = earlier {
-            let mut diagnostic =
-                Diagnostic::error("duplicate-role", &source, name.span, format!("`{word}` is stated twice"));
+            let mut diagnostic = Diagnostic::error(
+                "duplicate-role",
+                &source,
+                name.span,
+                format!("`{word}` is stated twice"),
+            );
             if other == file {
                 diagnostic = diagnostic.also(span, "stated here before");
             }
@@ -148,8 +176,18 @@ impl Lowerer<'_> {
         let main = self.files[0].clone();
         let end = main.text.len();
         let roles = [
-            (self.values.is_none(), "values", "carries values from writes to reads", "rf"),
-            (self.finals.is_none(), "final", "decides which writes give final values", "co"),
+            (
+                self.values.is_none(),
+                "values",
+                "carries values from writes to reads",
+                "rf",
+            ),
+            (
+                self.finals.is_none(),
+                "final",
+                "decides which writes give final values",
+                "co",
+            ),
         ];
         for (missing, word, what, example) in roles {
             if missing {
@@ -167,8 +205,14 @@ impl Lowerer<'_> {
 
     /// Both roles may be missing at one place: they are told apart by the message, not by the place.
     fn report_role(&mut self, diagnostic: Diagnostic, word: &str) {
-        let span =
-            if word == "values" { diagnostic.span } else { Span { start: diagnostic.span.start, end: u32::MAX } };
+        let span = if word == "values" {
+            diagnostic.span
+        } else {
+            Span {
+                start: diagnostic.span.start,
+                end: u32::MAX,
+            }
+        };
         if self.reported.insert((diagnostic.id, 0, span)) {
             self.diagnostics.push(diagnostic);
         }
@@ -224,13 +268,23 @@ impl Lowerer<'_> {
         let id = self.build.id();
         let within = self.build.diff(within, id);
         let required = self.build.inter(base_node, within);
-        let total = self.finals.map(|(id, _)| &self.free[id.0 as usize]).filter(|f| f.covering == Some(f.within));
+        let total = self
+            .finals
+            .map(|(id, _)| &self.free[id.0 as usize])
+            .filter(|f| f.covering == Some(f.within));
         let coherence = total.map(|f| f.containing).zip(self.finals);
         let (order, known) = match coherence {
             Some((containing, (co, _))) if per_location && self.build.is_subset(set, writes) => {
                 let co = self.build.free(co);
                 let square = self.build.product(set, set);
-                (if set == writes { co } else { self.build.inter(co, square) }, containing)
+                (
+                    if set == writes {
+                        co
+                    } else {
+                        self.build.inter(co, square)
+                    },
+                    containing,
+                )
             }
             _ => {
                 let id = self.add_free(FreeRel {
@@ -253,7 +307,10 @@ impl Lowerer<'_> {
                 negated: false,
                 effect: Effect::Rejects,
                 node: violated,
-                doc: format!("`{}` ranges over the orders that extend the given relation.", name.name),
+                doc: format!(
+                    "`{}` ranges over the orders that extend the given relation.",
+                    name.name
+                ),
                 span: (env.file, expr.span),
             });
         }

@@ -26,7 +26,13 @@ impl Lowerer<'_> {
     }
 
     /// The node of a value that must be a relation.
-    pub(super) fn relation_for(&mut self, value: Value, expr: &Expr, env: &Env, why: &str) -> Option<NodeId> {
+    pub(super) fn relation_for(
+        &mut self,
+        value: Value,
+        expr: &Expr,
+        env: &Env,
+        why: &str,
+    ) -> Option<NodeId> {
         let node = self.node_of(value, expr, env)?;
         if self.build.kind(node) == Kind::Rel {
             return Some(node);
@@ -39,7 +45,13 @@ impl Lowerer<'_> {
     }
 
     /// The node of a value that must be a set.
-    pub(super) fn set_for(&mut self, value: Value, expr: &Expr, env: &Env, why: &str) -> Option<NodeId> {
+    pub(super) fn set_for(
+        &mut self,
+        value: Value,
+        expr: &Expr,
+        env: &Env,
+        why: &str,
+    ) -> Option<NodeId> {
         if matches!(value, Value::Zero) {
             return Some(self.build.empty(Kind::Set));
         }
@@ -54,7 +66,13 @@ impl Lowerer<'_> {
         None
     }
 
-    pub(super) fn mismatch(&self, expr: &Expr, kind: Kind, env: &Env, message: String) -> Diagnostic {
+    pub(super) fn mismatch(
+        &self,
+        expr: &Expr,
+        kind: Kind,
+        env: &Env,
+        message: String,
+    ) -> Diagnostic {
         let source = &self.files[env.file as usize];
         let diagnostic = Diagnostic::error("type-mismatch", source, expr.span, message)
             .label(format!("this is a {}", kind_word(kind)));
@@ -62,17 +80,29 @@ impl Lowerer<'_> {
     }
 
     /// Points at the definition of a name, if it is in the same file.
-    pub(super) fn with_definition(&self, diagnostic: Diagnostic, expr: &Expr, env: &Env) -> Diagnostic {
-        let ExprKind::Name(name) = &expr.kind else { return diagnostic };
+    pub(super) fn with_definition(
+        &self,
+        diagnostic: Diagnostic,
+        expr: &Expr,
+        env: &Env,
+    ) -> Diagnostic {
+        let ExprKind::Name(name) = &expr.kind else {
+            return diagnostic;
+        };
         if env.library.is_some() || env.locals.iter().any(|(n, _)| n == name) {
             return diagnostic;
         }
         match self.scope.get(name, env.limit).and_then(|d| d.place) {
-            Some((file, span)) if file == env.file => diagnostic.also(span, format!("`{name}` is defined here")),
+            Some((file, span)) if file == env.file => {
+                diagnostic.also(span, format!("`{name}` is defined here"))
+            }
             Some((file, span)) => {
                 let source = &self.files[file as usize];
                 let (line, column) = source.line_column(span.start as usize);
-                diagnostic.note(format!("`{name}` is defined at {}:{line}:{column}", source.name))
+                diagnostic.note(format!(
+                    "`{name}` is defined at {}:{line}:{column}",
+                    source.name
+                ))
             }
             None => diagnostic,
         }

@@ -87,7 +87,11 @@ pub(super) struct Lowerer<'a> {
 }
 
 impl<'a> Lowerer<'a> {
-    pub(super) fn new(signature: &'a Signature, includes: &'a dyn IncludeResolver, main: Arc<SourceFile>) -> Self {
+    pub(super) fn new(
+        signature: &'a Signature,
+        includes: &'a dyn IncludeResolver,
+        main: Arc<SourceFile>,
+    ) -> Self {
         Lowerer {
             signature,
             includes,
@@ -124,7 +128,8 @@ impl<'a> Lowerer<'a> {
 
     /// Reads the library, the prelude if the model needs one, and the model.
     pub(super) fn run(self, name: &str, prelude: Option<&str>) -> Result<Model, Vec<Diagnostic>> {
-        self.run_with_clauses(name, prelude).map(|(model, ..)| model)
+        self.run_with_clauses(name, prelude)
+            .map(|(model, ..)| model)
     }
 
     /// The same, with the clauses that were met and the trees of the files.
@@ -170,7 +175,9 @@ impl<'a> Lowerer<'a> {
     pub(super) fn has_free(mut self) -> bool {
         let main = self.parse_file(0);
         let mut seen = vec![0];
-        self.reachable(&main, 0, &mut seen).iter().any(|f| declares_free(f))
+        self.reachable(&main, 0, &mut seen)
+            .iter()
+            .any(|f| declares_free(f))
     }
 
     // Statements.
@@ -178,15 +185,23 @@ impl<'a> Lowerer<'a> {
     fn statement(&mut self, statement: &Stmt, file: u32) {
         let place = (file, statement.span);
         match &statement.kind {
-            StmtKind::Let { recursive: false, bindings } => self.let_statement(bindings, file),
-            StmtKind::Let { recursive: true, bindings } => self.let_rec(bindings, file),
+            StmtKind::Let {
+                recursive: false,
+                bindings,
+            } => self.let_statement(bindings, file),
+            StmtKind::Let {
+                recursive: true,
+                bindings,
+            } => self.let_rec(bindings, file),
             StmtKind::Free(decl) => self.free_statement(decl, file),
             StmtKind::Values(name) => self.role(name, file, true),
             StmtKind::Final(name) => self.role(name, file, false),
             StmtKind::Option(name, value) => self.option(name, value, file),
             StmtKind::Test(test) => self.test(test, place),
             StmtKind::Show(list) => self.show(list, file),
-            StmtKind::Unshow(names) => self.shows.retain(|(n, _)| !names.iter().any(|u| u.name == *n)),
+            StmtKind::Unshow(names) => self
+                .shows
+                .retain(|(n, _)| !names.iter().any(|u| u.name == *n)),
             StmtKind::ShowFlag(_) => {}
             StmtKind::Include(path) => self.include(path, statement.span, file),
             StmtKind::Procedure(name, params, body) => {
@@ -196,7 +211,8 @@ impl<'a> Lowerer<'a> {
                     limit: self.scope.count(),
                     file,
                 };
-                self.procedures.insert(name.name.clone(), Rc::new(procedure));
+                self.procedures
+                    .insert(name.name.clone(), Rc::new(procedure));
             }
             StmtKind::Call(name, args) => self.call_procedure(name, args, file),
             StmtKind::With(name, expr) => self.with(name, expr, file),
@@ -211,8 +227,18 @@ impl<'a> Lowerer<'a> {
     /// The names visible to the next statement.
     fn env(&self, file: u32) -> Env {
         match &self.procedure {
-            Some((limit, locals)) => Env { limit: *limit, library: None, locals: locals.clone(), file },
-            None => Env { limit: self.scope.count(), library: None, locals: Vec::new(), file },
+            Some((limit, locals)) => Env {
+                limit: *limit,
+                library: None,
+                locals: locals.clone(),
+                file,
+            },
+            None => Env {
+                limit: self.scope.count(),
+                library: None,
+                locals: Vec::new(),
+                file,
+            },
         }
     }
 
@@ -248,7 +274,12 @@ impl<'a> Lowerer<'a> {
 
     fn option(&mut self, name: &Ident, value: &Ident, file: u32) {
         let source = self.files[file as usize].clone();
-        let Some(option) = self.signature.options.iter().position(|o| o.name == name.name) else {
+        let Some(option) = self
+            .signature
+            .options
+            .iter()
+            .position(|o| o.name == name.name)
+        else {
             let names: Vec<&str> = self.signature.options.iter().map(|o| o.name).collect();
             let diagnostic = Diagnostic::error(
                 "unknown-option",
@@ -282,7 +313,11 @@ impl<'a> Lowerer<'a> {
     }
 
     fn test(&mut self, test: &TestStmt, place: Place) {
-        if let Some(word) = test.means.as_ref().filter(|w| Effect::read(&w.name).is_none()) {
+        if let Some(word) = test
+            .means
+            .as_ref()
+            .filter(|w| Effect::read(&w.name).is_none())
+        {
             let source = self.files[place.0 as usize].clone();
             let message = format!("a flag cannot mean `{}`", word.name);
             let words = EFFECTS.map(|(word, _)| word);
@@ -295,8 +330,12 @@ impl<'a> Lowerer<'a> {
         let value = self.eval(&test.expr, &mut env);
         let node = match test.word {
             TestWord::Empty => self.node_of(value, &test.expr, &env),
-            TestWord::Acyclic => self.relation_for(value, &test.expr, &env, "`acyclic` tests a relation"),
-            TestWord::Irreflexive => self.relation_for(value, &test.expr, &env, "`irreflexive` tests a relation"),
+            TestWord::Acyclic => {
+                self.relation_for(value, &test.expr, &env, "`acyclic` tests a relation")
+            }
+            TestWord::Irreflexive => {
+                self.relation_for(value, &test.expr, &env, "`irreflexive` tests a relation")
+            }
         };
         let Some(node) = node else { return };
         let (kind, word) = match test.word {
@@ -319,19 +358,37 @@ impl<'a> Lowerer<'a> {
             Some(name) => name.name.clone(),
             None => format!("{word}-{}", number + 1),
         };
-        let part = if effect == Effect::Rejects { Part::Axiom(number) } else { Part::Flag(number) };
+        let part = if effect == Effect::Rejects {
+            Part::Axiom(number)
+        } else {
+            Part::Flag(number)
+        };
         if !self.meet(place, part, None) {
             return;
         }
-        let list = if effect == Effect::Rejects { &mut self.axioms } else { &mut self.flags };
-        list.push(Axiom { name, test: kind, negated, effect, node, doc: test.doc.clone(), span: place });
+        let list = if effect == Effect::Rejects {
+            &mut self.axioms
+        } else {
+            &mut self.flags
+        };
+        list.push(Axiom {
+            name,
+            test: kind,
+            negated,
+            effect,
+            node,
+            doc: test.doc.clone(),
+            span: place,
+        });
     }
 
     fn show(&mut self, list: &[(Expr, Option<Ident>)], file: u32) {
         for (expr, name) in list {
             let mut env = self.env(file);
             let value = self.eval(expr, &mut env);
-            let Some(node) = self.node_of(value, expr, &env) else { continue };
+            let Some(node) = self.node_of(value, expr, &env) else {
+                continue;
+            };
             let name = match name {
                 Some(name) => name.name.clone(),
                 None => self.files[file as usize].text[expr.span.range()].to_string(),
@@ -360,15 +417,23 @@ impl<'a> Lowerer<'a> {
             return self.report(diagnostic, file);
         }
         if self.calls.len() >= expr::MAX_CALLS {
-            let diagnostic =
-                Diagnostic::error("too-many-calls", &source, name.span, "procedures call each other too deeply");
+            let diagnostic = Diagnostic::error(
+                "too-many-calls",
+                &source,
+                name.span,
+                "procedures call each other too deeply",
+            );
             return self.report(diagnostic, file);
         }
         let mut env = self.env(file);
         let values: Vec<Value> = args.iter().map(|a| self.eval(a, &mut env)).collect();
         let locals = procedure.params.iter().cloned().zip(values).collect();
         let outer = self.procedure.replace((procedure.limit, locals));
-        self.calls.push(CallSite { name: name.name.clone(), file, span: name.span });
+        self.calls.push(CallSite {
+            name: name.name.clone(),
+            file,
+            span: name.span,
+        });
         for statement in &procedure.body {
             self.statement(statement, procedure.file);
         }
@@ -384,7 +449,12 @@ impl<'a> Lowerer<'a> {
         met.retain(|m| Some(m.place.0) != self.library.file);
         let mut model = Model {
             name: name.to_string(),
-            language: main.head.iter().find(|word| !word.starts_with('"')).cloned().unwrap_or_default(),
+            language: main
+                .head
+                .iter()
+                .find(|word| !word.starts_with('"'))
+                .cloned()
+                .unwrap_or_default(),
             title: main.title.clone(),
             header: main.header.clone(),
             nodes: Vec::new(),
@@ -410,7 +480,11 @@ impl<'a> Lowerer<'a> {
             .map(|a| a.node)
             .chain(model.lets.iter().map(|l| l.1))
             .chain(model.shows.iter().map(|s| s.1))
-            .chain(free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten())
+            .chain(
+                free.iter()
+                    .flat_map(|f| [Some(f.within), f.containing, f.covering])
+                    .flatten(),
+            )
             .collect();
         let mut placed = self.build.finish(&roots, &mut model).into_iter();
         let targets = model
@@ -421,7 +495,13 @@ impl<'a> Lowerer<'a> {
             .chain(model.lets.iter_mut().map(|l| &mut l.1))
             .chain(model.shows.iter_mut().map(|s| &mut s.1))
             .chain(free.iter_mut().flat_map(|f| {
-                [Some(&mut f.within), f.containing.as_mut(), f.covering.as_mut()].into_iter().flatten()
+                [
+                    Some(&mut f.within),
+                    f.containing.as_mut(),
+                    f.covering.as_mut(),
+                ]
+                .into_iter()
+                .flatten()
             }));
         for (target, node) in targets.zip(&mut placed) {
             *target = node;
@@ -433,36 +513,53 @@ impl<'a> Lowerer<'a> {
     /// Notes a clause; whether it stays.
     fn meet(&mut self, place: Place, part: Part, text: Option<&Expr>) -> bool {
         if let Some(met) = &mut self.met {
-            met.push(Met { place, part, text: text.map_or(String::new(), super::print::expr) });
+            met.push(Met {
+                place,
+                part,
+                text: text.map_or(String::new(), super::print::expr),
+            });
         }
         !self.is_gone(place)
     }
 
     fn is_gone(&self, (file, span): Place) -> bool {
-        self.gone.as_ref().is_some_and(|gone| gone.is_at(file, span))
+        self.gone
+            .as_ref()
+            .is_some_and(|gone| gone.is_at(file, span))
     }
 
     /// Keeps a diagnostic unless the same was reported at the same place.
     fn report(&mut self, mut diagnostic: Diagnostic, file: u32) {
-        if self.diagnostics.len() >= MAX_ERRORS || !self.reported.insert((diagnostic.id, file, diagnostic.span)) {
+        if self.diagnostics.len() >= MAX_ERRORS
+            || !self.reported.insert((diagnostic.id, file, diagnostic.span))
+        {
             return;
         }
         for call in self.calls.iter().rev().take(3) {
             let source = &self.files[call.file as usize];
             let (line, column) = source.line_column(call.span.start as usize);
-            diagnostic =
-                diagnostic.note(format!("in the call of `{}` at {}:{line}:{column}", call.name, source.name));
+            diagnostic = diagnostic.note(format!(
+                "in the call of `{}` at {}:{line}:{column}",
+                call.name, source.name
+            ));
         }
         self.diagnostics.push(diagnostic);
         if self.diagnostics.len() == MAX_ERRORS {
-            self.diagnostics
-                .push(Diagnostic::plain("too-many-errors", format!("gave up after {MAX_ERRORS} errors")));
+            self.diagnostics.push(Diagnostic::plain(
+                "too-many-errors",
+                format!("gave up after {MAX_ERRORS} errors"),
+            ));
         }
     }
 
     fn new_function(&mut self, name: &str, body: FunctionBody, env: Env) -> Value {
         self.functions += 1;
-        Value::Function(Rc::new(Function { id: self.functions, name: name.to_string(), body, env }))
+        Value::Function(Rc::new(Function {
+            id: self.functions,
+            name: name.to_string(),
+            body,
+            env,
+        }))
     }
 
     /// A base set of the skeleton, whatever the model calls by its name.
@@ -470,7 +567,10 @@ impl<'a> Lowerer<'a> {
     /// # Panics
     /// If the signature has none: every one has the names that the language itself speaks of.
     fn base(&mut self, name: &str, kind: Kind) -> NodeId {
-        let id = self.signature.find(name).expect("the language speaks of it");
+        let id = self
+            .signature
+            .find(name)
+            .expect("the language speaks of it");
         self.build.base(id, kind)
     }
 }
@@ -479,18 +579,32 @@ impl<'a> Lowerer<'a> {
 fn drawn(files: &[Arc<SourceFile>]) -> Vec<(String, String)> {
     let of_file = |file| notes(std::slice::from_ref(file), "Drawn as:");
     let named = |(style, names): (String, String)| -> Vec<(String, String)> {
-        names.split(", ").map(|name| (name.to_owned(), style.clone())).collect()
+        names
+            .split(", ")
+            .map(|name| (name.to_owned(), style.clone()))
+            .collect()
     };
     files.iter().flat_map(of_file).flat_map(named).collect()
 }
 
 fn wrong_arity(source: &Arc<SourceFile>, name: &Ident, wanted: usize, given: usize) -> Diagnostic {
-    let arguments = |n: usize| if n == 1 { "1 argument".to_string() } else { format!("{n} arguments") };
+    let arguments = |n: usize| {
+        if n == 1 {
+            "1 argument".to_string()
+        } else {
+            format!("{n} arguments")
+        }
+    };
     Diagnostic::error(
         "wrong-arity",
         source,
         name.span,
-        format!("`{}` takes {}, {} given", name.name, arguments(wanted), given),
+        format!(
+            "`{}` takes {}, {} given",
+            name.name,
+            arguments(wanted),
+            given
+        ),
     )
 }
 
@@ -511,7 +625,9 @@ fn each_statement(statements: &[Stmt], visit: &mut dyn FnMut(&Stmt)) {
 
 fn declares_free(file: &File) -> bool {
     let mut found = false;
-    each_statement(&file.statements, &mut |s| found |= matches!(s.kind, StmtKind::Free(_)));
+    each_statement(&file.statements, &mut |s| {
+        found |= matches!(s.kind, StmtKind::Free(_))
+    });
     found
 }
 

@@ -54,7 +54,9 @@ impl Lowerer<'_> {
     /// Base names and what the language itself defines.
     fn builtin(&mut self, name: &str) -> Option<Value> {
         if let Some(id) = self.signature.find(name) {
-            return Some(Value::Node(self.build.base(id, self.signature.names[id.index()].kind)));
+            return Some(Value::Node(
+                self.build.base(id, self.signature.names[id.index()].kind),
+            ));
         }
         let body = match name {
             "id" => return Some(Value::Node(self.build.id())),
@@ -71,14 +73,21 @@ impl Lowerer<'_> {
 
     /// The free relation with a role that is stated, or will be.
     fn of_role(&mut self, stated: Option<(FreeId, Place)>, named: Option<String>) -> Option<Value> {
-        let later = || self.free.iter().position(|f| Some(&f.name) == named.as_ref()).map(|at| FreeId(at as u32));
+        let later = || {
+            self.free
+                .iter()
+                .position(|f| Some(&f.name) == named.as_ref())
+                .map(|at| FreeId(at as u32))
+        };
         let id = stated.map(|s| s.0).or_else(later)?;
         Some(Value::Node(self.build.free(id)))
     }
 
     /// A definition of the library, evaluated the first time it is used.
     pub(super) fn library_value(&mut self, at: u32, user: &Env) -> (Value, Option<Place>) {
-        let Some(file) = self.library.file else { return (Value::Poison, None) };
+        let Some(file) = self.library.file else {
+            return (Value::Poison, None);
+        };
         let binding = self.library.bindings[at as usize].clone();
         let place = (file, binding.name.span);
         if let Some(value) = self.library.known.get(&at) {
@@ -86,7 +95,12 @@ impl Lowerer<'_> {
         }
         let before = self.diagnostics.len();
         let outer = self.build.place;
-        let mut env = Env { limit: 0, library: Some(at), locals: Vec::new(), file };
+        let mut env = Env {
+            limit: 0,
+            library: Some(at),
+            locals: Vec::new(),
+            file,
+        };
         let calls = std::mem::take(&mut self.calls);
         let value = self.binding(&binding, &mut env);
         self.calls = calls;
@@ -132,12 +146,20 @@ impl Lowerer<'_> {
 
     /// Reports names in a function's body that mean nothing, called or not. If one means something unsupported, so
     /// does the function, and nothing is reported.
-    pub(super) fn check_names(&mut self, body: &Expr, params: &[String], env: &Env) -> Option<Rc<str>> {
+    pub(super) fn check_names(
+        &mut self,
+        body: &Expr,
+        params: &[String],
+        env: &Env,
+    ) -> Option<Rc<str>> {
         let mut used: Vec<Ident> = Vec::new();
         let mut bound: Vec<String> = params.to_vec();
         body.walk(&mut |e| {
             match &e.kind {
-                ExprKind::Name(name) => used.push(Ident { name: name.clone(), span: e.span }),
+                ExprKind::Name(name) => used.push(Ident {
+                    name: name.clone(),
+                    span: e.span,
+                }),
                 ExprKind::Call(name, _) => used.push(name.clone()),
                 ExprKind::Let(bindings, _) => {
                     for b in bindings {
@@ -168,16 +190,32 @@ impl Lowerer<'_> {
         self.report(Diagnostic::error(id, &source, span, message), env.file);
     }
 
-    pub(super) fn unsupported(&mut self, what: &str, span: Span, defined: Option<Place>, env: &Env) {
+    pub(super) fn unsupported(
+        &mut self,
+        what: &str,
+        span: Span,
+        defined: Option<Place>,
+        env: &Env,
+    ) {
         let source = self.files[env.file as usize].clone();
-        let mut diagnostic = Diagnostic::error("not-supported", &source, span, format!("not supported: `{what}`"))
-            .label("this construct has no meaning here");
+        let mut diagnostic = Diagnostic::error(
+            "not-supported",
+            &source,
+            span,
+            format!("not supported: `{what}`"),
+        )
+        .label("this construct has no meaning here");
         match defined {
-            Some((file, at)) if file == env.file => diagnostic = diagnostic.also(at, "defined with it here"),
+            Some((file, at)) if file == env.file => {
+                diagnostic = diagnostic.also(at, "defined with it here")
+            }
             Some((file, at)) => {
                 let source = &self.files[file as usize];
                 let (line, column) = source.line_column(at.start as usize);
-                diagnostic = diagnostic.note(format!("defined with it at {}:{line}:{column}", source.name));
+                diagnostic = diagnostic.note(format!(
+                    "defined with it at {}:{line}:{column}",
+                    source.name
+                ));
             }
             None => {}
         }
@@ -191,9 +229,14 @@ impl Lowerer<'_> {
         names.extend(self.signature.names.iter().map(|n| n.name));
         names.extend(self.library.bindings.iter().map(|b| b.name.name.as_str()));
         names.extend(["id", "domain", "range"]);
-        let diagnostic = Diagnostic::error("unknown-name", &source, span, format!("unknown name `{name}`"))
-            .label("neither defined above nor a base set or relation")
-            .did_you_mean(name, names);
+        let diagnostic = Diagnostic::error(
+            "unknown-name",
+            &source,
+            span,
+            format!("unknown name `{name}`"),
+        )
+        .label("neither defined above nor a base set or relation")
+        .did_you_mean(name, names);
         self.report(diagnostic, env.file);
     }
 }

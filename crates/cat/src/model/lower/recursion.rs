@@ -25,7 +25,11 @@ impl Lowerer<'_> {
     pub(super) fn let_rec(&mut self, bindings: &[Binding], file: u32) {
         let mut env = self.env(file);
         let function = bindings.iter().any(|b| b.params.is_some());
-        if let Some(what) = bindings.iter().find_map(|b| b.body.unsupported()).map(|u| u.0) {
+        if let Some(what) = bindings
+            .iter()
+            .find_map(|b| b.body.unsupported())
+            .map(|u| u.0)
+        {
             return self.define_all_unsupported(bindings, &what, file);
         }
         if function {
@@ -35,10 +39,14 @@ impl Lowerer<'_> {
         for component in components(bindings) {
             let members: Vec<&Binding> = component.iter().map(|&at| &bindings[at]).collect();
             let recursive = members.len() > 1 || uses(&members[0].body, &members[0].name.name);
-            let solved =
-                if recursive { self.solve(&members, &env) } else { vec![self.binding(members[0], &mut env)] };
+            let solved = if recursive {
+                self.solve(&members, &env)
+            } else {
+                vec![self.binding(members[0], &mut env)]
+            };
             for (at, value) in component.into_iter().zip(solved) {
-                env.locals.push((bindings[at].name.name.clone(), value.clone()));
+                env.locals
+                    .push((bindings[at].name.name.clone(), value.clone()));
                 values[at] = Some(value);
             }
         }
@@ -58,16 +66,28 @@ impl Lowerer<'_> {
         let kinds = self.infer(members, env);
         let mut solved: Vec<Option<Value>> = vec![None; members.len()];
         loop {
-            let open: Vec<usize> = (0..members.len()).filter(|&at| solved[at].is_none()).collect();
-            let names: Vec<String> = open.iter().map(|&at| members[at].name.name.clone()).collect();
+            let open: Vec<usize> = (0..members.len())
+                .filter(|&at| solved[at].is_none())
+                .collect();
+            let names: Vec<String> = open
+                .iter()
+                .map(|&at| members[at].name.name.clone())
+                .collect();
             let open_kinds: Vec<Kind> = open.iter().map(|&at| kinds[at]).collect();
             self.build.place = (env.file, members[open[0]].name.span);
             let (group, vars) = self.build.open_group(&names, &open_kinds);
             let mut inner = env.clone();
             for (member, value) in members.iter().zip(&solved) {
-                inner.locals.extend(value.clone().map(|v| (member.name.name.clone(), v)));
+                inner
+                    .locals
+                    .extend(value.clone().map(|v| (member.name.name.clone(), v)));
             }
-            inner.locals.extend(names.iter().cloned().zip(vars.iter().map(|&v| Value::Node(v))));
+            inner.locals.extend(
+                names
+                    .iter()
+                    .cloned()
+                    .zip(vars.iter().map(|&v| Value::Node(v))),
+            );
             let bodies: Option<Vec<NodeId>> = open
                 .iter()
                 .map(|&at| self.body(members[at], kinds[at], &mut inner))
@@ -75,7 +95,9 @@ impl Lowerer<'_> {
                 .collect::<Vec<_>>()
                 .into_iter()
                 .collect();
-            let Some(bodies) = bodies else { return vec![Value::Poison; members.len()] };
+            let Some(bodies) = bodies else {
+                return vec![Value::Poison; members.len()];
+            };
             let mut settled = false;
             for (&at, &body) in open.iter().zip(&bodies) {
                 if !self.build.is_recursive(body) {
@@ -85,10 +107,12 @@ impl Lowerer<'_> {
             }
             if !settled {
                 let values = match (&bodies[..], &vars[..]) {
-                    (&[body], &[var]) if kinds[open[0]] == Kind::Rel => match self.build.closed_form(var, body) {
-                        Some(node) => vec![node],
-                        None => self.build.close_group(group, &bodies),
-                    },
+                    (&[body], &[var]) if kinds[open[0]] == Kind::Rel => {
+                        match self.build.closed_form(var, body) {
+                            Some(node) => vec![node],
+                            None => self.build.close_group(group, &bodies),
+                        }
+                    }
                     _ => self.build.close_group(group, &bodies),
                 };
                 for (&at, node) in open.iter().zip(values) {
@@ -125,8 +149,10 @@ impl Lowerer<'_> {
 
     /// The kinds of mutually recursive members: whatever their bodies decide, relations otherwise.
     fn infer(&mut self, members: &[&Binding], env: &Env) -> Vec<Kind> {
-        let mut known: FxHashMap<String, Option<Kind>> =
-            members.iter().map(|m| (m.name.name.clone(), None)).collect();
+        let mut known: FxHashMap<String, Option<Kind>> = members
+            .iter()
+            .map(|m| (m.name.name.clone(), None))
+            .collect();
         loop {
             let mut changed = false;
             for member in members {
@@ -137,7 +163,10 @@ impl Lowerer<'_> {
                 }
             }
             if !changed {
-                return members.iter().map(|m| known[&m.name.name].unwrap_or(Kind::Rel)).collect();
+                return members
+                    .iter()
+                    .map(|m| known[&m.name.name].unwrap_or(Kind::Rel))
+                    .collect();
             }
         }
     }
@@ -164,13 +193,19 @@ impl Lowerer<'_> {
             ExprKind::Universe | ExprKind::EmptySet => Some(Kind::Set),
             ExprKind::Zero | ExprKind::Unsupported(..) => None,
             ExprKind::Unary(Unary::Not, inner) => self.kind_of(inner, env, known, depth + 1),
-            ExprKind::Unary(..) | ExprKind::Chain(Chain::Seq | Chain::Product, _) => Some(Kind::Rel),
-            ExprKind::Chain(_, list) => list.iter().find_map(|e| self.kind_of(e, env, known, depth + 1)),
+            ExprKind::Unary(..) | ExprKind::Chain(Chain::Seq | Chain::Product, _) => {
+                Some(Kind::Rel)
+            }
+            ExprKind::Chain(_, list) => list
+                .iter()
+                .find_map(|e| self.kind_of(e, env, known, depth + 1)),
             ExprKind::Let(_, body) => self.kind_of(body, env, known, depth + 1),
             ExprKind::If(_, _, no) => self.kind_of(no, env, known, depth + 1),
             ExprKind::Try(first, _) => self.kind_of(first, env, known, depth + 1),
             ExprKind::Call(name, args) => {
-                let (Value::Function(function), _) = self.lookup(&name.name, env)? else { return None };
+                let (Value::Function(function), _) = self.lookup(&name.name, env)? else {
+                    return None;
+                };
                 match &function.body {
                     FunctionBody::Domain | FunctionBody::Range => Some(Kind::Set),
                     FunctionBody::ToId => Some(Kind::Rel),
@@ -206,8 +241,10 @@ fn components(bindings: &[Binding]) -> Vec<Vec<usize>> {
             true
         });
     }
-    let mut list: Vec<Vec<usize>> =
-        kosaraju_scc(&graph).into_iter().map(|c| c.into_iter().map(|n| graph[n]).collect()).collect();
+    let mut list: Vec<Vec<usize>> = kosaraju_scc(&graph)
+        .into_iter()
+        .map(|c| c.into_iter().map(|n| graph[n]).collect())
+        .collect();
     for component in &mut list {
         component.sort_unstable();
     }

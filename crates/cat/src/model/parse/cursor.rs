@@ -43,7 +43,11 @@ impl<'a> Parser<'a> {
 
     /// Goes on if the current token is this symbol, and reports it if not.
     pub(super) fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
-        if self.take_sym(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
+        if self.take_sym(symbol) {
+            Ok(())
+        } else {
+            Err(self.unexpected(&format!("`{symbol}`")))
+        }
     }
 
     /// Whether the current token is this word.
@@ -61,7 +65,10 @@ impl<'a> Parser<'a> {
     pub(super) fn name(&mut self, expected: &str) -> Parsed<Ident> {
         match self.tok() {
             Tok::Name(word) if !reserved(word) && word != "_" => {
-                let ident = Ident { name: word.to_owned(), span: self.span() };
+                let ident = Ident {
+                    name: word.to_owned(),
+                    span: self.span(),
+                };
                 self.tokens.advance();
                 Ok(ident)
             }
@@ -114,7 +121,10 @@ impl<'a> Parser<'a> {
         )
         .label(format!("expected {expected}"));
         if let (Tok::Name(word), "a statement") = (self.tok(), expected) {
-            diagnostic = diagnostic.did_you_mean(word, STATEMENT_WORDS.iter().chain(&["let", "with"]).copied());
+            diagnostic = diagnostic.did_you_mean(
+                word,
+                STATEMENT_WORDS.iter().chain(&["let", "with"]).copied(),
+            );
         }
         self.diagnostics.push(diagnostic);
         Reported
@@ -123,8 +133,13 @@ impl<'a> Parser<'a> {
     /// Reports a construct that has no meaning here.
     pub(super) fn not_supported(&mut self, what: &str, span: Span) {
         self.diagnostics.push(
-            Diagnostic::error("not-supported", self.source, span, format!("not supported: `{what}`"))
-                .label("this construct has no meaning here"),
+            Diagnostic::error(
+                "not-supported",
+                self.source,
+                span,
+                format!("not supported: `{what}`"),
+            )
+            .label("this construct has no meaning here"),
         );
     }
 }

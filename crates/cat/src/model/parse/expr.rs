@@ -24,11 +24,20 @@ impl Parser<'_> {
             left = match (chain, left.kind) {
                 (Some(op), ExprKind::Chain(same, mut list)) if open == Some(op) && same == op => {
                     list.push(right);
-                    Expr { kind: ExprKind::Chain(op, list), span }
+                    Expr {
+                        kind: ExprKind::Chain(op, list),
+                        span,
+                    }
                 }
                 (Some(op), kind) => {
-                    let first = Expr { kind, span: left.span };
-                    Expr { kind: ExprKind::Chain(op, vec![first, right]), span }
+                    let first = Expr {
+                        kind,
+                        span: left.span,
+                    };
+                    Expr {
+                        kind: ExprKind::Chain(op, vec![first, right]),
+                        span,
+                    }
                 }
                 (None, _) => self.unsupported_expr("++", span),
             };
@@ -60,7 +69,10 @@ impl Parser<'_> {
             list.push(self.unary()?);
         }
         let span = list[0].span.to(self.before());
-        Ok(Expr { kind: ExprKind::Chain(Chain::Product, list), span })
+        Ok(Expr {
+            kind: ExprKind::Chain(Chain::Product, list),
+            span,
+        })
     }
 
     /// Whether the token `ahead` of the current one can begin an operand.
@@ -81,7 +93,10 @@ impl Parser<'_> {
         if self.take_sym("~") {
             let inner = self.nested(Self::unary)?;
             let span = start.to(inner.span);
-            return Ok(Expr { kind: ExprKind::Unary(Unary::Not, Box::new(inner)), span });
+            return Ok(Expr {
+                kind: ExprKind::Unary(Unary::Not, Box::new(inner)),
+                span,
+            });
         }
         let mut expr = self.primary()?;
         for count in 0.. {
@@ -98,7 +113,10 @@ impl Parser<'_> {
             }
             self.tokens.advance();
             let span = start.to(self.before());
-            expr = Expr { kind: ExprKind::Unary(op, Box::new(expr)), span };
+            expr = Expr {
+                kind: ExprKind::Unary(op, Box::new(expr)),
+                span,
+            };
         }
         Ok(expr)
     }
@@ -109,7 +127,10 @@ impl Parser<'_> {
             Tok::Name(word) => self.word(word, start),
             Tok::Zero => {
                 self.tokens.advance();
-                Ok(Expr { kind: ExprKind::Zero, span: start })
+                Ok(Expr {
+                    kind: ExprKind::Zero,
+                    span: start,
+                })
             }
             Tok::Sym("(") => {
                 self.tokens.advance();
@@ -129,12 +150,18 @@ impl Parser<'_> {
                 let inner = self.nested(Self::expr)?;
                 self.close("[", "]", start)?;
                 let span = start.to(self.before());
-                Ok(Expr { kind: ExprKind::Unary(Unary::Identity, Box::new(inner)), span })
+                Ok(Expr {
+                    kind: ExprKind::Unary(Unary::Identity, Box::new(inner)),
+                    span,
+                })
             }
             Tok::Sym("{") => {
                 self.tokens.advance();
                 if self.take_sym("}") {
-                    return Ok(Expr { kind: ExprKind::EmptySet, span: start.to(self.before()) });
+                    return Ok(Expr {
+                        kind: ExprKind::EmptySet,
+                        span: start.to(self.before()),
+                    });
                 }
                 while !matches!(self.tok(), Tok::End | Tok::Sym("}")) {
                     self.tokens.advance();
@@ -151,7 +178,10 @@ impl Parser<'_> {
         match word {
             "_" => {
                 self.tokens.advance();
-                Ok(Expr { kind: ExprKind::Universe, span: start })
+                Ok(Expr {
+                    kind: ExprKind::Universe,
+                    span: start,
+                })
             }
             "let" => self.nested(|p| p.let_in(start)),
             "if" => self.nested(|p| p.if_expr(start)),
@@ -161,14 +191,25 @@ impl Parser<'_> {
             _ if reserved(word) => Err(self.unexpected("an expression")),
             _ => {
                 self.tokens.advance();
-                let name = Ident { name: word.to_string(), span: start };
+                let name = Ident {
+                    name: word.to_string(),
+                    span: start,
+                };
                 let args = match self.tok() {
                     Tok::Sym("(") => self.arguments()?,
                     Tok::Sym("{") | Tok::Zero => vec![self.primary()?],
                     Tok::Name(next) if !reserved(next) => vec![self.nested(Self::primary)?],
-                    _ => return Ok(Expr { kind: ExprKind::Name(name.name), span: start }),
+                    _ => {
+                        return Ok(Expr {
+                            kind: ExprKind::Name(name.name),
+                            span: start,
+                        });
+                    }
                 };
-                Ok(Expr { kind: ExprKind::Call(name, args), span: start.to(self.before()) })
+                Ok(Expr {
+                    kind: ExprKind::Call(name, args),
+                    span: start.to(self.before()),
+                })
             }
         }
     }
@@ -200,7 +241,10 @@ impl Parser<'_> {
         if recursive {
             return Ok(self.unsupported_expr("let rec … in", span));
         }
-        Ok(Expr { kind: ExprKind::Let(bindings, Box::new(body)), span })
+        Ok(Expr {
+            kind: ExprKind::Let(bindings, Box::new(body)),
+            span,
+        })
     }
 
     fn if_expr(&mut self, start: Span) -> Parsed<Expr> {
@@ -214,7 +258,10 @@ impl Parser<'_> {
             return Err(self.unexpected("`else`"));
         }
         let no = self.expr()?;
-        Ok(Expr { kind: ExprKind::If(variant, Box::new(yes), Box::new(no)), span: start.to(self.before()) })
+        Ok(Expr {
+            kind: ExprKind::If(variant, Box::new(yes), Box::new(no)),
+            span: start.to(self.before()),
+        })
     }
 
     fn try_expr(&mut self, start: Span) -> Parsed<Expr> {
@@ -224,7 +271,10 @@ impl Parser<'_> {
             return Err(self.unexpected("`with`"));
         }
         let second = self.expr()?;
-        Ok(Expr { kind: ExprKind::Try(Box::new(first), Box::new(second)), span: start.to(self.before()) })
+        Ok(Expr {
+            kind: ExprKind::Try(Box::new(first), Box::new(second)),
+            span: start.to(self.before()),
+        })
     }
 
     /// `match … end`, skipped as a whole: sets of sets have no counterpart in the relational IR.
@@ -260,7 +310,10 @@ impl Parser<'_> {
     /// An expression that is kept as text; it is an error only where it is used.
     fn unsupported_expr(&self, what: &str, span: Span) -> Expr {
         let text = self.source.text[span.range()].to_string();
-        Expr { kind: ExprKind::Unsupported(what.to_string(), text), span }
+        Expr {
+            kind: ExprKind::Unsupported(what.to_string(), text),
+            span,
+        }
     }
 
     fn close(&mut self, opening: &str, closing: &'static str, start: Span) -> Parsed<()> {

@@ -12,7 +12,9 @@
 
 use std::sync::Arc;
 
-use super::ast::{Binding, Expr, File, FreeDecl, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord};
+use super::ast::{
+    Binding, Expr, File, FreeDecl, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord,
+};
 use super::lex::{Comment, Tok, clean, lex};
 use diag::{Cursor, Diagnostic, MAX_NESTING, SourceFile, Span};
 
@@ -100,7 +102,8 @@ impl Parser<'_> {
         let first = self.span().start;
         if self.comments.first().is_some_and(|c| c.span.start < first) {
             let mut end = 1;
-            while end < self.comments.len() && self.adjacent(end - 1, self.comments[end].span.start) {
+            while end < self.comments.len() && self.adjacent(end - 1, self.comments[end].span.start)
+            {
                 end += 1;
             }
             file.header = clean(&self.comments[..end]);
@@ -176,10 +179,14 @@ impl Parser<'_> {
                 "let" => {
                     self.tokens.advance();
                     let recursive = self.take_word("rec");
-                    let kind = StmtKind::Let { recursive, bindings: self.bindings()? };
+                    let kind = StmtKind::Let {
+                        recursive,
+                        bindings: self.bindings()?,
+                    };
                     if self.is_word("in") {
-                        return Err(self
-                            .unexpected("a statement; `let … in …` needs a place where an expression can stand"));
+                        return Err(self.unexpected(
+                            "a statement; `let … in …` needs a place where an expression can stand",
+                        ));
                     }
                     kind
                 }
@@ -201,7 +208,11 @@ impl Parser<'_> {
                 "procedure" => self.procedure()?,
                 "call" => {
                     let name = self.word_then_name()?;
-                    let args = if self.is_sym("(") { self.arguments()? } else { vec![self.primary()?] };
+                    let args = if self.is_sym("(") {
+                        self.arguments()?
+                    } else {
+                        vec![self.primary()?]
+                    };
                     StmtKind::Call(name, args)
                 }
                 "with" => {
@@ -221,7 +232,10 @@ impl Parser<'_> {
             },
             _ => return Err(self.unexpected("a statement")),
         };
-        Ok(Stmt { kind, span: start.to(self.before()) })
+        Ok(Stmt {
+            kind,
+            span: start.to(self.before()),
+        })
     }
 
     fn test(&mut self, role: TestRole, start: Span) -> Parsed<StmtKind> {
@@ -235,10 +249,26 @@ impl Parser<'_> {
         };
         self.tokens.advance();
         let expr = self.expr()?;
-        let name = if self.take_word("as") { Some(self.name("a name for the axiom")?) } else { None };
+        let name = if self.take_word("as") {
+            Some(self.name("a name for the axiom")?)
+        } else {
+            None
+        };
         let flag = role != TestRole::Axiom;
-        let means = if flag && self.take_word("means") { Some(self.name("what it means")?) } else { None };
-        Ok(StmtKind::Test(Box::new(TestStmt { role, negated, word, expr, name, means, doc })))
+        let means = if flag && self.take_word("means") {
+            Some(self.name("what it means")?)
+        } else {
+            None
+        };
+        Ok(StmtKind::Test(Box::new(TestStmt {
+            role,
+            negated,
+            word,
+            expr,
+            name,
+            means,
+            doc,
+        })))
     }
 
     fn bindings(&mut self) -> Parsed<Vec<Binding>> {
@@ -292,9 +322,23 @@ impl Parser<'_> {
             return Err(self.unexpected("`within`"));
         }
         let within = self.expr()?;
-        let containing = if self.take_word("containing") { Some(self.expr()?) } else { None };
-        let covering = if self.take_word("covering") { Some(self.expr()?) } else { None };
-        Ok(StmtKind::Free(Box::new(FreeDecl { name, shape, within, containing, covering })))
+        let containing = if self.take_word("containing") {
+            Some(self.expr()?)
+        } else {
+            None
+        };
+        let covering = if self.take_word("covering") {
+            Some(self.expr()?)
+        } else {
+            None
+        };
+        Ok(StmtKind::Free(Box::new(FreeDecl {
+            name,
+            shape,
+            within,
+            containing,
+            covering,
+        })))
     }
 
     fn show(&mut self) -> Parsed<StmtKind> {
@@ -302,7 +346,11 @@ impl Parser<'_> {
         let mut list = Vec::new();
         loop {
             let expr = self.expr()?;
-            let name = if self.take_word("as") { Some(self.name("a name to show it by")?) } else { None };
+            let name = if self.take_word("as") {
+                Some(self.name("a name to show it by")?)
+            } else {
+                None
+            };
             list.push((expr, name));
             if !self.take_sym(",") {
                 return Ok(StmtKind::Show(list));
@@ -323,13 +371,21 @@ impl Parser<'_> {
         self.tokens.advance();
         let variant = self.text("the name of a variant in quotes")?;
         let yes = self.nested(|p| Ok(p.statements(&["else", "end"])))?;
-        let no = if self.take_word("else") { self.nested(|p| Ok(p.statements(&["end"])))? } else { Vec::new() };
+        let no = if self.take_word("else") {
+            self.nested(|p| Ok(p.statements(&["end"])))?
+        } else {
+            Vec::new()
+        };
         self.end()?;
         Ok(StmtKind::If(variant, yes, no))
     }
 
     fn end(&mut self) -> Parsed<()> {
-        if self.take_word("end") { Ok(()) } else { Err(self.unexpected("`end`")) }
+        if self.take_word("end") {
+            Ok(())
+        } else {
+            Err(self.unexpected("`end`"))
+        }
     }
 
     /// Runs `inner` one level deeper, or reports that it is too deep.
@@ -341,9 +397,14 @@ impl Parser<'_> {
                 return Err(Reported);
             }
             self.diagnostics.push(
-                Diagnostic::error("nesting-too-deep", self.source, at, "brackets nest too deeply")
-                    .label(format!("more than {MAX_NESTING} levels"))
-                    .help("give parts of the expression names with `let`"),
+                Diagnostic::error(
+                    "nesting-too-deep",
+                    self.source,
+                    at,
+                    "brackets nest too deeply",
+                )
+                .label(format!("more than {MAX_NESTING} levels"))
+                .help("give parts of the expression names with `let`"),
             );
             return Err(Reported);
         }

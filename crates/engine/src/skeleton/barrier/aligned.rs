@@ -47,24 +47,39 @@ impl Rules<'_> {
         let mut found = Edges::new();
         for a in self.out.arrivals.clone() {
             let lane = self.program.lane(a.at.thread);
-            if a.at.group.lanes.is_some_and(|mask| mask >> lane.min(31) & 1 == 0) {
+            if a.at
+                .group
+                .lanes
+                .is_some_and(|mask| mask >> lane.min(31) & 1 == 0)
+            {
                 found.push((a.event, a.event, Cond::TRUE));
             }
         }
         let turns = self.aligned_in_order();
         for (&t, mine) in &turns {
-            let mates: Vec<ThreadId> =
-                self.program.thread_ids().filter(|&u| in_step(self.program, t, u)).collect();
+            let mates: Vec<ThreadId> = self
+                .program
+                .thread_ids()
+                .filter(|&u| in_step(self.program, t, u))
+                .collect();
             for u in mates {
                 let stuck = self.stuck(u);
                 let events = self.events_behind(t, u);
                 let theirs = turns.get(&u).map_or(&[][..], Vec::as_slice);
                 for a in mine {
                     let mut absent = Cond::FALSE;
-                    for (k, &mine) in a.number.iter().enumerate().filter(|(_, mine)| **mine != Cond::FALSE) {
+                    for (k, &mine) in a
+                        .number
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, mine)| **mine != Cond::FALSE)
+                    {
                         let mut comes = Cond::FALSE;
                         for b in theirs {
-                            let Some(&number) = b.number.get(k).filter(|n| **n != Cond::FALSE) else { continue };
+                            let Some(&number) = b.number.get(k).filter(|n| **n != Cond::FALSE)
+                            else {
+                                continue;
+                            };
                             comes = self.pool().or(comes, number);
                             if t < u && a.what != b.what {
                                 let both = self.pool().and(mine, number);
@@ -82,7 +97,9 @@ impl Rules<'_> {
                     let goes_on = events.iter().filter(|e| e.0 > at).map(|e| e.1);
                     let goes_on: Vec<Cond> = goes_on.collect();
                     let pool = self.pool();
-                    let astray = goes_on.into_iter().fold(stuck, |any, guard| pool.or(any, guard));
+                    let astray = goes_on
+                        .into_iter()
+                        .fold(stuck, |any, guard| pool.or(any, guard));
                     let never = pool.and(absent, astray);
                     found.push((a.event, a.event, self.pool().restrict(never, a.guard)));
                 }
@@ -103,7 +120,11 @@ impl Rules<'_> {
                 .then(|| &program.thread(event.thread.expect("of a thread")).code[event.instr])
         };
         let arrivals = out.arrivals.iter().map(|a| (a.at.thread, a.event, a.guard));
-        let waits = out.waits.iter().filter(|w| !w.to_arrive()).map(|w| (w.at.thread, w.event, w.reached));
+        let waits = out
+            .waits
+            .iter()
+            .filter(|w| !w.to_arrive())
+            .map(|w| (w.at.thread, w.event, w.reached));
         let stands = |e: EventId| instr(e).map(|instr| [instr.span.start, instr.span.end]);
         let is_turn = |e: EventId, waits: bool| {
             let barrier = instr(e)?.op.barrier()?;
@@ -111,12 +132,17 @@ impl Rules<'_> {
         };
         let arrivals = arrivals.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, false)?)));
         let waits = waits.filter_map(|(t, e, guard)| Some((t, e, guard, is_turn(e, true)?)));
-        let of_lanes = out.events.iter().enumerate().filter(|(_, event)| event.tags.has("LANES"));
+        let of_lanes = out
+            .events
+            .iter()
+            .enumerate()
+            .filter(|(_, event)| event.tags.has("LANES"));
         let of_lanes = of_lanes.filter_map(|(i, event)| {
             let e = EventId::new(i);
             Some((event.thread?, e, event.guard, stands(e)?))
         });
-        let mut all: Vec<(ThreadId, EventId, Cond, [u32; 2])> = arrivals.chain(waits).chain(of_lanes).collect();
+        let mut all: Vec<(ThreadId, EventId, Cond, [u32; 2])> =
+            arrivals.chain(waits).chain(of_lanes).collect();
         all.sort_by_key(|turn| (turn.0, turn.1));
         let mut turns: BTreeMap<ThreadId, Vec<Turn>> = BTreeMap::new();
         let mut guards: Vec<Cond> = Vec::new();
@@ -133,7 +159,12 @@ impl Rules<'_> {
                 })
                 .collect();
             guards.push(guard);
-            mine.push(Turn { event, guard, what, number });
+            mine.push(Turn {
+                event,
+                guard,
+                what,
+                number,
+            });
         }
         turns
     }
@@ -149,13 +180,20 @@ impl Rules<'_> {
 
     /// When a thread waits for ever.
     fn stuck(&mut self, thread: ThreadId) -> Cond {
-        let waits: Vec<(Cond, Cond)> =
-            self.out.waits.iter().filter(|w| w.at.thread == thread).map(|w| (w.reached, w.pass)).collect();
-        waits.into_iter().fold(Cond::FALSE, |stuck, (reached, pass)| {
-            let pool = self.pool();
-            let blocked = pool.not(pass);
-            let blocked = pool.and(reached, blocked);
-            pool.or(stuck, blocked)
-        })
+        let waits: Vec<(Cond, Cond)> = self
+            .out
+            .waits
+            .iter()
+            .filter(|w| w.at.thread == thread)
+            .map(|w| (w.reached, w.pass))
+            .collect();
+        waits
+            .into_iter()
+            .fold(Cond::FALSE, |stuck, (reached, pass)| {
+                let pool = self.pool();
+                let blocked = pool.not(pass);
+                let blocked = pool.and(reached, blocked);
+                pool.or(stuck, blocked)
+            })
     }
 }

@@ -24,7 +24,11 @@ impl Rules<'_> {
     /// of a grid brings together, no source says so: in PTX, `barrier.cluster` asks it of the threads of a warp alone.
     pub(super) fn other_call(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let lane = self.program.lane(a.at.thread);
-        if a.at.group.lanes.is_some_and(|mask| mask >> lane.min(31) & 1 == 0) {
+        if a.at
+            .group
+            .lanes
+            .is_some_and(|mask| mask >> lane.min(31) & 1 == 0)
+        {
             return Cond::TRUE;
         }
         let counted = matches!(a.at.naming, Naming::Counted { count: None, .. });
@@ -32,14 +36,18 @@ impl Rules<'_> {
             return Cond::FALSE;
         }
         let program = self.program;
-        let call =
-            |t: ThreadId, e: EventId, out: &Unrolled| program.thread(t).code[out.events[e.index()].instr].span;
+        let call = |t: ThreadId, e: EventId, out: &Unrolled| {
+            program.thread(t).code[out.events[e.index()].instr].span
+        };
         let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
         let mine = call(a.at.thread, a.event, self.out);
         let mut result = Cond::FALSE;
         for (j, b, m) in self.matching_arrivals(a.at) {
             if b.at.thread == a.at.thread
-                || !program.thread(b.at.thread).place.same(&program.thread(a.at.thread).place, Scope::Cta)
+                || !program
+                    .thread(b.at.thread)
+                    .place
+                    .same(&program.thread(a.at.thread).place, Scope::Cta)
                 || code(b.at.thread) != code(a.at.thread)
                 || call(b.at.thread, b.event, self.out) == mine
             {
@@ -70,7 +78,11 @@ impl Rules<'_> {
         let mut phases = Vec::new();
         if matches!(a.at.naming, Naming::Counted { .. }) {
             let mine = self.phases_of(i, a, chosen);
-            for (k, &mine) in mine.iter().enumerate().filter(|(_, mine)| **mine != Cond::FALSE) {
+            for (k, &mine) in mine
+                .iter()
+                .enumerate()
+                .filter(|(_, mine)| **mine != Cond::FALSE)
+            {
                 let in_k = self.in_phase(to, k, chosen);
                 phases.push((mine, self.threads(&in_k)));
             }
@@ -81,7 +93,10 @@ impl Rules<'_> {
             }
             let arrived = match a.at.naming {
                 Naming::Instance { .. } => {
-                    let own = self.matching_arrivals(to).into_iter().filter(|(_, b, _)| b.at.thread == t);
+                    let own = self
+                        .matching_arrivals(to)
+                        .into_iter()
+                        .filter(|(_, b, _)| b.at.thread == t);
                     own.fold(Cond::FALSE, |so_far, (_, b, m)| {
                         let here = self.pool().and(b.guard, m);
                         self.pool().or(so_far, here)
@@ -95,7 +110,11 @@ impl Rules<'_> {
                     })
                 }
             };
-            let mut over = if spares_ended { Cond::FALSE } else { self.ended(t) };
+            let mut over = if spares_ended {
+                Cond::FALSE
+            } else {
+                self.ended(t)
+            };
             for w in waits.iter().filter(|w| w.at.thread == t) {
                 let blocked = self.pool().not(w.pass);
                 let blocked = self.pool().and(w.reached, blocked);

@@ -12,7 +12,11 @@ use verdict::Reason;
 impl Rules<'_> {
     /// Whether two threads can meet at barriers of a group.
     pub(super) fn same_group(&self, group: Group, a: ThreadId, b: ThreadId) -> bool {
-        let takes_part = |t| group.lanes.is_none_or(|mask| mask >> self.program.lane(t).min(31) & 1 != 0);
+        let takes_part = |t| {
+            group
+                .lanes
+                .is_none_or(|mask| mask >> self.program.lane(t).min(31) & 1 != 0)
+        };
         let place = |t| &self.program.thread(t).place;
         a == b || (place(a).same(place(b), group.domain) && takes_part(a) && takes_part(b))
     }
@@ -28,13 +32,18 @@ impl Rules<'_> {
         }
         match (a.naming, b.naming) {
             (Naming::Counted { id: x, .. }, Naming::Counted { id: y, .. }) => self.equal(x, y),
-            (Naming::Instance { instance: i, id: x, .. }, Naming::Instance { instance: j, id: y, .. }) => {
-                match (x, y) {
-                    _ if i != j => Cond::FALSE,
-                    (Some(x), Some(y)) => self.equal(x, y),
-                    _ => Cond::TRUE,
-                }
-            }
+            (
+                Naming::Instance {
+                    instance: i, id: x, ..
+                },
+                Naming::Instance {
+                    instance: j, id: y, ..
+                },
+            ) => match (x, y) {
+                _ if i != j => Cond::FALSE,
+                (Some(x), Some(y)) => self.equal(x, y),
+                _ => Cond::TRUE,
+            },
             _ => Cond::FALSE,
         }
     }
@@ -53,11 +62,9 @@ impl Rules<'_> {
 
     /// An operand that no execution changes.
     pub(super) fn constant(&self, t: TermId, what: &'static str) -> Result<usize, Reason> {
-        let v = self
-            .out
-            .pool
-            .as_const(t)
-            .ok_or_else(|| Reason::Unsupported(format!("a barrier's {what} that is not a constant")))?;
+        let v = self.out.pool.as_const(t).ok_or_else(|| {
+            Reason::Unsupported(format!("a barrier's {what} that is not a constant"))
+        })?;
         Ok(usize::try_from(v).unwrap_or(0))
     }
 
@@ -74,7 +81,9 @@ impl Rules<'_> {
 
     /// The thread count that an operation gives.
     pub(super) fn count(&self, of: Use) -> Result<Option<usize>, Reason> {
-        let Naming::Counted { count, .. } = of.naming else { return Ok(None) };
+        let Naming::Counted { count, .. } = of.naming else {
+            return Ok(None);
+        };
         count.map(|t| self.constant(t, "thread count")).transpose()
     }
 
@@ -91,12 +100,18 @@ impl Rules<'_> {
 
     /// How many threads of the program there are for whom it is.
     fn group_size(&self, to: Use) -> usize {
-        self.program.thread_ids().filter(|&t| self.same_group(to.group, to.thread, t)).count()
+        self.program
+            .thread_ids()
+            .filter(|&t| self.same_group(to.group, to.thread, t))
+            .count()
     }
 
     /// Whether two arrivals at one barrier say different thread counts. Without a count, it takes all threads of the group.
     pub(super) fn unlike(&self, a: Use, b: Use) -> bool {
-        let count = |of| self.count(of).map(|c| c.or_else(|| Some(self.group_size(of))));
+        let count = |of| {
+            self.count(of)
+                .map(|c| c.or_else(|| Some(self.group_size(of))))
+        };
         count(a) != count(b)
     }
 
@@ -133,7 +148,11 @@ impl Rules<'_> {
 
     /// The threads that may arrive at this barrier.
     pub(super) fn users(&mut self, to: Use) -> Vec<ThreadId> {
-        let mut users: Vec<ThreadId> = self.matching_arrivals(to).iter().map(|(_, a, _)| a.at.thread).collect();
+        let mut users: Vec<ThreadId> = self
+            .matching_arrivals(to)
+            .iter()
+            .map(|(_, a, _)| a.at.thread)
+            .collect();
         users.sort_unstable();
         users.dedup();
         users
@@ -145,7 +164,9 @@ impl Rules<'_> {
         let mut quorums = Vec::new();
         for w in waits {
             if self.matches(w.at, to) != Cond::FALSE
-                && let Naming::Instance { quorum: Some(q), .. } = w.at.naming
+                && let Naming::Instance {
+                    quorum: Some(q), ..
+                } = w.at.naming
             {
                 quorums.push(q);
             }

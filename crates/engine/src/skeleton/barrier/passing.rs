@@ -47,7 +47,9 @@ impl Rules<'_> {
                 }
                 Ok(all)
             }
-            Naming::Instance { quorum: Some(q), .. } => {
+            Naming::Instance {
+                quorum: Some(q), ..
+            } => {
                 let q = self.constant(q, "quorum")?;
                 let mut here = Vec::new();
                 for (_, a, m) in matching {
@@ -80,7 +82,12 @@ impl Rules<'_> {
 
     /// When a phase is complete. Arrivals with and without a count can make one up together; where their counts differ, the
     /// program is undefined, and no wait is left that would hide it.
-    pub(super) fn is_full(&mut self, to: Use, counts: &[Option<usize>], in_phase: &[(Use, Cond)]) -> Cond {
+    pub(super) fn is_full(
+        &mut self,
+        to: Use,
+        counts: &[Option<usize>],
+        in_phase: &[(Use, Cond)],
+    ) -> Cond {
         let mut full = Cond::TRUE;
         for &count in counts {
             let enough = match count {
@@ -113,7 +120,11 @@ impl Rules<'_> {
         for t in self.program.thread_ids() {
             if self.same_group(to.group, to.thread, t) {
                 let arrived = threads.get(&t).copied().unwrap_or(Cond::FALSE);
-                let ended = if awaits_all(to) { Cond::FALSE } else { self.ended(t) };
+                let ended = if awaits_all(to) {
+                    Cond::FALSE
+                } else {
+                    self.ended(t)
+                };
                 let came = self.pool().or(ended, arrived);
                 all = self.pool().and(all, came);
             }
@@ -127,12 +138,23 @@ impl Rules<'_> {
     }
 
     /// The events that come before a wait because their thread has to end before it passes.
-    pub(super) fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), Reason> {
+    pub(super) fn exits(
+        &mut self,
+        w: &Wait,
+        chosen: &Chosen,
+        result: &mut BarrierEdges,
+    ) -> Result<(), Reason> {
         let mine = self.waits_for(w, chosen);
         let (ended, absent) = self.ended_before(w.at, (w.event, w.reached), &mine, chosen)?;
-        result.absent.extend(absent.into_iter().map(|cond| (w.event, w.reached, cond)));
+        result
+            .absent
+            .extend(absent.into_iter().map(|cond| (w.event, w.reached, cond)));
         for (id, cond) in ended {
-            let edges = if w.to_arrive() { &mut result.next } else { &mut result.exits };
+            let edges = if w.to_arrive() {
+                &mut result.next
+            } else {
+                &mut result.exits
+            };
             edges.push((id, w.event, cond));
             result.order.push((id, w.event, cond));
         }
@@ -150,7 +172,10 @@ impl Rules<'_> {
         // Where nothing is chosen, its thread took part in the phase before, and waited.
         if chosen.phase[i].is_some() {
             let mine = self.phases_of(i, a, chosen);
-            for (id, cond) in self.ended_before(a.at, (a.event, a.guard), &mine[1..], chosen)?.0 {
+            for (id, cond) in self
+                .ended_before(a.at, (a.event, a.guard), &mine[1..], chosen)?
+                .0
+            {
                 result.order.push((id, a.event, cond));
             }
         }
@@ -173,7 +198,11 @@ impl Rules<'_> {
         }
         // Each phase that can be that one: who is in it, when it is over and for all.
         let mut all = Vec::new();
-        for (k, &over) in over.iter().enumerate().filter(|(_, over)| **over != Cond::FALSE) {
+        for (k, &over) in over
+            .iter()
+            .enumerate()
+            .filter(|(_, over)| **over != Cond::FALSE)
+        {
             let in_k = self.in_phase(to, k, chosen);
             let for_all = self.for_all(&in_k);
             let counts = self.pool().and(over, for_all);
@@ -198,7 +227,11 @@ impl Rules<'_> {
             }
             threads.push(self.pool().restrict(absent, reached));
             for i in 0..self.out.events.len() {
-                let (id, thread, guard) = (EventId::new(i), self.out.events[i].thread, self.out.events[i].guard);
+                let (id, thread, guard) = (
+                    EventId::new(i),
+                    self.out.events[i].thread,
+                    self.out.events[i].guard,
+                );
                 if thread != Some(t) || id == event {
                     continue;
                 }
@@ -232,7 +265,9 @@ impl Rules<'_> {
             Naming::Counted { .. } => {
                 let arrives = self.phases_of(i, a, chosen);
                 let waited = self.waits_for(w, chosen);
-                let same = self.some_phase(&arrives, |_, k| waited.get(k).copied().unwrap_or(Cond::FALSE));
+                let same = self.some_phase(&arrives, |_, k| {
+                    waited.get(k).copied().unwrap_or(Cond::FALSE)
+                });
                 let cond = self.pool().and(m, same);
                 // Only matters when both execute.
                 let care = self.pool().and(a.guard, w.reached);

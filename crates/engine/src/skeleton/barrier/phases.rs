@@ -21,7 +21,10 @@ pub(super) struct Chosen {
 impl Chosen {
     /// Nothing chosen for any of `arrivals` arrivals.
     pub(super) fn nothing(arrivals: usize) -> Chosen {
-        Chosen { phase: vec![None; arrivals], member: vec![None; arrivals] }
+        Chosen {
+            phase: vec![None; arrivals],
+            member: vec![None; arrivals],
+        }
     }
 }
 
@@ -41,8 +44,13 @@ impl Rules<'_> {
                         }
                         let phases = self.most_phases(to)?;
                         let within = self.within(a, phases);
-                        let choice =
-                            |k| if within.contains(&k) { self.pool().fresh_choice() } else { Cond::FALSE };
+                        let choice = |k| {
+                            if within.contains(&k) {
+                                self.pool().fresh_choice()
+                            } else {
+                                Cond::FALSE
+                            }
+                        };
                         let phases: Vec<Cond> = (0..phases).map(choice).collect();
                         let one = self.pool().exactly(1, &phases);
                         constraints.push(self.pool().implies(a.guard, one));
@@ -74,14 +82,27 @@ impl Rules<'_> {
     /// two have.
     fn most_phases(&mut self, to: Use) -> Result<usize, Reason> {
         let counts = self.counts(to)?;
-        let least = counts.iter().map(|count| count.unwrap_or(2)).min().unwrap_or(1);
-        let least = if counts.len() > 1 { least.min(2) } else { least }.max(1);
+        let least = counts
+            .iter()
+            .map(|count| count.unwrap_or(2))
+            .min()
+            .unwrap_or(1);
+        let least = if counts.len() > 1 {
+            least.min(2)
+        } else {
+            least
+        }
+        .max(1);
         let mut of_one: FxHashMap<ThreadId, usize> = FxHashMap::default();
         for (_, a, _) in self.matching_arrivals(to) {
             *of_one.entry(a.at.thread).or_default() += 1;
         }
         let all: usize = of_one.values().sum();
-        let alone = if counts.contains(&None) { of_one.values().copied().max().unwrap_or(0) } else { 1 };
+        let alone = if counts.contains(&None) {
+            of_one.values().copied().max().unwrap_or(0)
+        } else {
+            1
+        };
         Ok((all - alone) / least + alone)
     }
 
@@ -99,14 +120,20 @@ impl Rules<'_> {
     }
 
     /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that arrive are chosen.
-    fn constrain_members(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) -> Result<(), Reason> {
+    fn constrain_members(
+        &mut self,
+        chosen: &Chosen,
+        constraints: &mut Vec<Cond>,
+    ) -> Result<(), Reason> {
         let waits = self.out.waits.clone();
         for w in &waits {
             if let Naming::Instance { quorum, .. } = w.at.naming {
                 let mut members = Vec::new();
                 let mut all = Cond::TRUE;
                 for (i, a, m) in self.matching_arrivals(w.at) {
-                    let Some(member) = chosen.member[i] else { continue };
+                    let Some(member) = chosen.member[i] else {
+                        continue;
+                    };
                     let pool = self.pool();
                     members.push(pool.and(member, m));
                     let here = pool.and(a.guard, m);
@@ -139,7 +166,9 @@ impl Rules<'_> {
         constraints: &mut Vec<Cond>,
     ) -> Result<(), Reason> {
         for (i, a) in arrivals.iter().enumerate() {
-            let Some(phases) = &chosen.phase[i] else { continue };
+            let Some(phases) = &chosen.phase[i] else {
+                continue;
+            };
             let to = a.at;
             let counts = self.counts(to)?;
             let count = self.count(to)?;
@@ -176,7 +205,9 @@ impl Rules<'_> {
                 if b.at.thread != a.at.thread || b.event <= a.event {
                     continue;
                 }
-                let Some(later) = &chosen.phase[j] else { continue };
+                let Some(later) = &chosen.phase[j] else {
+                    continue;
+                };
                 let m = self.matches(b.at, to);
                 let pool = self.pool();
                 let both = pool.and(a.guard, b.guard);
@@ -208,7 +239,11 @@ impl Rules<'_> {
     /// When their phase is for all threads of the group that have not ended: one of them came without a count, and none with
     /// another one.
     pub(super) fn for_all(&mut self, in_phase: &[(Use, Cond)]) -> Cond {
-        let without = in_phase.iter().filter(|a| self.count(a.0) == Ok(None)).map(|a| a.1).collect::<Vec<_>>();
+        let without = in_phase
+            .iter()
+            .filter(|a| self.count(a.0) == Ok(None))
+            .map(|a| a.1)
+            .collect::<Vec<_>>();
         let mixed = self.mixed(in_phase);
         let pool = self.pool();
         let (without, alike) = (pool.at_least(1, &without), pool.not(mixed));
@@ -260,14 +295,19 @@ impl Rules<'_> {
             return known.clone();
         }
         let earlier = self.earlier(a.at.thread, a.event, a.at);
-        let phases: Rc<[Cond]> = (0..=earlier.len()).map(|k| self.pool().exactly(k, &earlier)).collect();
+        let phases: Rc<[Cond]> = (0..=earlier.len())
+            .map(|k| self.pool().exactly(k, &earlier))
+            .collect();
         self.determined.insert(i, phases.clone());
         phases
     }
 
     /// When arrival `i` is in phase `k`, given that it executes.
     pub(super) fn phase_is(&mut self, i: usize, a: &Arrival, k: usize, chosen: &Chosen) -> Cond {
-        self.phases_of(i, a, chosen).get(k).copied().unwrap_or(Cond::FALSE)
+        self.phases_of(i, a, chosen)
+            .get(k)
+            .copied()
+            .unwrap_or(Cond::FALSE)
     }
 
     /// By phase: when the wait is for it, as its thread's latest arrival is in that phase. It is for none behind these.
@@ -302,9 +342,17 @@ impl Rules<'_> {
     }
 
     /// When both hold of one of the phases; the second is asked only of those of which the first can hold.
-    pub(super) fn some_phase(&mut self, first: &[Cond], mut second: impl FnMut(&mut Self, usize) -> Cond) -> Cond {
+    pub(super) fn some_phase(
+        &mut self,
+        first: &[Cond],
+        mut second: impl FnMut(&mut Self, usize) -> Cond,
+    ) -> Cond {
         let mut result = Cond::FALSE;
-        for (k, &holds) in first.iter().enumerate().filter(|(_, holds)| **holds != Cond::FALSE) {
+        for (k, &holds) in first
+            .iter()
+            .enumerate()
+            .filter(|(_, holds)| **holds != Cond::FALSE)
+        {
             let also = second(self, k);
             let both = self.pool().and(holds, also);
             result = self.pool().or(result, both);
@@ -313,13 +361,27 @@ impl Rules<'_> {
     }
 
     /// When two arrivals are in one phase, given that they are at one barrier.
-    pub(super) fn same_phase(&mut self, i: usize, a: &Arrival, j: usize, b: &Arrival, chosen: &Chosen) -> Cond {
+    pub(super) fn same_phase(
+        &mut self,
+        i: usize,
+        a: &Arrival,
+        j: usize,
+        b: &Arrival,
+        chosen: &Chosen,
+    ) -> Cond {
         let mine = self.phases_of(i, a, chosen);
         self.some_phase(&mine, |r, k| r.phase_is(j, b, k, chosen))
     }
 
     /// When two arrivals are at one barrier in one phase. Instance barriers have a single one.
-    pub(super) fn together(&mut self, i: usize, a: &Arrival, j: usize, b: &Arrival, chosen: &Chosen) -> Cond {
+    pub(super) fn together(
+        &mut self,
+        i: usize,
+        a: &Arrival,
+        j: usize,
+        b: &Arrival,
+        chosen: &Chosen,
+    ) -> Cond {
         let m = self.matches(a.at, b.at);
         if m == Cond::FALSE || !matches!(a.at.naming, Naming::Counted { .. }) {
             return m;
@@ -358,7 +420,9 @@ impl Rules<'_> {
         b: &Arrival,
         chosen: &Chosen,
     ) -> Result<Cond, Reason> {
-        let Naming::Counted { .. } = a.at.naming else { return Ok(Cond::FALSE) };
+        let Naming::Counted { .. } = a.at.naming else {
+            return Ok(Cond::FALSE);
+        };
         if i == j {
             return Ok(Cond::FALSE);
         }

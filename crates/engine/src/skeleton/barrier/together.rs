@@ -45,8 +45,12 @@ const MAX_PARTS: usize = 4;
 /// All segments, and parts of these, as the others may have left the loop.
 fn parts<'s>(all: &Together<'s>) -> Vec<Together<'s>> {
     let whole = (1u32 << all.len().min(MAX_PARTS)) - 1;
-    let of =
-        |part: u32| all.iter().enumerate().filter(move |(i, _)| part >> i & 1 != 0).map(|(_, (&t, &s))| (t, s));
+    let of = |part: u32| {
+        all.iter()
+            .enumerate()
+            .filter(move |(i, _)| part >> i & 1 != 0)
+            .map(|(_, (&t, &s))| (t, s))
+    };
     match all.len() {
         ..=MAX_PARTS => (1..=whole).map(|part| of(part).collect()).collect(),
         _ => vec![all.clone()],
@@ -59,7 +63,10 @@ impl Rules<'_> {
         let segments = std::mem::take(&mut self.out.segments);
         let mut alike: BTreeMap<(Vec<u32>, u32), Together<'_>> = BTreeMap::new();
         for s in segments.iter().filter(|s| s.when != Cond::FALSE) {
-            alike.entry((s.number.clone(), s.length)).or_default().insert(s.thread, s);
+            alike
+                .entry((s.number.clone(), s.length))
+                .or_default()
+                .insert(s.thread, s);
         }
         for ((number, length), all) in &alike {
             let before = |number: &[u32]| {
@@ -104,37 +111,66 @@ impl Rules<'_> {
 
     fn may_meet(&mut self, s: &Segment, o: &Segment) -> bool {
         let meets = |s: &Segment| {
-            self.out.meetings.iter().map(|m| m.threads.iter().any(|(t, at)| s.contains(*t, at))).collect()
+            self.out
+                .meetings
+                .iter()
+                .map(|m| m.threads.iter().any(|(t, at)| s.contains(*t, at)))
+                .collect()
         };
         let (mine, others): (Vec<bool>, Vec<bool>) = (meets(s), meets(o));
         let arrivals = |s: &Segment| {
-            let inside = self.out.arrivals.iter().filter(|a| s.contains(a.at.thread, &a.place));
+            let inside = self
+                .out
+                .arrivals
+                .iter()
+                .filter(|a| s.contains(a.at.thread, &a.place));
             inside.map(|a| a.at).collect()
         };
         let (here, there): (Vec<_>, Vec<_>) = (arrivals(s), arrivals(o));
         mine.iter().zip(others).any(|(mine, other)| *mine && other)
-            || here.iter().any(|&a| there.iter().any(|&b| self.matches(a, b) != Cond::FALSE))
+            || here
+                .iter()
+                .any(|&a| there.iter().any(|&b| self.matches(a, b) != Cond::FALSE))
     }
 
     /// When segments can be left out together.
     fn idle(&mut self, together: &Together<'_>, chosen: &Chosen) -> Cond {
-        let inside =
-            |thread: ThreadId, place: &Position| together.get(&thread).is_some_and(|s| s.contains(thread, place));
-        let mut idle = together.values().fold(Cond::TRUE, |idle, s| self.pool().and(idle, s.when));
+        let inside = |thread: ThreadId, place: &Position| {
+            together
+                .get(&thread)
+                .is_some_and(|s| s.contains(thread, place))
+        };
+        let mut idle = together
+            .values()
+            .fold(Cond::TRUE, |idle, s| self.pool().and(idle, s.when));
         for m in &self.out.meetings.clone() {
-            let within = m.threads.iter().filter(|(t, place)| inside(*t, place)).count();
+            let within = m
+                .threads
+                .iter()
+                .filter(|(t, place)| inside(*t, place))
+                .count();
             if within > 0 && within < m.threads.len() {
                 let apart = self.pool().not(m.guard);
                 idle = self.pool().and(idle, apart);
             }
         }
         let arrivals = self.out.arrivals.clone();
-        let (within, outside): (Vec<_>, Vec<_>) =
-            arrivals.iter().enumerate().partition(|(_, a)| inside(a.at.thread, &a.place));
-        let alone = self.out.waits.iter().filter(|w| !self.is_whole(w.at, w.event)).map(|w| w.at);
+        let (within, outside): (Vec<_>, Vec<_>) = arrivals
+            .iter()
+            .enumerate()
+            .partition(|(_, a)| inside(a.at.thread, &a.place));
+        let alone = self
+            .out
+            .waits
+            .iter()
+            .filter(|w| !self.is_whole(w.at, w.event))
+            .map(|w| w.at);
         let alone: Vec<Use> = alone.collect();
         for &(_, a) in &within {
-            if alone.iter().any(|&at| self.matches(a.at, at) != Cond::FALSE) {
+            if alone
+                .iter()
+                .any(|&at| self.matches(a.at, at) != Cond::FALSE)
+            {
                 let none = self.pool().not(a.guard);
                 idle = self.pool().and(idle, none);
             }
@@ -165,7 +201,8 @@ impl Rules<'_> {
     fn is_whole(&self, at: Use, event: EventId) -> bool {
         let code = &self.program.thread(at.thread).code;
         let barrier = code[self.out.events[event.index()].instr].op.barrier();
-        matches!(at.naming, Naming::Counted { .. }) && barrier.is_some_and(|b| b.action == BarrierAction::Sync)
+        matches!(at.naming, Naming::Counted { .. })
+            && barrier.is_some_and(|b| b.action == BarrierAction::Sync)
     }
 }
 

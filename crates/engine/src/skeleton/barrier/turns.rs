@@ -32,9 +32,9 @@ impl Rules<'_> {
         let for_all = matches!(at.naming, Naming::Counted { count: None, .. });
         let splits = |r: &Self| {
             let code = &r.program.thread(at.thread).code;
-            code.iter()
-                .filter_map(|i| i.op.barrier())
-                .any(|b| b.takes_turns() && b.domain == at.group.domain && b.action != BarrierAction::Sync)
+            code.iter().filter_map(|i| i.op.barrier()).any(|b| {
+                b.takes_turns() && b.domain == at.group.domain && b.action != BarrierAction::Sync
+            })
         };
         Ok(for_all && splits(self) && self.counts(at)? == [None])
     }
@@ -45,15 +45,27 @@ impl Rules<'_> {
         for (_, a, m) in self.matching_arrivals(at) {
             if a.at.thread == at.thread {
                 let done = self.pool().and(a.guard, m);
-                turns.push(Turn { event: a.event, done, arrives: true });
+                turns.push(Turn {
+                    event: a.event,
+                    done,
+                    arrives: true,
+                });
             }
         }
         for w in self.out.waits.clone() {
-            let m = if w.at.thread == at.thread && !w.to_arrive() { self.matches(w.at, at) } else { Cond::FALSE };
+            let m = if w.at.thread == at.thread && !w.to_arrive() {
+                self.matches(w.at, at)
+            } else {
+                Cond::FALSE
+            };
             if m != Cond::FALSE {
                 let passed = self.pool().and(w.reached, w.pass);
                 let done = self.pool().and(passed, m);
-                turns.push(Turn { event: w.event, done, arrives: false });
+                turns.push(Turn {
+                    event: w.event,
+                    done,
+                    arrives: false,
+                });
             }
         }
         turns.sort_by_key(|turn| turn.event);
@@ -66,7 +78,12 @@ impl Rules<'_> {
             return Ok(Cond::FALSE);
         }
         let (mut early, mut none_since) = (Cond::FALSE, Cond::TRUE);
-        for turn in self.turns(w.at).into_iter().rev().filter(|turn| turn.event < w.event) {
+        for turn in self
+            .turns(w.at)
+            .into_iter()
+            .rev()
+            .filter(|turn| turn.event < w.event)
+        {
             let pool = self.pool();
             if !turn.arrives {
                 let last = pool.and(turn.done, none_since);
@@ -84,10 +101,14 @@ impl Rules<'_> {
         let mut edges = Edges::new();
         let mut seen: Vec<Use> = Vec::new();
         let arrivals = self.out.arrivals.iter().map(|a| a.at);
-        let all: Vec<Use> = arrivals.chain(self.out.waits.iter().map(|w| w.at)).collect();
+        let all: Vec<Use> = arrivals
+            .chain(self.out.waits.iter().map(|w| w.at))
+            .collect();
         for at in all {
             let mut known = seen.iter().filter(|other| other.thread == at.thread);
-            if known.any(|other| (other.group, other.naming) == (at.group, at.naming)) || !self.has_turns(at)? {
+            if known.any(|other| (other.group, other.naming) == (at.group, at.naming))
+                || !self.has_turns(at)?
+            {
                 continue;
             }
             seen.push(at);
@@ -98,20 +119,32 @@ impl Rules<'_> {
                     let pool = self.pool();
                     if before.arrives == turn.arrives {
                         let last = pool.and(before.done, none_since);
-                        push(&mut edges, before.event, turn.event, pool.restrict(last, turn.done));
+                        push(
+                            &mut edges,
+                            before.event,
+                            turn.event,
+                            pool.restrict(last, turn.done),
+                        );
                     }
                     let not = pool.not(before.done);
                     none_since = pool.and(none_since, not);
                 }
                 let mut alone = none_since;
                 if turn.arrives {
-                    alone = turns[i + 1..].iter().fold(self.ended(at.thread), |so_far, later| {
-                        let pool = self.pool();
-                        let not = pool.not(later.done);
-                        pool.and(so_far, not)
-                    });
+                    alone = turns[i + 1..]
+                        .iter()
+                        .fold(self.ended(at.thread), |so_far, later| {
+                            let pool = self.pool();
+                            let not = pool.not(later.done);
+                            pool.and(so_far, not)
+                        });
                 }
-                push(&mut edges, turn.event, turn.event, self.pool().restrict(alone, turn.done));
+                push(
+                    &mut edges,
+                    turn.event,
+                    turn.event,
+                    self.pool().restrict(alone, turn.done),
+                );
             }
         }
         Ok(edges)

@@ -324,13 +324,22 @@ impl Stmt {
                     }
                 }
             }
-            StmtKind::Expr(e) | StmtKind::Assert(e) | StmtKind::Return(Some(e)) | StmtKind::Case(Some(e)) => f(e),
+            StmtKind::Expr(e)
+            | StmtKind::Assert(e)
+            | StmtKind::Return(Some(e))
+            | StmtKind::Case(Some(e)) => f(e),
             StmtKind::If { cond, then, other } => {
                 f(cond);
                 then.each_expr(f);
                 other.iter().for_each(|s| s.each_expr(f));
             }
-            StmtKind::Loop { init, cond, step, body, .. } => {
+            StmtKind::Loop {
+                init,
+                cond,
+                step,
+                body,
+                ..
+            } => {
                 init.iter().for_each(|s| s.each_expr(f));
                 cond.iter().for_each(&mut *f);
                 body.each_expr(f);
@@ -358,7 +367,11 @@ impl Stmt {
         match &self.kind {
             StmtKind::Return(_) => true,
             StmtKind::Block(all) => all.last().is_some_and(Stmt::always_returns),
-            StmtKind::If { then, other: Some(other), .. } => then.always_returns() && other.always_returns(),
+            StmtKind::If {
+                then,
+                other: Some(other),
+                ..
+            } => then.always_returns() && other.always_returns(),
             _ => false,
         }
     }

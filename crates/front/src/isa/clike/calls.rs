@@ -169,7 +169,14 @@ pub(super) fn legal(does: Does) -> &'static [Order] {
 }
 
 const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]) -> Row {
-    Row { name, dialects, does, args, fixed: None, words: None }
+    Row {
+        name,
+        dialects,
+        does,
+        args,
+        fixed: None,
+        words: None,
+    }
 }
 
 const fn collective(name: &'static str, handed: Handed, group: Scope) -> Row {
@@ -182,16 +189,25 @@ const fn integer(name: &'static str, does: Computed, args: &'static [Role]) -> R
 }
 
 const fn builtin(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row { words: Some(&GNU), ..row(name, In::Builtin, does, args) }
+    Row {
+        words: Some(&GNU),
+        ..row(name, In::Builtin, does, args)
+    }
 }
 
 const fn legacy(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row { fixed: Some((Order::Relaxed, Scope::Cta)), ..row(name, In::OpenCl, does, args) }
+    Row {
+        fixed: Some((Order::Relaxed, Scope::Cta)),
+        ..row(name, In::OpenCl, does, args)
+    }
 }
 
 const fn mem_fence(name: &'static str, order: Order) -> Row {
     let does = Does::Fence(Some(order));
-    Row { fixed: Some((order, Scope::Cta)), ..row(name, In::OpenCl, does, &[Role::Flags]) }
+    Row {
+        fixed: Some((order, Scope::Cta)),
+        ..row(name, In::OpenCl, does, &[Role::Flags])
+    }
 }
 
 const LOAD: &[Role] = &[Role::Addr];
@@ -199,10 +215,24 @@ const LOAD_X: &[Role] = &[Role::Addr, Role::Order, Role::Scope];
 const STORE: &[Role] = &[Role::Addr, Role::Val];
 const STORE_X: &[Role] = &[Role::Addr, Role::Val, Role::Order, Role::Scope];
 const CAS: &[Role] = &[Role::Addr, Role::Expected, Role::Val];
-const CAS_X: &[Role] = &[Role::Addr, Role::Expected, Role::Val, Role::Order, Role::FailOrder, Role::Scope];
+const CAS_X: &[Role] = &[
+    Role::Addr,
+    Role::Expected,
+    Role::Val,
+    Role::Order,
+    Role::FailOrder,
+    Role::Scope,
+];
 const BARRIER: &[Role] = &[Role::Flags, Role::Scope];
 
-const BUILTIN_CAS: &[Role] = &[Role::Addr, Role::Expected, Role::Val, Role::Weak, Role::Order, Role::FailOrder];
+const BUILTIN_CAS: &[Role] = &[
+    Role::Addr,
+    Role::Expected,
+    Role::Val,
+    Role::Weak,
+    Role::Order,
+    Role::FailOrder,
+];
 const BUILTIN_VALUE: &[Role] = &[Role::Addr, Role::Val, Role::Order];
 /// Two values.
 pub(super) const PAIR: &[Role] = &[Role::Compared, Role::Val];
@@ -219,7 +249,10 @@ pub(super) const GNU_ORDERS: &[(&str, Order)] = &[
     ("__ATOMIC_SEQ_CST", Order::SeqCst),
 ];
 
-const GNU: Vocabulary = Vocabulary { orders: GNU_ORDERS, scopes: &[] };
+const GNU: Vocabulary = Vocabulary {
+    orders: GNU_ORDERS,
+    scopes: &[],
+};
 
 use Does::{CompareExchange, Exchange, Fetch, FetchNew};
 
@@ -237,57 +270,219 @@ pub(super) const ROWS: &[Row] = &[
     row("atomic_exchange", In::Both, Exchange, STORE),
     row("atomic_exchange_explicit", In::Both, Exchange, STORE_X),
     row("atomic_fetch_add", In::Both, Fetch(BinOp::Add), STORE),
-    row("atomic_fetch_add_explicit", In::Both, Fetch(BinOp::Add), STORE_X),
+    row(
+        "atomic_fetch_add_explicit",
+        In::Both,
+        Fetch(BinOp::Add),
+        STORE_X,
+    ),
     row("atomic_fetch_sub", In::Both, Fetch(BinOp::Sub), STORE),
-    row("atomic_fetch_sub_explicit", In::Both, Fetch(BinOp::Sub), STORE_X),
+    row(
+        "atomic_fetch_sub_explicit",
+        In::Both,
+        Fetch(BinOp::Sub),
+        STORE_X,
+    ),
     row("atomic_fetch_and", In::Both, Fetch(BinOp::And), STORE),
-    row("atomic_fetch_and_explicit", In::Both, Fetch(BinOp::And), STORE_X),
+    row(
+        "atomic_fetch_and_explicit",
+        In::Both,
+        Fetch(BinOp::And),
+        STORE_X,
+    ),
     row("atomic_fetch_or", In::Both, Fetch(BinOp::Or), STORE),
-    row("atomic_fetch_or_explicit", In::Both, Fetch(BinOp::Or), STORE_X),
+    row(
+        "atomic_fetch_or_explicit",
+        In::Both,
+        Fetch(BinOp::Or),
+        STORE_X,
+    ),
     row("atomic_fetch_xor", In::Both, Fetch(BinOp::Xor), STORE),
-    row("atomic_fetch_xor_explicit", In::Both, Fetch(BinOp::Xor), STORE_X),
+    row(
+        "atomic_fetch_xor_explicit",
+        In::Both,
+        Fetch(BinOp::Xor),
+        STORE_X,
+    ),
     row("atomic_fetch_min", In::Both, Fetch(BinOp::Min), STORE),
-    row("atomic_fetch_min_explicit", In::Both, Fetch(BinOp::Min), STORE_X),
+    row(
+        "atomic_fetch_min_explicit",
+        In::Both,
+        Fetch(BinOp::Min),
+        STORE_X,
+    ),
     row("atomic_fetch_max", In::Both, Fetch(BinOp::Max), STORE),
-    row("atomic_fetch_max_explicit", In::Both, Fetch(BinOp::Max), STORE_X),
-    row("atomic_compare_exchange_strong", In::Both, CompareExchange { weak: false }, CAS),
-    row("atomic_compare_exchange_strong_explicit", In::Both, CompareExchange { weak: false }, CAS_X),
-    row("atomic_compare_exchange_weak", In::Both, CompareExchange { weak: true }, CAS),
-    row("atomic_compare_exchange_weak_explicit", In::Both, CompareExchange { weak: true }, CAS_X),
-    row("atomic_thread_fence", In::C, Does::Fence(None), &[Role::Order]),
-    row("atomic_work_item_fence", In::OpenCl, Does::Fence(None), &[Role::Flags, Role::Order, Role::Scope]),
+    row(
+        "atomic_fetch_max_explicit",
+        In::Both,
+        Fetch(BinOp::Max),
+        STORE_X,
+    ),
+    row(
+        "atomic_compare_exchange_strong",
+        In::Both,
+        CompareExchange { weak: false },
+        CAS,
+    ),
+    row(
+        "atomic_compare_exchange_strong_explicit",
+        In::Both,
+        CompareExchange { weak: false },
+        CAS_X,
+    ),
+    row(
+        "atomic_compare_exchange_weak",
+        In::Both,
+        CompareExchange { weak: true },
+        CAS,
+    ),
+    row(
+        "atomic_compare_exchange_weak_explicit",
+        In::Both,
+        CompareExchange { weak: true },
+        CAS_X,
+    ),
+    row(
+        "atomic_thread_fence",
+        In::C,
+        Does::Fence(None),
+        &[Role::Order],
+    ),
+    row(
+        "atomic_work_item_fence",
+        In::OpenCl,
+        Does::Fence(None),
+        &[Role::Flags, Role::Order, Role::Scope],
+    ),
     mem_fence("mem_fence", Order::AcqRel),
     mem_fence("read_mem_fence", Order::Acquire),
     mem_fence("write_mem_fence", Order::Release),
     row("barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
-    row("work_group_barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
-    row("sub_group_barrier", In::OpenCl, Does::Barrier(Scope::Warp), BARRIER),
+    row(
+        "work_group_barrier",
+        In::OpenCl,
+        Does::Barrier(Scope::Cta),
+        BARRIER,
+    ),
+    row(
+        "sub_group_barrier",
+        In::OpenCl,
+        Does::Barrier(Scope::Warp),
+        BARRIER,
+    ),
     collective("work_group_all", Handed::All, Scope::Cta),
     collective("work_group_any", Handed::Any, Scope::Cta),
-    row("work_group_broadcast", In::OpenCl, Does::Hand(Handed::Broadcast, Scope::Cta), &[Role::Val, Role::Lane]),
-    collective("work_group_reduce_add", Handed::Reduced(BinOp::Add), Scope::Cta),
-    collective("work_group_reduce_min", Handed::Reduced(BinOp::Min), Scope::Cta),
-    collective("work_group_reduce_max", Handed::Reduced(BinOp::Max), Scope::Cta),
-    collective("work_group_scan_exclusive_add", Handed::Before(BinOp::Add), Scope::Cta),
-    collective("work_group_scan_exclusive_min", Handed::Before(BinOp::Min), Scope::Cta),
-    collective("work_group_scan_exclusive_max", Handed::Before(BinOp::Max), Scope::Cta),
-    collective("work_group_scan_inclusive_add", Handed::UpTo(BinOp::Add), Scope::Cta),
-    collective("work_group_scan_inclusive_min", Handed::UpTo(BinOp::Min), Scope::Cta),
-    collective("work_group_scan_inclusive_max", Handed::UpTo(BinOp::Max), Scope::Cta),
+    row(
+        "work_group_broadcast",
+        In::OpenCl,
+        Does::Hand(Handed::Broadcast, Scope::Cta),
+        &[Role::Val, Role::Lane],
+    ),
+    collective(
+        "work_group_reduce_add",
+        Handed::Reduced(BinOp::Add),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_reduce_min",
+        Handed::Reduced(BinOp::Min),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_reduce_max",
+        Handed::Reduced(BinOp::Max),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_scan_exclusive_add",
+        Handed::Before(BinOp::Add),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_scan_exclusive_min",
+        Handed::Before(BinOp::Min),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_scan_exclusive_max",
+        Handed::Before(BinOp::Max),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_scan_inclusive_add",
+        Handed::UpTo(BinOp::Add),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_scan_inclusive_min",
+        Handed::UpTo(BinOp::Min),
+        Scope::Cta,
+    ),
+    collective(
+        "work_group_scan_inclusive_max",
+        Handed::UpTo(BinOp::Max),
+        Scope::Cta,
+    ),
     collective("sub_group_all", Handed::All, Scope::Warp),
     collective("sub_group_any", Handed::Any, Scope::Warp),
-    row("sub_group_broadcast", In::OpenCl, Does::Hand(Handed::Broadcast, Scope::Warp), &[Role::Val, Role::Lane]),
-    collective("sub_group_reduce_add", Handed::Reduced(BinOp::Add), Scope::Warp),
-    collective("sub_group_reduce_min", Handed::Reduced(BinOp::Min), Scope::Warp),
-    collective("sub_group_reduce_max", Handed::Reduced(BinOp::Max), Scope::Warp),
-    collective("sub_group_scan_exclusive_add", Handed::Before(BinOp::Add), Scope::Warp),
-    collective("sub_group_scan_exclusive_min", Handed::Before(BinOp::Min), Scope::Warp),
-    collective("sub_group_scan_exclusive_max", Handed::Before(BinOp::Max), Scope::Warp),
-    collective("sub_group_scan_inclusive_add", Handed::UpTo(BinOp::Add), Scope::Warp),
-    collective("sub_group_scan_inclusive_min", Handed::UpTo(BinOp::Min), Scope::Warp),
-    collective("sub_group_scan_inclusive_max", Handed::UpTo(BinOp::Max), Scope::Warp),
+    row(
+        "sub_group_broadcast",
+        In::OpenCl,
+        Does::Hand(Handed::Broadcast, Scope::Warp),
+        &[Role::Val, Role::Lane],
+    ),
+    collective(
+        "sub_group_reduce_add",
+        Handed::Reduced(BinOp::Add),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_reduce_min",
+        Handed::Reduced(BinOp::Min),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_reduce_max",
+        Handed::Reduced(BinOp::Max),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_scan_exclusive_add",
+        Handed::Before(BinOp::Add),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_scan_exclusive_min",
+        Handed::Before(BinOp::Min),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_scan_exclusive_max",
+        Handed::Before(BinOp::Max),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_scan_inclusive_add",
+        Handed::UpTo(BinOp::Add),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_scan_inclusive_min",
+        Handed::UpTo(BinOp::Min),
+        Scope::Warp,
+    ),
+    collective(
+        "sub_group_scan_inclusive_max",
+        Handed::UpTo(BinOp::Max),
+        Scope::Warp,
+    ),
     row("atomic_flag_test_and_set", In::Both, Does::TestAndSet, LOAD),
-    row("atomic_flag_test_and_set_explicit", In::Both, Does::TestAndSet, LOAD_X),
+    row(
+        "atomic_flag_test_and_set_explicit",
+        In::Both,
+        Does::TestAndSet,
+        LOAD_X,
+    ),
     row("atomic_flag_clear", In::Both, Does::Clear, LOAD),
     row("atomic_flag_clear_explicit", In::Both, Does::Clear, LOAD_X),
     row("min", In::OpenCl, Does::Smaller, PAIR),
@@ -295,7 +490,12 @@ pub(super) const ROWS: &[Row] = &[
     row("abs", In::OpenCl, Does::Bits(Bits::Absolute, None), ONE),
     row("popcount", In::OpenCl, Does::Bits(Bits::Ones, None), ONE),
     row("clz", In::OpenCl, Does::Bits(Bits::LeadingZeros, None), ONE),
-    row("ctz", In::OpenCl, Does::Bits(Bits::TrailingZeros, None), ONE),
+    row(
+        "ctz",
+        In::OpenCl,
+        Does::Bits(Bits::TrailingZeros, None),
+        ONE,
+    ),
     integer("clamp", Computed::Clamp, THREE),
     integer("rotate", Computed::Rotate, TWO),
     integer("abs_diff", Computed::Distance, TWO),
@@ -309,8 +509,18 @@ pub(super) const ROWS: &[Row] = &[
     integer("mad24", Computed::LowAnd, THREE),
     integer("bitselect", Computed::BitSelect, THREE),
     row("abs", In::C, Does::Bits(Bits::Absolute, Some(Ty::S32)), ONE),
-    row("labs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
-    row("llabs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
+    row(
+        "labs",
+        In::C,
+        Does::Bits(Bits::Absolute, Some(Ty::WORD)),
+        ONE,
+    ),
+    row(
+        "llabs",
+        In::C,
+        Does::Bits(Bits::Absolute, Some(Ty::WORD)),
+        ONE,
+    ),
     row("thrd_yield", In::C, Does::Nothing, &[]),
     row("printf", In::Both, Does::Nothing, &[Role::Printed]),
     row("assert", In::C, Does::Abort, &[Role::Val]),
@@ -336,16 +546,52 @@ pub(super) const ROWS: &[Row] = &[
     legacy("atom_xor", Fetch(BinOp::Xor), OLD),
     legacy("atomic_cmpxchg", Does::CompareAndSwap, OLD_CAS),
     legacy("atom_cmpxchg", Does::CompareAndSwap, OLD_CAS),
-    builtin("__builtin_popcount", Does::Bits(Bits::Ones, Some(Ty::U32)), ONE),
-    builtin("__builtin_popcountl", Does::Bits(Bits::Ones, Some(Ty::U64)), ONE),
-    builtin("__builtin_popcountll", Does::Bits(Bits::Ones, Some(Ty::U64)), ONE),
-    builtin("__builtin_ffs", Does::Bits(Bits::FirstOne, Some(Ty::S32)), ONE),
-    builtin("__builtin_ffsl", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
-    builtin("__builtin_ffsll", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
+    builtin(
+        "__builtin_popcount",
+        Does::Bits(Bits::Ones, Some(Ty::U32)),
+        ONE,
+    ),
+    builtin(
+        "__builtin_popcountl",
+        Does::Bits(Bits::Ones, Some(Ty::U64)),
+        ONE,
+    ),
+    builtin(
+        "__builtin_popcountll",
+        Does::Bits(Bits::Ones, Some(Ty::U64)),
+        ONE,
+    ),
+    builtin(
+        "__builtin_ffs",
+        Does::Bits(Bits::FirstOne, Some(Ty::S32)),
+        ONE,
+    ),
+    builtin(
+        "__builtin_ffsl",
+        Does::Bits(Bits::FirstOne, Some(Ty::WORD)),
+        ONE,
+    ),
+    builtin(
+        "__builtin_ffsll",
+        Does::Bits(Bits::FirstOne, Some(Ty::WORD)),
+        ONE,
+    ),
     builtin("__atomic_load_n", Does::Load, &[Role::Addr, Role::Order]),
-    builtin("__atomic_store_n", Does::Store, &[Role::Addr, Role::Val, Role::Order]),
-    builtin("__atomic_exchange_n", Exchange, &[Role::Addr, Role::Val, Role::Order]),
-    builtin("__atomic_compare_exchange_n", CompareExchange { weak: false }, BUILTIN_CAS),
+    builtin(
+        "__atomic_store_n",
+        Does::Store,
+        &[Role::Addr, Role::Val, Role::Order],
+    ),
+    builtin(
+        "__atomic_exchange_n",
+        Exchange,
+        &[Role::Addr, Role::Val, Role::Order],
+    ),
+    builtin(
+        "__atomic_compare_exchange_n",
+        CompareExchange { weak: false },
+        BUILTIN_CAS,
+    ),
     builtin("__atomic_fetch_add", Fetch(BinOp::Add), BUILTIN_VALUE),
     builtin("__atomic_add_fetch", FetchNew(BinOp::Add), BUILTIN_VALUE),
     builtin("__atomic_fetch_sub", Fetch(BinOp::Sub), BUILTIN_VALUE),
@@ -371,7 +617,10 @@ impl Row {
 
     /// An order as it is written in its calls.
     pub(super) fn order_word(&self, order: Order, language: &Language) -> &'static str {
-        self.orders(language).iter().find(|o| o.1 == order).map_or("", |o| o.0)
+        self.orders(language)
+            .iter()
+            .find(|o| o.1 == order)
+            .map_or("", |o| o.0)
     }
 
     /// How many arguments it may have: at least and at most.
@@ -384,9 +633,20 @@ impl Row {
             }
             _ => false,
         };
-        let most = self.args.iter().filter(|r| language.scope.is_some() || **r != Role::Scope).count();
-        let most = if self.args.contains(&Role::Printed) { MOST_ARGUMENTS } else { most };
-        (self.args.len() - self.args.iter().filter(optional).count(), most)
+        let most = self
+            .args
+            .iter()
+            .filter(|r| language.scope.is_some() || **r != Role::Scope)
+            .count();
+        let most = if self.args.contains(&Role::Printed) {
+            MOST_ARGUMENTS
+        } else {
+            most
+        };
+        (
+            self.args.len() - self.args.iter().filter(optional).count(),
+            most,
+        )
     }
 
     /// How it is written, for messages.

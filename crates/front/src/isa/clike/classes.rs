@@ -13,7 +13,14 @@ use program::{Class, Scope, Ty, mbarrier};
 const LARGEST: i64 = i32::MAX as i64;
 
 /// Names of classes, without their namespaces.
-const CLASSES: &[&str] = &["atomic", "atomic_flag", "barrier", "latch", "counting_semaphore", "binary_semaphore"];
+const CLASSES: &[&str] = &[
+    "atomic",
+    "atomic_flag",
+    "barrier",
+    "latch",
+    "counting_semaphore",
+    "binary_semaphore",
+];
 
 /// Whether a name, without arguments, is that of a class.
 pub(super) fn is_class(name: &str) -> bool {
@@ -27,7 +34,9 @@ pub(super) fn is_pipeline_class(name: &str) -> bool {
 
 /// The type of the values of `std::atomic_int` and its like.
 pub(super) fn atomic_alias(name: &str) -> Option<Ty> {
-    type_named(name).filter(|(_, atomic)| *atomic && bare(name) != "atomic_flag").map(|(ty, _)| ty)
+    type_named(name)
+        .filter(|(_, atomic)| *atomic && bare(name) != "atomic_flag")
+        .map(|(ty, _)| ty)
 }
 
 /// Whether a name is that of a class where the code is `using namespace cuda`.
@@ -51,7 +60,11 @@ pub fn class_named(name: &str) -> Option<Result<(Ty, Class), String>> {
     let args: Vec<&str> = match rest.map(|r| r.trim().strip_suffix('>')) {
         None => Vec::new(),
         Some(None) => return Some(Err("expected `>` at the end".to_string())),
-        Some(Some(inside)) => inside.split(',').map(str::trim).filter(|a| !a.is_empty()).collect(),
+        Some(Some(inside)) => inside
+            .split(',')
+            .map(str::trim)
+            .filter(|a| !a.is_empty())
+            .collect(),
     };
     let standard = head.contains("std::");
     Some(read(class, &args, standard))
@@ -67,8 +80,12 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
     let mut args = args.iter().copied();
     let ty = match class {
         "atomic" => {
-            let name = args.next().ok_or("expected a type, as in `cuda::atomic<int>`")?;
-            type_named(name).map(|t| t.0).ok_or(format!("`{name}` is no integer type"))?
+            let name = args
+                .next()
+                .ok_or("expected a type, as in `cuda::atomic<int>`")?;
+            type_named(name)
+                .map(|t| t.0)
+                .ok_or(format!("`{name}` is no integer type"))?
         }
         "atomic_flag" => Ty::S32,
         _ => Ty::WORD,
@@ -76,10 +93,17 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
     let scoped = !standard && class != "atomic_flag";
     let scope = match if scoped { args.next() } else { None } {
         None => Scope::Sys,
-        Some(word) => CUDA_SCOPES.iter().find(|s| s.0 == bare(word)).map(|s| s.1).ok_or_else(|| {
-            let names: Vec<String> = CUDA_SCOPES.iter().map(|s| format!("`cuda::{}`", s.0)).collect();
-            format!("`{word}` is no scope; expected one of {}", names.join(", "))
-        })?,
+        Some(word) => CUDA_SCOPES
+            .iter()
+            .find(|s| s.0 == bare(word))
+            .map(|s| s.1)
+            .ok_or_else(|| {
+                let names: Vec<String> = CUDA_SCOPES
+                    .iter()
+                    .map(|s| format!("`cuda::{}`", s.0))
+                    .collect();
+                format!("`{word}` is no scope; expected one of {}", names.join(", "))
+            })?,
     };
     let class = match class {
         "atomic" => Class::Atomic(scope),
@@ -88,8 +112,9 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
         "latch" => Class::Latch(scope),
         "binary_semaphore" => Class::Semaphore(scope, 1),
         _ => {
-            let most =
-                args.next().map_or(Ok(LARGEST), |n| n.parse().map_err(|_| format!("`{n}` is no number")))?;
+            let most = args.next().map_or(Ok(LARGEST), |n| {
+                n.parse().map_err(|_| format!("`{n}` is no number"))
+            })?;
             if !(0..=LARGEST).contains(&most) {
                 return Err(format!("the largest count is between 0 and {LARGEST}"));
             }
@@ -97,7 +122,9 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
         }
     };
     match args.next() {
-        Some(extra) => Err(format!("`{extra}` is one argument too many; completion functions are not supported")),
+        Some(extra) => Err(format!(
+            "`{extra}` is one argument too many; completion functions are not supported"
+        )),
         None => Ok((ty, class)),
     }
 }
@@ -114,21 +141,34 @@ pub fn initial(class: Class, count: i64) -> Result<i64, String> {
         Class::Semaphore(_, most) => (most, count),
         Class::Barrier(_) | Class::Mbarrier => (mbarrier::MOST_ARRIVALS, mbarrier::made(count)),
     };
-    if (0..=most).contains(&count) { Ok(word) } else { Err(format!("expected a count between 0 and {most}")) }
+    if (0..=most).contains(&count) {
+        Ok(word)
+    } else {
+        Err(format!("expected a count between 0 and {most}"))
+    }
 }
 
 /// The name of a class, and the count that a word of it was made with.
 pub fn class_name(class: Class, element: &str, word: i64) -> (String, i64) {
     let scope = |scope: Scope| {
-        let name = CUDA_SCOPES.iter().find(|s| s.1 == scope).map_or("thread_scope_system", |s| s.0);
+        let name = CUDA_SCOPES
+            .iter()
+            .find(|s| s.1 == scope)
+            .map_or("thread_scope_system", |s| s.0);
         format!("cuda::{name}")
     };
     match class {
         Class::Atomic(s) => (format!("cuda::atomic<{element}, {}>", scope(s)), word),
         Class::Flag => ("cuda::atomic_flag".to_string(), word),
-        Class::Barrier(s) => (format!("cuda::barrier<{}>", scope(s)), mbarrier::count_of(word)),
+        Class::Barrier(s) => (
+            format!("cuda::barrier<{}>", scope(s)),
+            mbarrier::count_of(word),
+        ),
         Class::Latch(s) => (format!("cuda::latch<{}>", scope(s)), word),
-        Class::Semaphore(s, most) => (format!("cuda::counting_semaphore<{}, {most}>", scope(s)), word),
+        Class::Semaphore(s, most) => (
+            format!("cuda::counting_semaphore<{}, {most}>", scope(s)),
+            word,
+        ),
         Class::Mbarrier => ("mbarrier".to_string(), mbarrier::count_of(word)),
     }
 }

@@ -29,12 +29,18 @@ const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
     ("__cplusplus", [None, None, Some(AtLeast(201_703))]),
     ("__OPENCL_VERSION__", [None, Some(AtLeast(200)), None]),
     ("__OPENCL_C_VERSION__", [None, Some(AtLeast(200)), None]),
-    ("__STDC_VERSION__", [Some(AtLeast(201_112)), Some(AtLeast(199_901)), None]),
+    (
+        "__STDC_VERSION__",
+        [Some(AtLeast(201_112)), Some(AtLeast(199_901)), None],
+    ),
 ];
 
 /// What a compiler of the language defines a name as; `None`: it is not said. The inner `None`: it does not define it.
 pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>> {
-    PREDEFINED.iter().find(|p| p.0 == name).map(|p| p.1[column(dialect)].clone())
+    PREDEFINED
+        .iter()
+        .find(|p| p.0 == name)
+        .map(|p| p.1[column(dialect)].clone())
 }
 
 /// The operators between two numbers, those that bind most loosely first.
@@ -56,7 +62,12 @@ const LEVELS: &[&[&str]] = &[
 /// # Errors
 /// If they are no expression.
 pub(super) fn value(words: &[String], named: &dyn Fn(&str) -> Number) -> Result<Number, String> {
-    let mut reader = Reader { words, at: 0, named, depth: 0 };
+    let mut reader = Reader {
+        words,
+        at: 0,
+        named,
+        depth: 0,
+    };
     let value = reader.level(0)?;
     match words.get(reader.at) {
         None => Ok(value),
@@ -79,7 +90,9 @@ impl<'r> Reader<'r> {
     /// Operators of the level `loosest` and of tighter ones.
     fn level(&mut self, loosest: usize) -> Result<Number, String> {
         let mut left = self.unary()?;
-        while let Some(level) = (loosest..LEVELS.len()).find(|level| LEVELS[*level].contains(&self.word())) {
+        while let Some(level) =
+            (loosest..LEVELS.len()).find(|level| LEVELS[*level].contains(&self.word()))
+        {
             let op = self.word();
             self.at += 1;
             let right = self.level(level + 1)?;
@@ -112,7 +125,9 @@ impl<'r> Reader<'r> {
                 value
             }
             word if word.starts_with(|c: char| c.is_ascii_digit()) => Is(number(word)?),
-            word if word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => (self.named)(word),
+            word if word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
+                (self.named)(word)
+            }
             word => return Err(format!("`{word}` cannot stand here")),
         };
         self.depth -= 1;
@@ -160,7 +175,8 @@ fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
                 ">=" => "<=",
                 op => op,
             };
-            at_least(mirrored, *n, *c).filter(|_| LEVELS[5].contains(&op) || LEVELS[6].contains(&op))
+            at_least(mirrored, *n, *c)
+                .filter(|_| LEVELS[5].contains(&op) || LEVELS[6].contains(&op))
         }
         _ => None,
     };
@@ -183,7 +199,12 @@ fn at_least(op: &str, n: i64, c: i64) -> Option<i64> {
 }
 
 fn calculated(op: &str, a: i64, b: i64) -> Result<i64, String> {
-    let shift = |by: i64| u32::try_from(by).ok().filter(|by| *by < 64).ok_or("a shift by too much".to_string());
+    let shift = |by: i64| {
+        u32::try_from(by)
+            .ok()
+            .filter(|by| *by < 64)
+            .ok_or("a shift by too much".to_string())
+    };
     Ok(match op {
         "|" => a | b,
         "^" => a ^ b,

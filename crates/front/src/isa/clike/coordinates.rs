@@ -32,7 +32,14 @@ const VARIABLES: [[&str; 3]; 4] = [
 ];
 
 /// CUDA's variables of a thread's place.
-pub(super) fn of_thread(Coordinates { range, item, warp, cluster }: Coordinates) -> Vec<(&'static str, u64)> {
+pub(super) fn of_thread(
+    Coordinates {
+        range,
+        item,
+        warp,
+        cluster,
+    }: Coordinates,
+) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
     let values = [item.local, item.group, range.local(), range.groups()];
     for (names, values) in VARIABLES.into_iter().zip(values) {
@@ -45,7 +52,10 @@ pub(super) fn of_thread(Coordinates { range, item, warp, cluster }: Coordinates)
     let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
     let clusters = [0, 1, 2].map(|d| range.groups()[d] / cluster[d]);
     let (rank, threads) = (range.local_linear_id(item), size(range.local()));
-    let (block, of_cluster) = (linear(item.group, range.groups()), linear(in_cluster, cluster));
+    let (block, of_cluster) = (
+        linear(item.group, range.groups()),
+        linear(in_cluster, cluster),
+    );
     let values = [
         rank,
         threads,
@@ -68,13 +78,33 @@ pub(super) fn of_thread(Coordinates { range, item, warp, cluster }: Coordinates)
 /// the functions, and their type.
 const RANKS: [(&str, Scope, &[&str], Ty); 12] = [
     ("rank in block", Scope::Cta, &["thread_rank"], Ty::U32),
-    ("threads of block", Scope::Cta, &["num_threads", "size"], Ty::U32),
+    (
+        "threads of block",
+        Scope::Cta,
+        &["num_threads", "size"],
+        Ty::U32,
+    ),
     ("rank in cluster", Scope::Cluster, &["thread_rank"], Ty::U32),
-    ("threads of cluster", Scope::Cluster, &["num_threads", "size"], Ty::U32),
+    (
+        "threads of cluster",
+        Scope::Cluster,
+        &["num_threads", "size"],
+        Ty::U32,
+    ),
     ("block in cluster", Scope::Cluster, &["block_rank"], Ty::U32),
-    ("blocks of cluster", Scope::Cluster, &["num_blocks"], Ty::U32),
+    (
+        "blocks of cluster",
+        Scope::Cluster,
+        &["num_blocks"],
+        Ty::U32,
+    ),
     ("rank in grid", Scope::Gpu, &["thread_rank"], Ty::U64),
-    ("threads of grid", Scope::Gpu, &["num_threads", "size"], Ty::U64),
+    (
+        "threads of grid",
+        Scope::Gpu,
+        &["num_threads", "size"],
+        Ty::U64,
+    ),
     ("block in grid", Scope::Gpu, &["block_rank"], Ty::U64),
     ("blocks of grid", Scope::Gpu, &["num_blocks"], Ty::U64),
     ("cluster in grid", Scope::Gpu, &["cluster_rank"], Ty::U64),
@@ -94,7 +124,11 @@ const SHAPES: [(Scope, &str, &str); 7] = [
 
 /// Names of the functions of groups that say where a thread is.
 pub(super) fn of_groups() -> impl Iterator<Item = &'static str> {
-    RANKS.iter().flat_map(|row| row.2).copied().chain(SHAPES.iter().map(|row| row.1))
+    RANKS
+        .iter()
+        .flat_map(|row| row.2)
+        .copied()
+        .chain(SHAPES.iter().map(|row| row.1))
 }
 
 /// Whether a function of a group gives three numbers.
@@ -103,12 +137,22 @@ pub(super) fn is_shape(name: &str) -> bool {
 }
 
 /// What OpenCL's functions of a work-item's place give. Those of a dimension have three entries, one for each.
-pub(super) fn of_item(Coordinates { range, item, warp, .. }: Coordinates) -> Vec<(&'static str, u64)> {
+pub(super) fn of_item(
+    Coordinates {
+        range, item, warp, ..
+    }: Coordinates,
+) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
     let (size, room) = (range.size(item.group), u64::from(warp));
     let lane = range.local_linear_id(item);
-    let here = SubGroups { size: size.iter().product(), room };
-    let full = SubGroups { size: range.local().iter().product(), room };
+    let here = SubGroups {
+        size: size.iter().product(),
+        room,
+    };
+    let full = SubGroups {
+        size: range.local().iter().product(),
+        room,
+    };
     let of_dimension = [
         range.global_id(item),
         item.local,
@@ -171,13 +215,21 @@ impl Lowering<'_, '_> {
     fn special_of(&self, name: &str, dimension: usize) -> Option<Value> {
         let narrow = self.env.language.cpp || name.contains("sub_group") || name == "get_work_dim";
         let ty = if narrow { Ty::U32 } else { Ty::U64 };
-        let value = self.env.specials.iter().filter(|s| s.0 == name).nth(dimension)?.1;
+        let value = self
+            .env
+            .specials
+            .iter()
+            .filter(|s| s.0 == name)
+            .nth(dimension)?
+            .1;
         Some(Value::of(Expr::Const(value), ty))
     }
 
     /// What a function of a group says of the thread's place; `None`: that function says nothing, or not here.
     pub(super) fn place_in_group(&self, group: Scope, name: &str) -> Option<Value> {
-        let (key, _, _, ty) = RANKS.iter().find(|row| row.1 == group && row.2.contains(&name))?;
+        let (key, _, _, ty) = RANKS
+            .iter()
+            .find(|row| row.1 == group && row.2.contains(&name))?;
         Some(Value::of(self.special(key)?.expr, *ty))
     }
 
@@ -204,18 +256,29 @@ impl Lowering<'_, '_> {
             && let Some(refused) = refused::word(self.str(&object.range), self.env.language.dialect)
         {
             let span = self.unit.text.span(object.range.clone());
-            refused.report(self.str(&object.range), self.env.language.dialect, span, self.sink);
+            refused.report(
+                self.str(&object.range),
+                self.env.language.dialect,
+                span,
+                self.sink,
+            );
             return self.nothing();
         }
         let kernel = !self.env.specials.is_empty();
         let names: Vec<&str> = self.env.specials.iter().map(|s| s.0).collect();
-        self.error("unknown-name", &tree.range, format!("`{name}` has no value here"), |d| {
-            if kernel {
-                d.label("expected a built-in variable, or a call such as `f.load()`").did_you_mean(name, names)
-            } else {
-                d.label("only threads of a `[kernel]` have such values")
-            }
-        });
+        self.error(
+            "unknown-name",
+            &tree.range,
+            format!("`{name}` has no value here"),
+            |d| {
+                if kernel {
+                    d.label("expected a built-in variable, or a call such as `f.load()`")
+                        .did_you_mean(name, names)
+                } else {
+                    d.label("only threads of a `[kernel]` have such values")
+                }
+            },
+        );
         Value::int(0)
     }
 
@@ -227,16 +290,22 @@ impl Lowering<'_, '_> {
             return None;
         }
         let Some(value) = self.special(name) else {
-            self.error("unknown-name", &tree.range, format!("`{name}` has no value here"), |d| {
-                d.label("only work-items of a `[kernel]` have such values")
-            });
+            self.error(
+                "unknown-name",
+                &tree.range,
+                format!("`{name}` has no value here"),
+                |d| d.label("only work-items of a `[kernel]` have such values"),
+            );
             return Some(Value::int(0));
         };
         let Some((_, otherwise)) = of_dimension else {
             if !args.is_empty() {
-                self.error("wrong-operands", &tree.range, format!("`{name}` takes no argument"), |d| {
-                    d.label(format!("expected `{name}()`"))
-                });
+                self.error(
+                    "wrong-operands",
+                    &tree.range,
+                    format!("`{name}` takes no argument"),
+                    |d| d.label(format!("expected `{name}()`")),
+                );
             }
             return Some(value);
         };
@@ -246,8 +315,13 @@ impl Lowering<'_, '_> {
         };
         match dimension {
             Some(n) => {
-                let here = usize::try_from(n).ok().and_then(|n| self.special_of(name, n));
-                Some(here.unwrap_or(Value { expr: Expr::Const(*otherwise), ..value }))
+                let here = usize::try_from(n)
+                    .ok()
+                    .and_then(|n| self.special_of(name, n));
+                Some(here.unwrap_or(Value {
+                    expr: Expr::Const(*otherwise),
+                    ..value
+                }))
             }
             None => {
                 self.error(

@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::ast::{
-    Base, Declaration, Declarator, Declared, Expr, ExprKind, Initial, Qualifiers, Reference, Specifiers,
+    Base, Declaration, Declarator, Declared, Expr, ExprKind, Initial, Qualifiers, Reference,
+    Specifiers,
 };
 use super::classes::{atomic_alias, is_class, is_class_word, is_pipeline_class};
 use super::lex::Tok;
@@ -15,13 +16,21 @@ use super::words::{GROUP_TYPES, group_word, is_keyword};
 use program::Ty;
 
 /// Names of the template; the last one is for code that is `using namespace cuda`.
-const TEMPLATES: &[&str] = &["cuda::atomic_ref", "cuda::std::atomic_ref", "std::atomic_ref", "atomic_ref"];
+const TEMPLATES: &[&str] = &[
+    "cuda::atomic_ref",
+    "cuda::std::atomic_ref",
+    "std::atomic_ref",
+    "atomic_ref",
+];
 
 impl Parser<'_, '_> {
     /// Whether the next tokens begin the type of an atomic reference.
     pub(super) fn names_reference(&self) -> bool {
         TEMPLATES.contains(&self.word())
-            && matches!(self.tokens.peek_at(1), Tok::Punct("<" | "(" | "{") | Tok::Name)
+            && matches!(
+                self.tokens.peek_at(1),
+                Tok::Punct("<" | "(" | "{") | Tok::Name
+            )
     }
 
     /// Whether the next tokens declare an atomic reference: a name stands behind its type.
@@ -44,11 +53,25 @@ impl Parser<'_, '_> {
     fn deduced(&self, range: Range<usize>, all: Vec<(Range<usize>, Expr)>) -> Declaration {
         let (storage, of_base) = (Vec::new(), Qualifiers::default());
         let declared = |(name, value)| {
-            let declarator = Declarator { name, ..Declarator::default() };
-            Declared { declarator, value: Some(Initial::Value(value)) }
+            let declarator = Declarator {
+                name,
+                ..Declarator::default()
+            };
+            Declared {
+                declarator,
+                value: Some(Initial::Value(value)),
+            }
         };
         let all = all.into_iter().map(declared).collect();
-        Declaration { specifiers: Specifiers { base: Base::Auto, of_base, storage, range }, all }
+        Declaration {
+            specifiers: Specifiers {
+                base: Base::Auto,
+                of_base,
+                storage,
+                range,
+            },
+            all,
+        }
     }
 
     /// `cuda::atomic_ref<int, scope> f(x), g(y)`, without the `;`.
@@ -70,7 +93,10 @@ impl Parser<'_, '_> {
             // `= cuda::atomic_ref<…>(x)` says it twice.
             reference.object = self.object()?;
             let (range, depth) = (first..self.tokens.last().range.end, reference.object.depth);
-            all.push((name, self.node(ExprKind::Refer(reference.into()), range, depth)?));
+            all.push((
+                name,
+                self.node(ExprKind::Refer(reference.into()), range, depth)?,
+            ));
             if !self.eat(",") {
                 return Ok(self.deduced(first..self.tokens.last().range.end, all));
             }
@@ -113,7 +139,9 @@ impl Parser<'_, '_> {
 
     /// Whether an atomic reference is the type of a parameter that comes next.
     pub(super) fn takes_reference(&self) -> bool {
-        self.language.cpp && TEMPLATES.contains(&self.word()) && self.tokens.peek_at(1) == Tok::Punct("<")
+        self.language.cpp
+            && TEMPLATES.contains(&self.word())
+            && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
     /// `cuda::atomic_ref<int, scope>(x)`.
@@ -126,9 +154,18 @@ impl Parser<'_, '_> {
     /// The type of a reference; the object is still to be filled in.
     pub(super) fn template(&mut self) -> Parsed<Reference> {
         let name = self.next();
-        let object = Expr { kind: ExprKind::Name, range: name.clone(), depth: 1 };
+        let object = Expr {
+            kind: ExprKind::Name,
+            range: name.clone(),
+            depth: 1,
+        };
         if !self.eat("<") {
-            return Ok(Reference { name, ty: None, scope: None, object });
+            return Ok(Reference {
+                name,
+                ty: None,
+                scope: None,
+                object,
+            });
         }
         let ty = Some(self.type_name()?);
         let mut scope = None;
@@ -139,7 +176,12 @@ impl Parser<'_, '_> {
             scope = Some(self.next());
         }
         self.expect(">")?;
-        Ok(Reference { name, ty, scope, object })
+        Ok(Reference {
+            name,
+            ty,
+            scope,
+            object,
+        })
     }
 
     /// `(x)` or `{x}`.
@@ -155,7 +197,8 @@ impl Parser<'_, '_> {
 
     /// Whether the next tokens declare a group of threads by the name of its type, as in `cg::grid_group g = …`.
     pub(super) fn declares_group(&self) -> bool {
-        let tile = self.tokens.peek_at(1) == Tok::Punct("<") && self.tokens.peek_at(3) == Tok::Punct(">");
+        let tile =
+            self.tokens.peek_at(1) == Tok::Punct("<") && self.tokens.peek_at(3) == Tok::Punct(">");
         let name = if tile { 4 } else { 1 };
         GROUP_TYPES.contains(&group_word(self.word())) && self.tokens.peek_at(name) == Tok::Name
     }
@@ -189,7 +232,11 @@ impl Parser<'_, '_> {
         self.expect(">")?;
         self.expect("(")?;
         let (given, depth) = self.arguments()?;
-        let mut args = vec![Expr { kind: ExprKind::Int(size, Ty::S32), range: at, depth: 1 }];
+        let mut args = vec![Expr {
+            kind: ExprKind::Int(size, Ty::S32),
+            range: at,
+            depth: 1,
+        }];
         args.extend(given);
         let whole = name.start..self.tokens.last().range.end;
         self.node(ExprKind::Call(name, args), whole, depth.max(1))
@@ -207,7 +254,10 @@ impl Parser<'_, '_> {
         }
         self.expect("(")?;
         let (args, depth) = self.arguments()?;
-        let (range, depth) = (object.range.start..self.tokens.last().range.end, depth.max(object.depth));
+        let (range, depth) = (
+            object.range.start..self.tokens.last().range.end,
+            depth.max(object.depth),
+        );
         self.node(ExprKind::Method(object.into(), name, args), range, depth)
     }
 
@@ -228,7 +278,11 @@ impl Parser<'_, '_> {
         let vector = self.language.row().regions && self.names_vector(&to);
         if vector && self.eat("(") {
             let (all, depth) = self.arguments()?;
-            return self.node(ExprKind::Vector(to.into(), all), start..self.tokens.last().range.end, depth);
+            return self.node(
+                ExprKind::Vector(to.into(), all),
+                start..self.tokens.last().range.end,
+                depth,
+            );
         }
         let inner = self.nested(Self::unary)?;
         let (range, depth) = (start..inner.range.end, inner.depth);
@@ -247,7 +301,10 @@ impl Parser<'_, '_> {
     /// Whether the next tokens begin a cast such as `static_cast<int>(a)`.
     pub(super) fn named_cast(&self) -> bool {
         self.language.cpp
-            && matches!(self.word(), "static_cast" | "reinterpret_cast" | "const_cast")
+            && matches!(
+                self.word(),
+                "static_cast" | "reinterpret_cast" | "const_cast"
+            )
             && self.tokens.peek_at(1) == Tok::Punct("<")
     }
 
@@ -265,7 +322,8 @@ impl Parser<'_, '_> {
 
     /// Whether the next tokens begin a conversion such as `int(a)`.
     pub(super) fn converts(&self) -> bool {
-        let name = self.types.contains(self.word()) || !is_keyword(self.word(), self.language.dialect);
+        let name =
+            self.types.contains(self.word()) || !is_keyword(self.word(), self.language.dialect);
         self.is_type(0) && (!name || matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{")))
     }
 
@@ -274,21 +332,35 @@ impl Parser<'_, '_> {
         let start = self.tokens.range().start;
         let specifiers = self.specifiers()?;
         if self.tokens.peek() == Tok::Punct("{") {
-            let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
+            let to = super::ast::TypeName {
+                specifiers,
+                declarator: Declarator::default(),
+            };
             return self.braced(start, Some(to));
         }
         let inner = self.object()?;
         let (range, depth) = (start..self.tokens.last().range.end, inner.depth);
-        let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
+        let to = super::ast::TypeName {
+            specifiers,
+            declarator: Declarator::default(),
+        };
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
     }
 
     /// `{1, 2}`, where a value stands.
-    pub(super) fn braced(&mut self, start: usize, to: Option<super::ast::TypeName>) -> Parsed<Expr> {
+    pub(super) fn braced(
+        &mut self,
+        start: usize,
+        to: Option<super::ast::TypeName>,
+    ) -> Parsed<Expr> {
         let all = self.nested(Self::initial_value)?;
         let mut depth = 0;
         all.each_expr(&mut |part| depth = depth.max(part.depth));
-        self.node(ExprKind::Braced(to.map(Box::new), all.into()), start..self.tokens.last().range.end, depth)
+        self.node(
+            ExprKind::Braced(to.map(Box::new), all.into()),
+            start..self.tokens.last().range.end,
+            depth,
+        )
     }
 
     /// `sizeof(int)`, `sizeof a`

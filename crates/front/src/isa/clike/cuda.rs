@@ -30,9 +30,12 @@ impl Lowering<'_, '_> {
 
     /// An atomic reference where a value stands.
     pub(super) fn bare_reference(&mut self, range: &Range<usize>) -> Value {
-        self.error("wrong-operand", range, "an atomic reference is no value here", |d| {
-            d.label("expected a call such as `.load()` behind it")
-        });
+        self.error(
+            "wrong-operand",
+            range,
+            "an atomic reference is no value here",
+            |d| d.label("expected a call such as `.load()` behind it"),
+        );
         Value::int(0)
     }
 
@@ -57,13 +60,18 @@ impl Lowering<'_, '_> {
             _ => match self.binding(arg) {
                 Some(Binding::Atomic(atomic)) => Some(atomic.clone()),
                 // `f(x)` makes one of an object.
-                _ => self.memory_place(arg).map(|(addr, of)| Atomic { addr, of, scope }),
+                _ => self
+                    .memory_place(arg)
+                    .map(|(addr, of)| Atomic { addr, of, scope }),
             },
         }?;
         if given.scope != scope || ty.is_some_and(|ty| ty != given.of.ty) {
-            self.error("wrong-operand", &arg.range, "this is no reference of the type of the parameter", |d| {
-                d.label("expected one of that type and scope")
-            });
+            self.error(
+                "wrong-operand",
+                &arg.range,
+                "this is no reference of the type of the parameter",
+                |d| d.label("expected one of that type and scope"),
+            );
             return None;
         }
         let addr = self.stable(given.addr);
@@ -79,9 +87,12 @@ impl Lowering<'_, '_> {
                 self.word(range, "scope", CUDA_SCOPES)
             }
             Some(range) => {
-                self.error("unknown-scope", range, format!("`{name}` has no scope"), |d| {
-                    d.label("expected `cuda::atomic_ref`, or no scope")
-                });
+                self.error(
+                    "unknown-scope",
+                    range,
+                    format!("`{name}` has no scope"),
+                    |d| d.label("expected `cuda::atomic_ref`, or no scope"),
+                );
                 None
             }
         }
@@ -90,9 +101,12 @@ impl Lowering<'_, '_> {
     fn reference(&mut self, reference: &Reference) -> Option<Atomic> {
         let name = self.str(&reference.name);
         if !self.env.language.cpp {
-            self.error("c-syntax", &reference.name, format!("`{name}` is C++"), |d| {
-                d.label("expected a function of this dialect")
-            });
+            self.error(
+                "c-syntax",
+                &reference.name,
+                format!("`{name}` is C++"),
+                |d| d.label("expected a function of this dialect"),
+            );
             return None;
         }
         let scope = self.scope_of(reference)?;
@@ -103,20 +117,36 @@ impl Lowering<'_, '_> {
         };
         let (Some(ty), Some(object)) = (of.word(), there.word()) else {
             let name = there.ty.name();
-            self.error("wrong-operand", &reference.object.range, format!("a `{name}` is no integer"), |d| {
-                d.label("expected an integer")
-            });
+            self.error(
+                "wrong-operand",
+                &reference.object.range,
+                format!("a `{name}` is no integer"),
+                |d| d.label("expected an integer"),
+            );
             return None;
         };
         if ty.bits != object.bits {
             self.mixed_size(&reference.object.range, ty, object);
             return None;
         }
-        Some(Atomic { addr, of: Qualified { constant: of.constant || there.constant, ..of }, scope })
+        Some(Atomic {
+            addr,
+            of: Qualified {
+                constant: of.constant || there.constant,
+                ..of
+            },
+            scope,
+        })
     }
 
     /// A call such as `f.load()`.
-    pub(super) fn method(&mut self, tree: &Tree, object: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
+    pub(super) fn method(
+        &mut self,
+        tree: &Tree,
+        object: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Value {
         if let Some(group) = self.group_of(object) {
             return self.group_method(group, tree, name, args);
         }
@@ -131,7 +161,9 @@ impl Lowering<'_, '_> {
                     rows = FLAG_METHODS;
                     Some(atomic)
                 }
-                Some((class, atomic)) => return self.member_function(class, atomic, tree, name, args),
+                Some((class, atomic)) => {
+                    return self.member_function(class, atomic, tree, name, args);
+                }
                 None => return Value::int(0),
             },
             ExprKind::Refer(reference) => match self.reference(reference) {
@@ -156,7 +188,8 @@ impl Lowering<'_, '_> {
             None => {
                 let message = format!("there is no function `{word}` of an atomic object");
                 self.error("unknown-function", name, message, |d| {
-                    d.label("expected a function of it").did_you_mean(word, rows.iter().map(|r| r.name))
+                    d.label("expected a function of it")
+                        .did_you_mean(word, rows.iter().map(|r| r.name))
                 });
                 Value::int(0)
             }
@@ -174,9 +207,12 @@ impl Lowering<'_, '_> {
     /// An object of a class, used as plain memory.
     pub(super) fn object_as_memory(&mut self, range: &Range<usize>) {
         let name = self.str(range);
-        self.error("wrong-operand", range, format!("`{name}` is an object of a class"), |d| {
-            d.label("expected a call of one of its functions, as in `f.load()`")
-        });
+        self.error(
+            "wrong-operand",
+            range,
+            format!("`{name}` is an object of a class"),
+            |d| d.label("expected a call of one of its functions, as in `f.load()`"),
+        );
     }
 
     /// The atomic object there; another object is an error.
@@ -204,15 +240,23 @@ impl Lowering<'_, '_> {
     }
 
     /// `f = 1` or `f += 1`: a sequentially consistent store or read-modify-write.
-    pub(super) fn assign_object(&mut self, target: &Tree, op: Option<BinOp>, value: &Tree) -> Value {
+    pub(super) fn assign_object(
+        &mut self,
+        target: &Tree,
+        op: Option<BinOp>,
+        value: &Tree,
+    ) -> Value {
         let name = match op {
             None => "store",
             Some(op) => match fetch(op) {
                 Some(name) => name,
                 None => {
-                    self.error("wrong-operand", &target.range, "an atomic object has no such operator", |d| {
-                        d.label("expected `=`, `+=`, `-=`, `&=`, `|=` or `^=`")
-                    });
+                    self.error(
+                        "wrong-operand",
+                        &target.range,
+                        "an atomic object has no such operator",
+                        |d| d.label("expected `=`, `+=`, `-=`, `&=`, `|=` or `^=`"),
+                    );
                     return self.nothing();
                 }
             },
@@ -220,22 +264,37 @@ impl Lowering<'_, '_> {
         let result = self.operator(name, target, std::slice::from_ref(value));
         // An operator gives the value that it wrote, not the one before (ISO C++, atomics.types.operations).
         match self.code.last().map(|instr| instr.op.clone()) {
-            Some(Op::Rmw { dst: Some(old), update: Update::Apply(op, by), write, .. }) => {
-                Value::new(Expr::Bin(op, write.ty, Expr::Reg(old).into(), by.into()), result.ty)
-            }
+            Some(Op::Rmw {
+                dst: Some(old),
+                update: Update::Apply(op, by),
+                write,
+                ..
+            }) => Value::new(
+                Expr::Bin(op, write.ty, Expr::Reg(old).into(), by.into()),
+                result.ty,
+            ),
             _ => result,
         }
     }
 
     /// `f++` and its like, as a value.
-    pub(super) fn step_object(&mut self, target: &Tree, one: &Tree, op: BinOp, prefix: bool) -> Value {
-        let Some(name) = fetch(op) else { return Value::int(0) };
+    pub(super) fn step_object(
+        &mut self,
+        target: &Tree,
+        one: &Tree,
+        op: BinOp,
+        prefix: bool,
+    ) -> Value {
+        let Some(name) = fetch(op) else {
+            return Value::int(0);
+        };
         let old = self.operator(name, target, std::slice::from_ref(one));
         if !prefix {
             return old;
         }
         let ty = old.ty.clone();
-        self.arithmetic(op, old, Value::int(1), &target.range).converted(&ty)
+        self.arithmetic(op, old, Value::int(1), &target.range)
+            .converted(&ty)
     }
 }
 

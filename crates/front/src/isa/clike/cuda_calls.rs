@@ -18,7 +18,14 @@ use program::words::Order;
 use program::{BinOp, Scope, Ty};
 
 const fn row(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row { name, dialects: In::Cuda, does, args, fixed: None, words: None }
+    Row {
+        name,
+        dialects: In::Cuda,
+        does,
+        args,
+        fixed: None,
+        words: None,
+    }
 }
 
 const fn hand(handed: Handed) -> Does {
@@ -31,20 +38,32 @@ const fn integer(name: &'static str, does: Computed, ty: Ty, args: &'static [Rol
 }
 
 const fn nv(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row { words: Some(&NV), ..row(name, does, args) }
+    Row {
+        words: Some(&NV),
+        ..row(name, does, args)
+    }
 }
 
 const fn scoped(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row { words: Some(&CLANG), ..row(name, does, args) }
+    Row {
+        words: Some(&CLANG),
+        ..row(name, does, args)
+    }
 }
 
 const fn legacy(name: &'static str, scope: Scope, does: Does, args: &'static [Role]) -> Row {
-    Row { fixed: Some((Order::Relaxed, scope)), ..row(name, does, args) }
+    Row {
+        fixed: Some((Order::Relaxed, scope)),
+        ..row(name, does, args)
+    }
 }
 
 const fn fence(name: &'static str, scope: Scope) -> Row {
     let order = Order::SeqCst;
-    Row { fixed: Some((order, scope)), ..row(name, Does::Fence(Some(order)), &[]) }
+    Row {
+        fixed: Some((order, scope)),
+        ..row(name, Does::Fence(Some(order)), &[])
+    }
 }
 
 const VALUE: &[Role] = &[Role::Val, Role::Order];
@@ -57,8 +76,15 @@ const SHUFFLE: &[Role] = &[Role::Lanes, Role::Val, Role::Lane, Role::Width];
 
 const BUILTIN_LOAD: &[Role] = &[Role::Addr, Role::Order, Role::Scope];
 const BUILTIN_VALUE: &[Role] = &[Role::Addr, Role::Val, Role::Order, Role::Scope];
-const BUILTIN_CAS: &[Role] =
-    &[Role::Addr, Role::Expected, Role::Val, Role::Weak, Role::Order, Role::FailOrder, Role::Scope];
+const BUILTIN_CAS: &[Role] = &[
+    Role::Addr,
+    Role::Expected,
+    Role::Val,
+    Role::Weak,
+    Role::Order,
+    Role::FailOrder,
+    Role::Scope,
+];
 
 const NV: Vocabulary = Vocabulary {
     orders: &[
@@ -104,7 +130,11 @@ pub(super) const METHODS: &[Row] = &[
     row("fetch_xor", Fetch(BinOp::Xor), VALUE),
     row("fetch_min", Fetch(BinOp::Min), VALUE),
     row("fetch_max", Fetch(BinOp::Max), VALUE),
-    row("compare_exchange_strong", CompareExchange { weak: false }, CAS),
+    row(
+        "compare_exchange_strong",
+        CompareExchange { weak: false },
+        CAS,
+    ),
     row("compare_exchange_weak", CompareExchange { weak: true }, CAS),
     row("wait", Does::Wait, VALUE),
     row("notify_one", Does::Nothing, &[]),
@@ -123,7 +153,11 @@ pub(super) const FLAG_METHODS: &[Row] = &[
 
 /// Free functions.
 pub(super) const FUNCTIONS: &[Row] = &[
-    row("atomic_thread_fence", Does::Fence(None), &[Role::Order, Role::Scope]),
+    row(
+        "atomic_thread_fence",
+        Does::Fence(None),
+        &[Role::Order, Role::Scope],
+    ),
     fence("__threadfence_block", Scope::Cta),
     fence("__threadfence", Scope::Gpu),
     fence("__threadfence_system", Scope::Sys),
@@ -132,20 +166,56 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__syncthreads_and", Does::Vote(Vote::And), &[Role::Val]),
     row("__syncthreads_or", Does::Vote(Vote::Or), &[Role::Val]),
     row("__syncwarp", Does::Barrier(Scope::Warp), &[Role::Mask]),
-    row("__shfl_sync", hand(Handed::Shuffle(ShuffleMode::Idx)), SHUFFLE),
-    row("__shfl_up_sync", hand(Handed::Shuffle(ShuffleMode::Up)), SHUFFLE),
-    row("__shfl_down_sync", hand(Handed::Shuffle(ShuffleMode::Down)), SHUFFLE),
-    row("__shfl_xor_sync", hand(Handed::Shuffle(ShuffleMode::Bfly)), SHUFFLE),
+    row(
+        "__shfl_sync",
+        hand(Handed::Shuffle(ShuffleMode::Idx)),
+        SHUFFLE,
+    ),
+    row(
+        "__shfl_up_sync",
+        hand(Handed::Shuffle(ShuffleMode::Up)),
+        SHUFFLE,
+    ),
+    row(
+        "__shfl_down_sync",
+        hand(Handed::Shuffle(ShuffleMode::Down)),
+        SHUFFLE,
+    ),
+    row(
+        "__shfl_xor_sync",
+        hand(Handed::Shuffle(ShuffleMode::Bfly)),
+        SHUFFLE,
+    ),
     row("__all_sync", hand(Handed::All), HANDED),
     row("__any_sync", hand(Handed::Any), HANDED),
     row("__ballot_sync", hand(Handed::Ballot), HANDED),
     row("__match_any_sync", hand(Handed::Same), HANDED),
-    row("__reduce_add_sync", hand(Handed::Reduced(BinOp::Add)), HANDED),
-    row("__reduce_min_sync", hand(Handed::Reduced(BinOp::Min)), HANDED),
-    row("__reduce_max_sync", hand(Handed::Reduced(BinOp::Max)), HANDED),
-    row("__reduce_and_sync", hand(Handed::Reduced(BinOp::And)), HANDED),
+    row(
+        "__reduce_add_sync",
+        hand(Handed::Reduced(BinOp::Add)),
+        HANDED,
+    ),
+    row(
+        "__reduce_min_sync",
+        hand(Handed::Reduced(BinOp::Min)),
+        HANDED,
+    ),
+    row(
+        "__reduce_max_sync",
+        hand(Handed::Reduced(BinOp::Max)),
+        HANDED,
+    ),
+    row(
+        "__reduce_and_sync",
+        hand(Handed::Reduced(BinOp::And)),
+        HANDED,
+    ),
     row("__reduce_or_sync", hand(Handed::Reduced(BinOp::Or)), HANDED),
-    row("__reduce_xor_sync", hand(Handed::Reduced(BinOp::Xor)), HANDED),
+    row(
+        "__reduce_xor_sync",
+        hand(Handed::Reduced(BinOp::Xor)),
+        HANDED,
+    ),
     legacy("atomicAdd", Scope::Gpu, Fetch(BinOp::Add), LEGACY),
     legacy("atomicAdd_block", Scope::Cta, Fetch(BinOp::Add), LEGACY),
     legacy("atomicAdd_system", Scope::Sys, Fetch(BinOp::Add), LEGACY),
@@ -197,7 +267,11 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__popc", Does::Bits(Bits::Ones, Some(Ty::U32)), ONE),
     row("__popcll", Does::Bits(Bits::Ones, Some(Ty::U64)), ONE),
     row("__clz", Does::Bits(Bits::LeadingZeros, Some(Ty::S32)), ONE),
-    row("__clzll", Does::Bits(Bits::LeadingZeros, Some(Ty::WORD)), ONE),
+    row(
+        "__clzll",
+        Does::Bits(Bits::LeadingZeros, Some(Ty::WORD)),
+        ONE,
+    ),
     row("__ffs", Does::Bits(Bits::FirstOne, Some(Ty::S32)), ONE),
     row("__ffsll", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
     row("__brev", Does::Bits(Bits::Reversed, Some(Ty::U32)), ONE),
@@ -218,10 +292,42 @@ pub(super) const FUNCTIONS: &[Row] = &[
     integer("__rhadd", Computed::HalfSum(true), Ty::S32, TWO),
     integer("__uhadd", Computed::HalfSum(false), Ty::U32, TWO),
     integer("__urhadd", Computed::HalfSum(true), Ty::U32, TWO),
-    integer("__funnelshift_l", Computed::Funnel { left: true, clamped: false }, Ty::U32, THREE),
-    integer("__funnelshift_lc", Computed::Funnel { left: true, clamped: true }, Ty::U32, THREE),
-    integer("__funnelshift_r", Computed::Funnel { left: false, clamped: false }, Ty::U32, THREE),
-    integer("__funnelshift_rc", Computed::Funnel { left: false, clamped: true }, Ty::U32, THREE),
+    integer(
+        "__funnelshift_l",
+        Computed::Funnel {
+            left: true,
+            clamped: false,
+        },
+        Ty::U32,
+        THREE,
+    ),
+    integer(
+        "__funnelshift_lc",
+        Computed::Funnel {
+            left: true,
+            clamped: true,
+        },
+        Ty::U32,
+        THREE,
+    ),
+    integer(
+        "__funnelshift_r",
+        Computed::Funnel {
+            left: false,
+            clamped: false,
+        },
+        Ty::U32,
+        THREE,
+    ),
+    integer(
+        "__funnelshift_rc",
+        Computed::Funnel {
+            left: false,
+            clamped: true,
+        },
+        Ty::U32,
+        THREE,
+    ),
     row("__nanosleep", Does::Nothing, &[Role::Ignored]),
     row("this_thread::yield", Does::Nothing, &[]),
     // What it prints goes through a buffer that no program can read (CUDA Programming Guide, Formatted Output).
@@ -231,7 +337,11 @@ pub(super) const FUNCTIONS: &[Row] = &[
     nv("__nv_atomic_load_n", Does::Load, BUILTIN_LOAD),
     nv("__nv_atomic_store_n", Does::Store, BUILTIN_VALUE),
     nv("__nv_atomic_exchange_n", Exchange, BUILTIN_VALUE),
-    nv("__nv_atomic_compare_exchange_n", CompareExchange { weak: false }, BUILTIN_CAS),
+    nv(
+        "__nv_atomic_compare_exchange_n",
+        CompareExchange { weak: false },
+        BUILTIN_CAS,
+    ),
     nv("__nv_atomic_fetch_add", Fetch(BinOp::Add), BUILTIN_VALUE),
     nv("__nv_atomic_add", Fetch(BinOp::Add), BUILTIN_VALUE),
     nv("__nv_atomic_fetch_sub", Fetch(BinOp::Sub), BUILTIN_VALUE),
@@ -246,24 +356,88 @@ pub(super) const FUNCTIONS: &[Row] = &[
     nv("__nv_atomic_min", Fetch(BinOp::Min), BUILTIN_VALUE),
     nv("__nv_atomic_fetch_max", Fetch(BinOp::Max), BUILTIN_VALUE),
     nv("__nv_atomic_max", Fetch(BinOp::Max), BUILTIN_VALUE),
-    nv("__nv_atomic_thread_fence", Does::Fence(None), &[Role::Order, Role::Scope]),
+    nv(
+        "__nv_atomic_thread_fence",
+        Does::Fence(None),
+        &[Role::Order, Role::Scope],
+    ),
     scoped("__scoped_atomic_load_n", Does::Load, BUILTIN_LOAD),
     scoped("__scoped_atomic_store_n", Does::Store, BUILTIN_VALUE),
     scoped("__scoped_atomic_exchange_n", Exchange, BUILTIN_VALUE),
-    scoped("__scoped_atomic_compare_exchange_n", CompareExchange { weak: false }, BUILTIN_CAS),
-    scoped("__scoped_atomic_fetch_add", Fetch(BinOp::Add), BUILTIN_VALUE),
-    scoped("__scoped_atomic_add_fetch", FetchNew(BinOp::Add), BUILTIN_VALUE),
-    scoped("__scoped_atomic_fetch_sub", Fetch(BinOp::Sub), BUILTIN_VALUE),
-    scoped("__scoped_atomic_sub_fetch", FetchNew(BinOp::Sub), BUILTIN_VALUE),
-    scoped("__scoped_atomic_fetch_and", Fetch(BinOp::And), BUILTIN_VALUE),
-    scoped("__scoped_atomic_and_fetch", FetchNew(BinOp::And), BUILTIN_VALUE),
+    scoped(
+        "__scoped_atomic_compare_exchange_n",
+        CompareExchange { weak: false },
+        BUILTIN_CAS,
+    ),
+    scoped(
+        "__scoped_atomic_fetch_add",
+        Fetch(BinOp::Add),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_add_fetch",
+        FetchNew(BinOp::Add),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_fetch_sub",
+        Fetch(BinOp::Sub),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_sub_fetch",
+        FetchNew(BinOp::Sub),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_fetch_and",
+        Fetch(BinOp::And),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_and_fetch",
+        FetchNew(BinOp::And),
+        BUILTIN_VALUE,
+    ),
     scoped("__scoped_atomic_fetch_or", Fetch(BinOp::Or), BUILTIN_VALUE),
-    scoped("__scoped_atomic_or_fetch", FetchNew(BinOp::Or), BUILTIN_VALUE),
-    scoped("__scoped_atomic_fetch_xor", Fetch(BinOp::Xor), BUILTIN_VALUE),
-    scoped("__scoped_atomic_xor_fetch", FetchNew(BinOp::Xor), BUILTIN_VALUE),
-    scoped("__scoped_atomic_fetch_min", Fetch(BinOp::Min), BUILTIN_VALUE),
-    scoped("__scoped_atomic_min_fetch", FetchNew(BinOp::Min), BUILTIN_VALUE),
-    scoped("__scoped_atomic_fetch_max", Fetch(BinOp::Max), BUILTIN_VALUE),
-    scoped("__scoped_atomic_max_fetch", FetchNew(BinOp::Max), BUILTIN_VALUE),
-    scoped("__scoped_atomic_thread_fence", Does::Fence(None), &[Role::Order, Role::Scope]),
+    scoped(
+        "__scoped_atomic_or_fetch",
+        FetchNew(BinOp::Or),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_fetch_xor",
+        Fetch(BinOp::Xor),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_xor_fetch",
+        FetchNew(BinOp::Xor),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_fetch_min",
+        Fetch(BinOp::Min),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_min_fetch",
+        FetchNew(BinOp::Min),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_fetch_max",
+        Fetch(BinOp::Max),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_max_fetch",
+        FetchNew(BinOp::Max),
+        BUILTIN_VALUE,
+    ),
+    scoped(
+        "__scoped_atomic_thread_fence",
+        Does::Fence(None),
+        &[Role::Order, Role::Scope],
+    ),
 ];

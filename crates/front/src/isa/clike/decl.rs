@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::ast::{
-    Base, Declaration, Declarator, Declared, EnumSyntax, Function, Initial, Qualifiers, Specifiers, StmtKind,
-    Storage, StructSyntax, TypeName,
+    Base, Declaration, Declarator, Declared, EnumSyntax, Function, Initial, Qualifiers, Specifiers,
+    StmtKind, Storage, StructSyntax, TypeName,
 };
 use super::lex::Tok;
 use super::parse::{Failed, Parsed, Parser};
@@ -84,19 +84,30 @@ const ATTRIBUTES: &[&str] = &[
 /// Words that integer types are made of.
 const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
 
-const BIT_FIELDS: (&str, &str) = ("bit-fields are", "one access is to several of them: use members of their own");
+const BIT_FIELDS: (&str, &str) = (
+    "bit-fields are",
+    "one access is to several of them: use members of their own",
+);
 
 impl Parser<'_, '_> {
     fn storage(&self, word: &str) -> Option<Storage> {
-        STORAGE.iter().find(|s| s.0 == word && s.2[column(self.language.dialect)]).map(|s| s.1)
+        STORAGE
+            .iter()
+            .find(|s| s.0 == word && s.2[column(self.language.dialect)])
+            .map(|s| s.1)
     }
 
     fn region(&self, word: &str) -> Option<Option<Space>> {
-        REGIONS.iter().find(|r| r.0 == word && self.language.row().regions).map(|r| r.1)
+        REGIONS
+            .iter()
+            .find(|r| r.0 == word && self.language.row().regions)
+            .map(|r| r.1)
     }
 
     fn is_qualifier(&self, word: &str) -> bool {
-        matches!(word, "const" | "volatile" | "_Atomic") || PROMISES.contains(&word) || self.region(word).is_some()
+        matches!(word, "const" | "volatile" | "_Atomic")
+            || PROMISES.contains(&word)
+            || self.region(word).is_some()
     }
 
     /// Whether the word `n` tokens ahead belongs to a type.
@@ -107,7 +118,15 @@ impl Parser<'_, '_> {
                 || PARTS.contains(&word)
                 || matches!(
                     word,
-                    "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union" | "float" | "double"
+                    "void"
+                        | "bool"
+                        | "_Bool"
+                        | "auto"
+                        | "enum"
+                        | "struct"
+                        | "union"
+                        | "float"
+                        | "double"
                 )
                 || self.names_class(n)
                 || self.types.contains(word)
@@ -138,19 +157,26 @@ impl Parser<'_, '_> {
         {
             behind += 1;
         }
-        matches!(self.tokens.peek_at(behind), Tok::Punct(")" | "[" | "<" | ":")) || self.is_type(behind)
+        matches!(
+            self.tokens.peek_at(behind),
+            Tok::Punct(")" | "[" | "<" | ":")
+        ) || self.is_type(behind)
     }
 
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
         // `size_t(n)` is a cast, `enum { A }` is none.
         let own = matches!(self.word(), "enum" | "struct");
-        let cast = self.language.cpp && !own && matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{"));
+        let cast =
+            self.language.cpp && !own && matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{"));
         // `int (*f)(int)`
-        let pointer = self.tokens.peek_at(2) == Tok::Punct("*") && self.tokens.peek_at(4) == Tok::Punct(")");
+        let pointer =
+            self.tokens.peek_at(2) == Tok::Punct("*") && self.tokens.peek_at(4) == Tok::Punct(")");
         let cast = cast && !(pointer && matches!(self.tokens.peek_at(5), Tok::Punct("(" | "[")));
-        let named = matches!(self.tokens.peek_at(1), Tok::Punct("(" | "[" | "{" | ")" | "," | ">"))
-            && !self.types.contains(self.word())
+        let named = matches!(
+            self.tokens.peek_at(1),
+            Tok::Punct("(" | "[" | "{" | ")" | "," | ">")
+        ) && !self.types.contains(self.word())
             && self.is_type_name(0)
             && !is_keyword(self.word(), self.language.dialect);
         self.storage(self.word()).is_some() || (self.is_type(0) && !cast && !named)
@@ -162,8 +188,15 @@ impl Parser<'_, '_> {
         if self.types.contains(word) || self.variables.contains(word) {
             return Ok(());
         }
-        let Some(refused) = refused::word(word, self.language.dialect) else { return Ok(()) };
-        refused.report(word, self.language.dialect, self.text.span(range.clone()), self.sink);
+        let Some(refused) = refused::word(word, self.language.dialect) else {
+            return Ok(());
+        };
+        refused.report(
+            word,
+            self.language.dialect,
+            self.text.span(range.clone()),
+            self.sink,
+        );
         Err(Failed)
     }
 
@@ -205,7 +238,9 @@ impl Parser<'_, '_> {
         let mut parts: Vec<&str> = Vec::new();
         loop {
             let (word, range) = (self.word(), self.tokens.range());
-            if self.tokens.peek() == Tok::Name && (word == "_Atomic" || (word == "double" && base.is_none())) {
+            if self.tokens.peek() == Tok::Name
+                && (word == "_Atomic" || (word == "double" && base.is_none()))
+            {
                 self.refused_word(&range)?;
             }
             if self.qualifier(&mut of_base) {
@@ -272,7 +307,11 @@ impl Parser<'_, '_> {
                     ("auto", _) => Base::Auto,
                     (_, Some((ty, atomic))) => {
                         of_base.atomic |= atomic;
-                        if word == "atomic_bool" { Base::Bool } else { Base::Int(ty) }
+                        if word == "atomic_bool" {
+                            Base::Bool
+                        } else {
+                            Base::Int(ty)
+                        }
                     }
                     _ => Base::Named(range),
                 });
@@ -285,26 +324,43 @@ impl Parser<'_, '_> {
             Some(base) => base,
             None if parts.is_empty() => return self.unexpected("a type such as `int`"),
             None => match made_of(&parts) {
-                Some(_) if parts.iter().filter(|p| **p == "long").count() == 2 && self.language.row().regions => {
+                Some(_)
+                    if parts.iter().filter(|p| **p == "long").count() == 2
+                        && self.language.row().regions =>
+                {
                     let span = self.text.span(range);
-                    self.sink.error("not-in-language", span, "`long long` is reserved in OpenCL C", |d| {
-                        d.label("expected `long`, which has 64 bits")
-                    });
+                    self.sink.error(
+                        "not-in-language",
+                        span,
+                        "`long long` is reserved in OpenCL C",
+                        |d| d.label("expected `long`, which has 64 bits"),
+                    );
                     return Err(Failed);
                 }
                 Some(ty) => Base::Int(ty),
                 None => {
                     let words = parts.join(" ");
-                    return self.fail(range, format!("`{words}` is no type"), "a type such as `unsigned int`");
+                    return self.fail(
+                        range,
+                        format!("`{words}` is no type"),
+                        "a type such as `unsigned int`",
+                    );
                 }
             },
         };
-        Ok(Specifiers { base, of_base, storage, range })
+        Ok(Specifiers {
+            base,
+            of_base,
+            storage,
+            range,
+        })
     }
 
     /// Whether `alignas(n)` comes next, for an alignment that all objects have.
     fn is_aligned(&self) -> bool {
-        let Tok::Int(n, _) = self.tokens.peek_at(2) else { return false };
+        let Tok::Int(n, _) = self.tokens.peek_at(2) else {
+            return false;
+        };
         self.tokens.peek_at(1) == Tok::Punct("(")
             && self.tokens.peek_at(3) == Tok::Punct(")")
             && (1..=program::memory::ALIGNMENT).contains(&n)
@@ -332,21 +388,41 @@ impl Parser<'_, '_> {
             if name.is_none() {
                 return self.unexpected("the name of an enumeration or `{`");
             }
-            return Ok(Base::Enum(EnumSyntax { name, underlying, scoped, all: None }.into()));
+            return Ok(Base::Enum(
+                EnumSyntax {
+                    name,
+                    underlying,
+                    scoped,
+                    all: None,
+                }
+                .into(),
+            ));
         }
         let mut all = Vec::new();
         while !self.eat("}") {
             let enumerator = self.new_name("the name of an enumerator")?;
             let word = self.str(&enumerator);
             self.variables.insert(word);
-            let value = if self.eat("=") { Some(self.expression()?) } else { None };
+            let value = if self.eat("=") {
+                Some(self.expression()?)
+            } else {
+                None
+            };
             all.push((enumerator, value));
             if !self.eat(",") {
                 self.expect("}")?;
                 break;
             }
         }
-        Ok(Base::Enum(EnumSyntax { name, underlying, scoped, all: Some(all) }.into()))
+        Ok(Base::Enum(
+            EnumSyntax {
+                name,
+                underlying,
+                scoped,
+                all: Some(all),
+            }
+            .into(),
+        ))
     }
 
     /// The name of a structure or enumeration, if one comes next; in C++ it is the name of a type.
@@ -365,9 +441,14 @@ impl Parser<'_, '_> {
     /// `struct S { int a; }`, from its first word.
     fn structure(&mut self) -> Parsed<Base> {
         let start = self.next().start;
-        if matches!(self.word(), "__attribute__" | "__align__" | "alignas" | "_Alignas") {
-            return self
-                .refuse("alignment and packing of structures are", "leave it out, if only sizes depend on it");
+        if matches!(
+            self.word(),
+            "__attribute__" | "__align__" | "alignas" | "_Alignas"
+        ) {
+            return self.refuse(
+                "alignment and packing of structures are",
+                "leave it out, if only sizes depend on it",
+            );
         }
         let name = self.tag()?;
         if self.tokens.peek() == Tok::Punct(":") {
@@ -384,7 +465,14 @@ impl Parser<'_, '_> {
             false if name.is_none() => return self.unexpected("the name of a structure or `{`"),
             false => None,
         };
-        Ok(Base::Struct(StructSyntax { name, members, range: start..self.tokens.last().range.end }.into()))
+        Ok(Base::Struct(
+            StructSyntax {
+                name,
+                members,
+                range: start..self.tokens.last().range.end,
+            }
+            .into(),
+        ))
     }
 
     /// Goes to the `}` of the structure in which something was wrong.
@@ -410,19 +498,30 @@ impl Parser<'_, '_> {
                 return self.refuse("access specifiers are", "leave them out");
             }
             if self.tokens.peek() == Tok::Punct("~") {
-                return self.refuse("destructors are", "write what it does where the object is used");
+                return self.refuse(
+                    "destructors are",
+                    "write what it does where the object is used",
+                );
             }
             let specifiers = self.specifiers()?;
             if specifiers.has(Storage::Aligned).is_some() {
-                return self.refuse("alignments of members are", "leave them out, if only sizes depend on them");
+                return self.refuse(
+                    "alignments of members are",
+                    "leave them out, if only sizes depend on them",
+                );
             }
             if specifiers.storage.iter().any(|s| s.0 != Storage::Device) {
-                return self.refuse("static and constant members are", "declare it outside of the structure");
+                return self.refuse(
+                    "static and constant members are",
+                    "declare it outside of the structure",
+                );
             }
             let mut members = Vec::new();
             loop {
                 match self.tokens.peek() {
-                    Tok::Punct("(") => return self.refuse("constructors are", "assign to the members"),
+                    Tok::Punct("(") => {
+                        return self.refuse("constructors are", "assign to the members");
+                    }
                     Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
                     Tok::Punct(";") if members.is_empty() => {
                         return self.refuse("members without a name are", "name the member");
@@ -432,22 +531,33 @@ impl Parser<'_, '_> {
                 let declarator = self.declarator(true)?;
                 match self.tokens.peek() {
                     Tok::Punct("(") => {
-                        return self
-                            .refuse("functions in structures are", "use a function that takes a pointer to it");
+                        return self.refuse(
+                            "functions in structures are",
+                            "use a function that takes a pointer to it",
+                        );
                     }
                     Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
                     Tok::Punct("=" | "{") => {
-                        return self.refuse("initialisers of members are", "assign to the member, or use `{…}`");
+                        return self.refuse(
+                            "initialisers of members are",
+                            "assign to the member, or use `{…}`",
+                        );
                     }
                     _ => {}
                 }
-                members.push(Declared { declarator, value: None });
+                members.push(Declared {
+                    declarator,
+                    value: None,
+                });
                 if !self.eat(",") {
                     break;
                 }
             }
             self.expect(";")?;
-            all.push(Declaration { specifiers, all: members });
+            all.push(Declaration {
+                specifiers,
+                all: members,
+            });
         }
         Ok(all)
     }
@@ -486,7 +596,11 @@ impl Parser<'_, '_> {
         }
         while self.tokens.peek() == Tok::Punct("[") {
             let start = self.next().start;
-            let size = if self.tokens.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
+            let size = if self.tokens.peek() == Tok::Punct("]") {
+                None
+            } else {
+                Some(self.expression()?)
+            };
             let end = self.expect("]")?.end;
             all.arrays.push((size, start..end));
         }
@@ -497,7 +611,10 @@ impl Parser<'_, '_> {
     pub(super) fn type_name(&mut self) -> Parsed<TypeName> {
         let specifiers = self.specifiers()?;
         let declarator = self.declarator(false)?;
-        Ok(TypeName { specifiers, declarator })
+        Ok(TypeName {
+            specifiers,
+            declarator,
+        })
     }
 
     /// `int r = E, s`, without the `;`.
@@ -508,7 +625,11 @@ impl Parser<'_, '_> {
     }
 
     /// What is declared, from the first name on.
-    pub(super) fn declarators(&mut self, specifiers: Specifiers, first: Declarator) -> Parsed<Declaration> {
+    pub(super) fn declarators(
+        &mut self,
+        specifiers: Specifiers,
+        first: Declarator,
+    ) -> Parsed<Declaration> {
         let mut all = Vec::new();
         let is_type = specifiers.has(Storage::Typedef).is_some();
         let mut first = Some(first);
@@ -525,7 +646,10 @@ impl Parser<'_, '_> {
                 self.variables.insert(word);
             }
             let auto = matches!(specifiers.base, Base::Auto);
-            if auto && self.tokens.peek() == Tok::Punct("=") && self.tokens.peek_at(1) == Tok::Punct("{") {
+            if auto
+                && self.tokens.peek() == Tok::Punct("=")
+                && self.tokens.peek_at(1) == Tok::Punct("{")
+            {
                 return self.refuse(
                     "variables of type `std::initializer_list` are",
                     "without `=`, it has the type of its one value",
@@ -544,13 +668,29 @@ impl Parser<'_, '_> {
 
     /// Only what pointers point to is in the generic address space (OpenCL C, Address Space Qualifiers).
     fn has_a_place(&mut self, specifiers: &Specifiers, declarator: &Declarator) -> Parsed<()> {
-        if !declarator.pointers.last().unwrap_or(&specifiers.of_base).generic {
+        if !declarator
+            .pointers
+            .last()
+            .unwrap_or(&specifiers.of_base)
+            .generic
+        {
             return Ok(());
         }
         let name = &declarator.name;
-        let range = if name.is_empty() { specifiers.range.clone() } else { name.clone() };
-        let message = format!("`{}` would be in the generic address space, in which nothing is", self.str(&range));
-        self.fail(range, message, "another address space, or a pointer to it: `generic int *p`")
+        let range = if name.is_empty() {
+            specifiers.range.clone()
+        } else {
+            name.clone()
+        };
+        let message = format!(
+            "`{}` would be in the generic address space, in which nothing is",
+            self.str(&range)
+        );
+        self.fail(
+            range,
+            message,
+            "another address space, or a pointer to it: `generic int *p`",
+        )
     }
 
     /// Whether the declarator just read is that of a function: its parameters come next.
@@ -586,7 +726,10 @@ impl Parser<'_, '_> {
         }
         while !self.eat(")") {
             if self.tokens.peek() == Tok::Punct("...") {
-                return self.refuse("functions of any number of arguments are", "give them one by one");
+                return self.refuse(
+                    "functions of any number of arguments are",
+                    "give them one by one",
+                );
             }
             let specifiers = self.specifiers()?;
             let mut declarator = self.declarator(false)?;
@@ -596,16 +739,26 @@ impl Parser<'_, '_> {
                 self.variables.insert(word);
                 while self.tokens.peek() == Tok::Punct("[") {
                     let start = self.next().start;
-                    let size = if self.tokens.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
+                    let size = if self.tokens.peek() == Tok::Punct("]") {
+                        None
+                    } else {
+                        Some(self.expression()?)
+                    };
                     let end = self.expect("]")?.end;
                     declarator.arrays.push((size, start..end));
                 }
             }
             if self.tokens.peek() == Tok::Punct("=") {
-                return self.refuse("default arguments are", "write the argument where the function is called");
+                return self.refuse(
+                    "default arguments are",
+                    "write the argument where the function is called",
+                );
             }
             self.has_a_place(&specifiers, &declarator)?;
-            params.push(TypeName { specifiers, declarator });
+            params.push(TypeName {
+                specifiers,
+                declarator,
+            });
             if !self.eat(",") {
                 self.expect(")")?;
                 break;
@@ -615,14 +768,27 @@ impl Parser<'_, '_> {
             return Ok(StmtKind::Function(None));
         }
         if self.language.cpp && self.tokens.peek() == Tok::Punct("->") {
-            return self.refuse("types of results behind the parameters are", "write the type before the name");
+            return self.refuse(
+                "types of results behind the parameters are",
+                "write the type before the name",
+            );
         }
         if self.tokens.peek() != Tok::Punct("{") {
             return self.unexpected("`{` and the body of the function");
         }
         let body = self.nested(Self::body)?;
-        let result = TypeName { specifiers, declarator };
-        Ok(StmtKind::Function(Some(Function { result, params, body }.into())))
+        let result = TypeName {
+            specifiers,
+            declarator,
+        };
+        Ok(StmtKind::Function(Some(
+            Function {
+                result,
+                params,
+                body,
+            }
+            .into(),
+        )))
     }
 
     /// A declaration or a function, with its `;`.
@@ -630,7 +796,10 @@ impl Parser<'_, '_> {
         let specifiers = self.specifiers()?;
         if self.tokens.peek() == Tok::Punct(";") {
             self.next();
-            return Ok(StmtKind::Declare(Declaration { specifiers, all: Vec::new() }));
+            return Ok(StmtKind::Declare(Declaration {
+                specifiers,
+                all: Vec::new(),
+            }));
         }
         let first = self.declarator(true)?;
         if self.is_function() {
@@ -665,10 +834,15 @@ impl Parser<'_, '_> {
         let mut all = Vec::new();
         while !self.eat("}") {
             if self.tokens.peek() == Tok::Punct("[") {
-                return self.refuse("designated elements are", "give the values in the order of the elements");
+                return self.refuse(
+                    "designated elements are",
+                    "give the values in the order of the elements",
+                );
             }
             all.push(match self.eat(".") {
-                true if self.tokens.peek() != Tok::Name => return self.unexpected("the name of a member"),
+                true if self.tokens.peek() != Tok::Name => {
+                    return self.unexpected("the name of a member");
+                }
                 true => {
                     let name = self.next();
                     self.expect("=")?;
@@ -689,8 +863,13 @@ impl Parser<'_, '_> {
         self.expect("(")?;
         self.expect("(")?;
         while !self.eat(")") {
-            if self.tokens.peek() == Tok::Name && !ATTRIBUTES.contains(&self.word().trim_matches('_')) {
-                return self.refuse("such attributes are", "leave it out, if nothing depends on it");
+            if self.tokens.peek() == Tok::Name
+                && !ATTRIBUTES.contains(&self.word().trim_matches('_'))
+            {
+                return self.refuse(
+                    "such attributes are",
+                    "leave it out, if nothing depends on it",
+                );
             }
             self.next();
             if self.tokens.peek() == Tok::Punct("(") {
@@ -724,9 +903,11 @@ impl Parser<'_, '_> {
     /// Says that the language has something here that Fencepost does not.
     pub(super) fn refuse<T>(&mut self, what: &str, instead: &str) -> Parsed<T> {
         let span = self.text.span(self.tokens.range());
-        self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
-            d.label("the language has them, Fencepost does not").help(instead)
-        });
+        self.sink
+            .error("unsupported", span, format!("{what} not supported"), |d| {
+                d.label("the language has them, Fencepost does not")
+                    .help(instead)
+            });
         Err(Failed)
     }
 }
@@ -742,5 +923,8 @@ fn made_of(parts: &[&str]) -> Option<Ty> {
         (0, 0, 0 | 1, 1 | 2) => 64,
         _ => return None,
     };
-    (signed + unsigned <= 1).then_some(Ty { bits, signed: unsigned == 0 })
+    (signed + unsigned <= 1).then_some(Ty {
+        bits,
+        signed: unsigned == 0,
+    })
 }

@@ -32,15 +32,21 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn may_declare(&mut self, name: &Range<usize>) -> bool {
         let word = self.str(name);
         if self.location(word).is_some() {
-            self.error("duplicate-name", name, format!("`{word}` is the name of a location"), |d| {
-                d.label("expected another name")
-            });
+            self.error(
+                "duplicate-name",
+                name,
+                format!("`{word}` is the name of a location"),
+                |d| d.label("expected another name"),
+            );
             return false;
         }
         if self.scopes.declares(word) {
-            self.error("duplicate-name", name, format!("`{word}` is declared twice in this block"), |d| {
-                d.label("expected another name, or an assignment")
-            });
+            self.error(
+                "duplicate-name",
+                name,
+                format!("`{word}` is declared twice in this block"),
+                |d| d.label("expected another name, or an assignment"),
+            );
             return false;
         }
         true
@@ -52,7 +58,9 @@ impl<'a> Lowering<'a, '_> {
         if self.declares_pipeline(declaration) {
             return;
         }
-        let Some(mut base) = self.base(specifiers) else { return };
+        let Some(mut base) = self.base(specifiers) else {
+            return;
+        };
         if !self.may_be_stored(specifiers) {
             return;
         }
@@ -74,9 +82,12 @@ impl<'a> Lowering<'a, '_> {
                 self.deduced(specifiers, declared);
             } else {
                 // Where the values of one element are not in braces, counting them says nothing.
-                let flat = declared.declarator.arrays.len() > 1 || matches!(base.ty, Type::Struct(_));
+                let flat =
+                    declared.declarator.arrays.len() > 1 || matches!(base.ty, Type::Struct(_));
                 let elements = match &declared.value {
-                    Some(Initial::List(all, _)) if !flat || all.iter().all(|v| matches!(v, Initial::List(..))) => {
+                    Some(Initial::List(all, _))
+                        if !flat || all.iter().all(|v| matches!(v, Initial::List(..))) =>
+                    {
                         Some(all.len())
                     }
                     // `extern int s[];`: how many there are is said elsewhere.
@@ -99,8 +110,16 @@ impl<'a> Lowering<'a, '_> {
             let (message, help) = match storage {
                 // What a block has one object of, and what never changes, is the same with it (CUDA C++ Programming Guide,
                 // Static Variables within Function).
-                Storage::Static if specifiers.has(Storage::Shared).is_some() || (constant && !auto) => continue,
-                Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared | Storage::Aligned => {
+                Storage::Static
+                    if specifiers.has(Storage::Shared).is_some() || (constant && !auto) =>
+                {
+                    continue;
+                }
+                Storage::Typedef
+                | Storage::Constexpr
+                | Storage::Register
+                | Storage::Shared
+                | Storage::Aligned => {
                     continue;
                 }
                 Storage::Static | Storage::Constant | Storage::Device if self.outside => continue,
@@ -121,11 +140,14 @@ impl<'a> Lowering<'a, '_> {
                     format!("a `{word}` variable in a function"),
                     "the language has them outside of functions only: declare it in `[memory]`",
                 ),
-                Storage::Inline | Storage::Kernel => {
-                    (format!("`{word}` is said of a variable"), "it is said of functions only")
-                }
+                Storage::Inline | Storage::Kernel => (
+                    format!("`{word}` is said of a variable"),
+                    "it is said of functions only",
+                ),
             };
-            self.error("unsupported", range, message, |d| d.label("expected another declaration").help(help));
+            self.error("unsupported", range, message, |d| {
+                d.label("expected another declaration").help(help)
+            });
             return false;
         }
         true
@@ -136,12 +158,16 @@ impl<'a> Lowering<'a, '_> {
         let name = &declared.declarator.name;
         let value = match &declared.value {
             Some(Initial::Value(value)) => value,
-            Some(Initial::List(all, _)) if matches!(all.as_slice(), [Initial::Value(_)]) => match &all[0] {
-                Initial::Value(value) => value,
-                Initial::List(..) | Initial::Member(..) => return,
-            },
+            Some(Initial::List(all, _)) if matches!(all.as_slice(), [Initial::Value(_)]) => {
+                match &all[0] {
+                    Initial::Value(value) => value,
+                    Initial::List(..) | Initial::Member(..) => return,
+                }
+            }
             _ => {
-                self.error("wrong-operand", name, "this value decides no type", |d| d.label("expected one value"));
+                self.error("wrong-operand", name, "this value decides no type", |d| {
+                    d.label("expected one value")
+                });
                 return;
             }
         };
@@ -173,38 +199,69 @@ impl<'a> Lowering<'a, '_> {
                 &value.range,
                 format!("`{word}` is an object, which has no copies"),
                 |d| {
-                    d.label("expected a value")
-                        .help(format!("write `{word}.load()`, or `auto &` for a reference to it"))
+                    d.label("expected a value").help(format!(
+                        "write `{word}.load()`, or `auto &` for a reference to it"
+                    ))
                 },
             );
             return;
         }
         let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
-        if let (Some(Qualified { ty: ty @ Type::Struct(_), .. }), Some(Initial::Value(_)), false) =
-            (self.type_of_place(value), &declared.value, declared.declarator.reference)
-        {
-            self.memory(declared, Qualified { constant, ..ty.into() }, Space::Local, Vec::new());
+        if let (
+            Some(Qualified {
+                ty: ty @ Type::Struct(_),
+                ..
+            }),
+            Some(Initial::Value(_)),
+            false,
+        ) = (
+            self.type_of_place(value),
+            &declared.value,
+            declared.declarator.reference,
+        ) {
+            self.memory(
+                declared,
+                Qualified {
+                    constant,
+                    ..ty.into()
+                },
+                Space::Local,
+                Vec::new(),
+            );
             return;
         }
         if declared.declarator.reference {
-            let Some(place) = self.place(value) else { return };
-            let base = Qualified { constant: constant || place.of().constant, ..place.of().clone() };
+            let Some(place) = self.place(value) else {
+                return;
+            };
+            let base = Qualified {
+                constant: constant || place.of().constant,
+                ..place.of().clone()
+            };
             self.refer_to(name, place, base, &value.range);
             return;
         }
         if !self.env.language.cpp {
-            self.error("unsupported", &specifiers.range, "`auto` does not stand for a type in C", |d| {
-                d.label("expected the type")
-            });
+            self.error(
+                "unsupported",
+                &specifiers.range,
+                "`auto` does not stand for a type in C",
+                |d| d.label("expected the type"),
+            );
             return;
         }
         let value = self.scalar(value);
         let pointers = declared.declarator.pointers.len();
         if pointers > 0 && value.target().is_none() {
-            self.error("wrong-operand", name, "this is no pointer", |d| d.label("expected `auto` without `*`"));
+            self.error("wrong-operand", name, "this is no pointer", |d| {
+                d.label("expected `auto` without `*`")
+            });
             return;
         }
-        let of = Qualified { constant, ..value.ty.clone().into() };
+        let of = Qualified {
+            constant,
+            ..value.ty.clone().into()
+        };
         self.register(name, of, Some(value));
     }
 
@@ -213,19 +270,27 @@ impl<'a> Lowering<'a, '_> {
         let name = &declared.declarator.name;
         if of.ty == Type::Void {
             let word = self.str(name);
-            self.error("wrong-operand", name, format!("`{word}` would be a `void`"), |d| {
-                d.label("expected a type that has values")
-            });
+            self.error(
+                "wrong-operand",
+                name,
+                format!("`{word}` would be a `void`"),
+                |d| d.label("expected a type that has values"),
+            );
             return;
         }
         if declared.declarator.reference {
             let Some(Initial::Value(value)) = &declared.value else {
-                self.error("wrong-operand", name, "a reference refers to something", |d| {
-                    d.label("expected `= x` behind it")
-                });
+                self.error(
+                    "wrong-operand",
+                    name,
+                    "a reference refers to something",
+                    |d| d.label("expected `= x` behind it"),
+                );
                 return;
             };
-            let Some(place) = self.place(value) else { return };
+            let Some(place) = self.place(value) else {
+                return;
+            };
             self.refer_to(name, place, of, &value.range);
             return;
         }
@@ -237,10 +302,16 @@ impl<'a> Lowering<'a, '_> {
         }
         let nested = !self.frames.is_empty() || self.scopes.depth() != self.outermost;
         let lasting = specifiers.has(Storage::Static).is_some();
-        if let (true, Some(space @ (Space::Shared | Space::Constant)), true) =
-            (self.env.language.row().regions && !self.outside && !lasting, region, nested)
-        {
-            let word = if space == Space::Shared { "local" } else { "constant" };
+        if let (true, Some(space @ (Space::Shared | Space::Constant)), true) = (
+            self.env.language.row().regions && !self.outside && !lasting,
+            region,
+            nested,
+        ) {
+            let word = if space == Space::Shared {
+                "local"
+            } else {
+                "constant"
+            };
             self.error("wrong-space", name, format!("a `{word}` variable inside of a block or a function"), |d| {
                 d.label("expected it among the outermost declarations of the kernel")
                     .note(format!(
@@ -252,7 +323,9 @@ impl<'a> Lowering<'a, '_> {
         }
         // A constant is the same for all threads.
         let constant = of.constant && region.is_none() && of.word().is_some();
-        let of_device = [Storage::Device, Storage::Constant].iter().any(|s| specifiers.has(*s).is_some());
+        let of_device = [Storage::Device, Storage::Constant]
+            .iter()
+            .any(|s| specifiers.has(*s).is_some());
         let own = shared && self.env.language.cpp;
         let lasts = specifiers.has(Storage::Static).is_some() && self.kernel.is_some();
         if lasts && !self.outside && !shared && !constant {
@@ -265,7 +338,9 @@ impl<'a> Lowering<'a, '_> {
         }
         match region {
             _ if shared => self.memory(declared, of, Space::Shared, Vec::new()),
-            Some(Space::Constant) if self.kernel.is_some() => self.of_function(specifiers, declared, of),
+            Some(Space::Constant) if self.kernel.is_some() => {
+                self.of_function(specifiers, declared, of)
+            }
             Some(Space::Global | Space::Constant) => {
                 let word = self.str(&specifiers.range);
                 self.error("unsupported", &specifiers.range, format!("a `{word}` variable in a kernel"), |d| {
@@ -296,7 +371,9 @@ impl<'a> Lowering<'a, '_> {
                 // `int r = {};`
                 [] => None,
                 _ => {
-                    self.error("wrong-operand", range, "more than one value", |d| d.label("expected one"));
+                    self.error("wrong-operand", range, "more than one value", |d| {
+                        d.label("expected one")
+                    });
                     return;
                 }
             },
@@ -307,25 +384,44 @@ impl<'a> Lowering<'a, '_> {
             && self.mentions(tree, self.str(name))
         {
             let word = self.str(name);
-            self.error("undefined-value", &tree.range, format!("`{word}` in its own initialiser"), |d| {
-                d.label("it has no value yet").help("a name is known behind its declarator, whatever it hides")
-            });
+            self.error(
+                "undefined-value",
+                &tree.range,
+                format!("`{word}` in its own initialiser"),
+                |d| {
+                    d.label("it has no value yet")
+                        .help("a name is known behind its declarator, whatever it hides")
+                },
+            );
         }
         let value = one.map(|tree| {
             let value = self.scalar(tree);
             let expr = self.assignable(&value, &of.ty, &tree.range);
-            Value { expr, ty: of.ty.clone(), fixed: value.fixed }
+            Value {
+                expr,
+                ty: of.ty.clone(),
+                fixed: value.fixed,
+            }
         });
         let fixed = value.as_ref().is_some_and(|v| v.fixed);
         if let (Some(range), false) = (specifiers.has(Storage::Static), fixed && of.constant) {
-            self.error("unsupported", range, "the value of a `static` variable is no constant", |d| {
-                d.label("expected a constant of the text").help("declare it in `[memory]`")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "the value of a `static` variable is no constant",
+                |d| {
+                    d.label("expected a constant of the text")
+                        .help("declare it in `[memory]`")
+                },
+            );
         }
         if let (Some(range), false) = (specifiers.has(Storage::Constexpr), fixed) {
-            self.error("wrong-operand", range, "the value of a `constexpr` variable is no constant", |d| {
-                d.label("expected a constant of the text")
-            });
+            self.error(
+                "wrong-operand",
+                range,
+                "the value of a `constexpr` variable is no constant",
+                |d| d.label("expected a constant of the text"),
+            );
         }
         self.register(name, of, value);
     }
@@ -350,7 +446,13 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// `int &r = x;`: another name for a place.
-    pub(super) fn refer_to(&mut self, name: &Range<usize>, place: Place, of: Qualified, range: &Range<usize>) {
+    pub(super) fn refer_to(
+        &mut self,
+        name: &Range<usize>,
+        place: Place,
+        of: Qualified,
+        range: &Range<usize>,
+    ) {
         if let Some(binding) = self.reference_to(place, of, range) {
             let word = self.str(name);
             if word != self.str(range) {
@@ -361,20 +463,33 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// What a reference to a place is bound to.
-    pub(super) fn reference_to(&mut self, place: Place, of: Qualified, range: &Range<usize>) -> Option<Binding> {
+    pub(super) fn reference_to(
+        &mut self,
+        place: Place,
+        of: Qualified,
+        range: &Range<usize>,
+    ) -> Option<Binding> {
         let there = place.of();
         if let Some(lost) = there.lost(&of) {
-            self.error("wrong-operand", range, format!("the reference would lose `{lost}`"), |d| {
-                d.label(format!("expected a `{lost}` reference"))
-            });
+            self.error(
+                "wrong-operand",
+                range,
+                format!("the reference would lose `{lost}`"),
+                |d| d.label(format!("expected a `{lost}` reference")),
+            );
             return None;
         }
         if there.ty != of.ty {
             let (a, b) = (there.ty.name(), of.ty.name());
-            self.error("wrong-operand", range, format!("a `{a}` is no `{b}`"), |d| {
-                d.label("expected something of the type of the reference")
-                    .note("references to temporary values are not supported")
-            });
+            self.error(
+                "wrong-operand",
+                range,
+                format!("a `{a}` is no `{b}`"),
+                |d| {
+                    d.label("expected something of the type of the reference")
+                        .note("references to temporary values are not supported")
+                },
+            );
             return None;
         }
         Some(match place {

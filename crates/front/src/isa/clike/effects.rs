@@ -42,7 +42,8 @@ impl Effects {
 
     /// Whether the value of an expression changes when this happens.
     pub(super) fn changes(&self, expr: &program::Expr) -> bool {
-        !self.writes.is_empty() && expr.any(&|e| matches!(e, program::Expr::Reg(reg) if self.writes.contains(reg)))
+        !self.writes.is_empty()
+            && expr.any(&|e| matches!(e, program::Expr::Reg(reg) if self.writes.contains(reg)))
     }
 
     /// Whether a variable may change after the value is there.
@@ -52,7 +53,8 @@ impl Effects {
 
     /// Whether memory of that name may change after the value is there.
     pub(super) fn leaves_memory_open(&self, name: &Option<String>) -> bool {
-        !self.stores.is_empty() && (name.is_none() || self.stores.contains(name) || self.stores.contains(&None))
+        !self.stores.is_empty()
+            && (name.is_none() || self.stores.contains(name) || self.stores.contains(&None))
     }
 
     pub(super) fn and(mut self, other: Effects) -> Effects {
@@ -108,20 +110,26 @@ impl Lowering<'_, '_> {
             ExprKind::Choice(c, a, b) => of(c).then(of(a).and(of(b))),
             ExprKind::Assign(op, target, value) => {
                 let both = self.effects_of_place(target).and(of(value));
-                let both = if op.is_some() { both.and(self.read_of(target)) } else { both };
+                let both = if op.is_some() {
+                    both.and(self.read_of(target))
+                } else {
+                    both
+                };
                 both.and(self.write_of(target))
             }
-            ExprKind::Step { target, .. } => {
-                self.effects_of_place(target).and(self.read_of(target)).and(self.write_of(target))
-            }
+            ExprKind::Step { target, .. } => self
+                .effects_of_place(target)
+                .and(self.read_of(target))
+                .and(self.write_of(target)),
             ExprKind::Call(name, args) => self.effects_of_call(self.str(name), args),
-            ExprKind::Method(object, name, args) => {
-                self.effects_of_place(object).and(self.effects_of_call(self.str(name), args))
-            }
+            ExprKind::Method(object, name, args) => self
+                .effects_of_place(object)
+                .and(self.effects_of_call(self.str(name), args)),
             ExprKind::Refer(reference) => self.effects_of_place(&reference.object),
-            ExprKind::Braced(..) | ExprKind::Vector(..) => {
-                tree.parts().into_iter().fold(Effects::default(), |all, part| all.and(of(part)))
-            }
+            ExprKind::Braced(..) | ExprKind::Vector(..) => tree
+                .parts()
+                .into_iter()
+                .fold(Effects::default(), |all, part| all.and(of(part))),
         }
     }
 
@@ -132,7 +140,9 @@ impl Lowering<'_, '_> {
             ExprKind::Deref(a) => self.effects(a),
             ExprKind::Field(..) if self.is_special(tree) => Effects::default(),
             ExprKind::Field(a, _) => self.effects_of_place(a),
-            ExprKind::Index(a, i) if self.is_array(a) => self.effects_of_place(a).and(self.effects(i)),
+            ExprKind::Index(a, i) if self.is_array(a) => {
+                self.effects_of_place(a).and(self.effects(i))
+            }
             ExprKind::Index(a, i) => self.effects(a).and(self.effects(i)),
             _ => self.effects(tree),
         }
@@ -141,8 +151,15 @@ impl Lowering<'_, '_> {
     /// What a call does: its arguments first, all of them before it acts.
     fn effects_of_call(&self, name: &str, args: &[Tree]) -> Effects {
         let plain = self.is_plain_read(name);
-        let mut all = Effects { acts: !plain && !self.is_pure(name), plain, ..Effects::default() };
-        let written = self.functions.get(name).map_or(&[][..], |known| &known.written);
+        let mut all = Effects {
+            acts: !plain && !self.is_pure(name),
+            plain,
+            ..Effects::default()
+        };
+        let written = self
+            .functions
+            .get(name)
+            .map_or(&[][..], |known| &known.written);
         for (n, arg) in args.iter().enumerate() {
             all = all.and(self.effects(arg));
             if written.get(n) == Some(&true) {
@@ -168,7 +185,10 @@ impl Lowering<'_, '_> {
     /// Whether a name stands in an expression.
     pub(super) fn mentions(&self, tree: &Tree, word: &str) -> bool {
         let here = matches!(tree.kind, ExprKind::Name) && self.str(&tree.range) == word;
-        here || tree.parts().into_iter().any(|part| self.mentions(part, word))
+        here || tree
+            .parts()
+            .into_iter()
+            .any(|part| self.mentions(part, word))
     }
 
     /// What a name stands for that the code declares, if the tree is one.
@@ -184,7 +204,9 @@ impl Lowering<'_, '_> {
         let named = matches!(tree.kind, ExprKind::Name) && self.binding(tree).is_none();
         match self.location(self.str(&tree.range)).filter(|_| named) {
             Some(loc) => !self.is_variable(loc),
-            None => self.type_of_place(tree).is_some_and(|of| matches!(of.ty, Type::Array(..))),
+            None => self
+                .type_of_place(tree)
+                .is_some_and(|of| matches!(of.ty, Type::Array(..))),
         }
     }
 
@@ -214,17 +236,24 @@ impl Lowering<'_, '_> {
             ExprKind::Index(a, _) => pointed(a),
             ExprKind::Field(a, name) => {
                 let of = self.type_of_place(a)?;
-                let Type::Struct(structure) = &of.ty else { return None };
-                let member = structure.members().iter().find(|m| m.name == self.str(name))?;
+                let Type::Struct(structure) = &of.ty else {
+                    return None;
+                };
+                let member = structure
+                    .members()
+                    .iter()
+                    .find(|m| m.name == self.str(name))?;
                 Some(member.of.within(&of))
             }
             ExprKind::AddressOf(a) => match (&a.kind, self.binding(a), self.type_of_place(a)?) {
                 // `&x` of memory that is given by name is its address.
-                (ExprKind::Name, None, of) if !matches!(of.ty, Type::Struct(_)) => Some(match of.ty {
-                    Type::Array(element, _) => Type::Pointer(element).into(),
-                    Type::Pointer(_) => of,
-                    _ => of.pointer().into(),
-                }),
+                (ExprKind::Name, None, of) if !matches!(of.ty, Type::Struct(_)) => {
+                    Some(match of.ty {
+                        Type::Array(element, _) => Type::Pointer(element).into(),
+                        Type::Pointer(_) => of,
+                        _ => of.pointer().into(),
+                    })
+                }
                 (_, _, of) => Some(of.pointer().into()),
             },
             ExprKind::Bin(BinOp::Add | BinOp::Sub, a, b) => {
@@ -239,7 +268,9 @@ impl Lowering<'_, '_> {
                 let word = self.str(name);
                 let known = self.functions.get(word);
                 let made = || self.vector(word.strip_prefix("make_")?);
-                known.map_or_else(made, |known| known.structure.clone()).map(Qualified::from)
+                known
+                    .map_or_else(made, |known| known.structure.clone())
+                    .map(Qualified::from)
             }
             ExprKind::Braced(Some(of), _) | ExprKind::Vector(of, _) => {
                 self.known_structure(of).map(Qualified::from)
@@ -254,7 +285,9 @@ impl Lowering<'_, '_> {
 
     /// Whether an expression is a value of the thread's place, such as `threadIdx.x`, or could only be one.
     pub(super) fn is_special(&self, tree: &Tree) -> bool {
-        let ExprKind::Field(object, _) = &tree.kind else { return false };
+        let ExprKind::Field(object, _) = &tree.kind else {
+            return false;
+        };
         // `block.thread_index().x`
         if let ExprKind::Method(_, name, args) = &object.kind {
             return args.is_empty() && self.env.language.cpp && is_shape(self.str(name));
@@ -267,16 +300,24 @@ impl Lowering<'_, '_> {
     pub(super) fn read_of(&self, tree: &Tree) -> Effects {
         let of_memory = |of: &Qualified| {
             let acts = of.volatile || of.atomic;
-            Effects { plain: !acts, acts, ..Effects::default() }
+            Effects {
+                plain: !acts,
+                acts,
+                ..Effects::default()
+            }
         };
         let word = self.str(&tree.range);
         if self.is_object(tree) {
-            return Effects { acts: true, ..Effects::default() };
+            return Effects {
+                acts: true,
+                ..Effects::default()
+            };
         }
         match (&tree.kind, self.binding(tree)) {
-            (_, Some(Binding::Register(variable))) => {
-                Effects { reads: [variable.reg].into(), ..Effects::default() }
-            }
+            (_, Some(Binding::Register(variable))) => Effects {
+                reads: [variable.reg].into(),
+                ..Effects::default()
+            },
             (_, Some(Binding::Memory(_, of))) if !matches!(of.ty, Type::Array(..)) => of_memory(of),
             (_, Some(_)) => Effects::default(),
             (ExprKind::Name, None) => match self.location(word) {
@@ -286,7 +327,11 @@ impl Lowering<'_, '_> {
             _ if self.is_array(tree) => Effects::default(),
             _ => {
                 let acts = self.may_be_volatile(tree);
-                Effects { plain: !acts, acts, ..Effects::default() }
+                Effects {
+                    plain: !acts,
+                    acts,
+                    ..Effects::default()
+                }
             }
         }
     }
@@ -295,9 +340,17 @@ impl Lowering<'_, '_> {
         match self.binding(tree) {
             Some(Binding::Register(variable)) => {
                 let all: BTreeSet<RegId> = [variable.reg].into();
-                Effects { writes: all.clone(), pending: all, ..Effects::default() }
+                Effects {
+                    writes: all.clone(),
+                    pending: all,
+                    ..Effects::default()
+                }
             }
-            _ => Effects { acts: true, stores: [self.memory_named(tree)].into(), ..Effects::default() },
+            _ => Effects {
+                acts: true,
+                stores: [self.memory_named(tree)].into(),
+                ..Effects::default()
+            },
         }
     }
 
@@ -335,16 +388,17 @@ impl Lowering<'_, '_> {
             },
             // `threadIdx.x` is a value, and makes nothing volatile that it counts.
             ExprKind::Field(..) if self.is_special(tree) => false,
-            ExprKind::Field(..) => {
-                self.type_of_place(tree).is_none_or(|of| of.volatile || of.atomic || is_volatile(&of.ty))
-            }
+            ExprKind::Field(..) => self
+                .type_of_place(tree)
+                .is_none_or(|of| of.volatile || of.atomic || is_volatile(&of.ty)),
             ExprKind::Cast(to, a) => says_volatile(to) || self.may_be_volatile(a),
             ExprKind::Deref(a) | ExprKind::AddressOf(a) | ExprKind::Neg(a) | ExprKind::Plus(a) => {
                 self.may_be_volatile(a)
             }
-            ExprKind::Index(a, b) | ExprKind::Bin(_, a, b) | ExprKind::Comma(a, b) | ExprKind::Choice(_, a, b) => {
-                self.may_be_volatile(a) || self.may_be_volatile(b)
-            }
+            ExprKind::Index(a, b)
+            | ExprKind::Bin(_, a, b)
+            | ExprKind::Comma(a, b)
+            | ExprKind::Choice(_, a, b) => self.may_be_volatile(a) || self.may_be_volatile(b),
             ExprKind::Assign(_, a, _) | ExprKind::Step { target: a, .. } => self.may_be_volatile(a),
             _ => false,
         }
@@ -352,7 +406,10 @@ impl Lowering<'_, '_> {
 
     /// Reports two parts of an expression that the language evaluates in no order, if that order could be noticed.
     pub(super) fn unsequenced(&mut self, a: &Effects, b: &Effects, range: &Range<usize>) {
-        let changed = a.writes.iter().find(|r| b.reads.contains(r) || b.writes.contains(r));
+        let changed = a
+            .writes
+            .iter()
+            .find(|r| b.reads.contains(r) || b.writes.contains(r));
         let changed = changed.or_else(|| b.writes.iter().find(|r| a.reads.contains(r)));
         if let Some(reg) = changed {
             let name = self.register_name(*reg);
@@ -364,19 +421,30 @@ impl Lowering<'_, '_> {
 
     /// Says that accesses to memory are in no order.
     pub(super) fn open_order(&mut self, range: &Range<usize>) {
-        self.error("unsequenced", range, "the order of two accesses in this expression is left open", |d| {
-            d.label("which of them comes first is for the compiler to say")
-                .help("write them in statements of their own, in the order that is meant")
-        });
+        self.error(
+            "unsequenced",
+            range,
+            "the order of two accesses in this expression is left open",
+            |d| {
+                d.label("which of them comes first is for the compiler to say")
+                    .help("write them in statements of their own, in the order that is meant")
+            },
+        );
     }
 
     /// Says that a variable is changed and used in no order.
     pub(super) fn undefined_order(&mut self, name: &str, range: &Range<usize>) {
         let message = format!("`{name}` is changed here, and used or changed again in no order");
-        let source = if self.env.language.cpp { "ISO C++, intro.execution" } else { "C11, 6.5" };
+        let source = if self.env.language.cpp {
+            "ISO C++, intro.execution"
+        } else {
+            "C11, 6.5"
+        };
         self.error("unsequenced", range, message, |d| {
             d.label("this is undefined")
-                .note(format!("unsequenced evaluations of one variable ({source})"))
+                .note(format!(
+                    "unsequenced evaluations of one variable ({source})"
+                ))
                 .help("write the change in a statement of its own")
         });
     }

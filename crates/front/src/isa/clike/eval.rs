@@ -28,7 +28,10 @@ impl Lowering<'_, '_> {
     pub(super) fn location(&self, name: &str) -> Option<LocId> {
         match &self.env.visible {
             Some(visible) if !visible.contains(name) => None,
-            _ => self.symbols.find(name).filter(|loc| !self.symbols.object(*loc).1.of_code),
+            _ => self
+                .symbols
+                .find(name)
+                .filter(|loc| !self.symbols.object(*loc).1.of_code),
         }
     }
 
@@ -50,7 +53,12 @@ impl Lowering<'_, '_> {
             }
             ExprKind::Name => self.name(tree),
             ExprKind::Field(..) if self.is_special(tree) => self.member(tree),
-            ExprKind::Step { target, one, op, prefix } => self.step(tree, (target, one), *op, *prefix, true),
+            ExprKind::Step {
+                target,
+                one,
+                op,
+                prefix,
+            } => self.step(tree, (target, one), *op, *prefix, true),
             ExprKind::Neg(a) => {
                 let a = self.eval(a);
                 self.arithmetic(BinOp::Sub, Value::int(0), a, &tree.range)
@@ -65,12 +73,17 @@ impl Lowering<'_, '_> {
             }
             ExprKind::Not(a) => {
                 let a = self.condition(a);
-                Value { fixed: a.fixed, ..self.truth(folded(a.is_false())) }
+                Value {
+                    fixed: a.fixed,
+                    ..self.truth(folded(a.is_false()))
+                }
             }
-            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => match self.place(tree) {
-                Some(place) => self.read(place),
-                None => self.nothing(),
-            },
+            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => {
+                match self.place(tree) {
+                    Some(place) => self.read(place),
+                    None => self.nothing(),
+                }
+            }
             ExprKind::AddressOf(a) => self.take_address(tree, a),
             ExprKind::Bin(op, a, b) => {
                 let shift = matches!(op, BinOp::Shl | BinOp::Shr);
@@ -85,7 +98,10 @@ impl Lowering<'_, '_> {
             ExprKind::Choice(c, a, b) => self.choice(tree, c, a, b),
             ExprKind::Comma(a, b) => {
                 self.discard(a);
-                Value { fixed: false, ..self.eval(b) }
+                Value {
+                    fixed: false,
+                    ..self.eval(b)
+                }
             }
             ExprKind::Assign(op, target, value) => self.assign(tree, target, *op, value, true),
             ExprKind::Call(name, args) => self.call(tree, name, args),
@@ -108,8 +124,15 @@ impl Lowering<'_, '_> {
     /// Evaluates an expression whose value is not asked for.
     pub(super) fn discard(&mut self, tree: &Tree) {
         match &tree.kind {
-            ExprKind::Assign(op, target, value) => drop(self.assign(tree, target, *op, value, false)),
-            ExprKind::Step { target, one, op, prefix } => {
+            ExprKind::Assign(op, target, value) => {
+                drop(self.assign(tree, target, *op, value, false))
+            }
+            ExprKind::Step {
+                target,
+                one,
+                op,
+                prefix,
+            } => {
                 drop(self.step(tree, (target, one), *op, *prefix, false));
             }
             ExprKind::Comma(a, b) => {
@@ -132,7 +155,11 @@ impl Lowering<'_, '_> {
 
     /// The value of a comparison: an `int` in C, a `bool` in C++.
     fn truth(&self, expr: Expr) -> Value {
-        let ty = if self.env.language.cpp { Type::Bool } else { Type::INT };
+        let ty = if self.env.language.cpp {
+            Type::Bool
+        } else {
+            Type::INT
+        };
         Value::new(expr, ty)
     }
 
@@ -144,7 +171,9 @@ impl Lowering<'_, '_> {
                 Type::Void => "this has no value".to_owned(),
                 ty => format!("a `{}` is no number", ty.name()),
             };
-            self.error("wrong-operand", &tree.range, message, |d| d.label("expected a number"));
+            self.error("wrong-operand", &tree.range, message, |d| {
+                d.label("expected a number")
+            });
             return self.nothing();
         }
         value
@@ -153,15 +182,21 @@ impl Lowering<'_, '_> {
     /// `P{1, 2}`: a structure without a name; of a type that has values, `int{3}`, one of those.
     fn braced(&mut self, tree: &Tree, to: Option<&TypeName>, all: &Initial) -> Value {
         let (Some(to), Initial::List(values, _)) = (to, all) else {
-            self.error("wrong-operand", &tree.range, "nothing says what type this list is of", |d| {
-                d.label("expected a type before it")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                "nothing says what type this list is of",
+                |d| d.label("expected a type before it"),
+            );
             return self.nothing();
         };
-        let Some(of) = self.named_type(to) else { return self.nothing() };
+        let Some(of) = self.named_type(to) else {
+            return self.nothing();
+        };
         match (&of.ty, values.as_slice()) {
             (Type::Struct(_), _) => {
-                let Some(at) = self.unnamed(&format!("{}{{}}", of.ty.name()), &of, &tree.range) else {
+                let Some(at) = self.unnamed(&format!("{}{{}}", of.ty.name()), &of, &tree.range)
+                else {
                     return self.nothing();
                 };
                 self.fill(&at, &of, values);
@@ -180,11 +215,19 @@ impl Lowering<'_, '_> {
 
     /// `(int2)(1, 2)`, or one value for all components (OpenCL C, *Vector Literals*).
     fn vector_of(&mut self, tree: &Tree, to: &TypeName, all: &[Tree]) -> Value {
-        let Some(of) = self.named_type(to).map(|of| of.ty) else { return self.nothing() };
+        let Some(of) = self.named_type(to).map(|of| of.ty) else {
+            return self.nothing();
+        };
         if !matches!(of, Type::Struct(_)) {
-            self.error("unsupported", &tree.range, "the name of a vector type that is another one here", |d| {
-                d.label("expected a vector").help("give your own type another name")
-            });
+            self.error(
+                "unsupported",
+                &tree.range,
+                "the name of a vector type that is another one here",
+                |d| {
+                    d.label("expected a vector")
+                        .help("give your own type another name")
+                },
+            );
             return self.nothing();
         }
         self.in_any_order(all, &tree.range);
@@ -203,8 +246,15 @@ impl Lowering<'_, '_> {
         let of = Qualified::from(of);
         let parts = of.parts();
         if parts.len() != args.len() {
-            let message = format!("a `{}` is made of {} values, {} given", of.ty.name(), parts.len(), args.len());
-            self.error("wrong-operands", &tree.range, message, |d| d.label("expected a value for each member"));
+            let message = format!(
+                "a `{}` is made of {} values, {} given",
+                of.ty.name(),
+                parts.len(),
+                args.len()
+            );
+            self.error("wrong-operands", &tree.range, message, |d| {
+                d.label("expected a value for each member")
+            });
             return self.nothing();
         }
         let values: Vec<Expr> = args
@@ -231,7 +281,9 @@ impl Lowering<'_, '_> {
             && of.scoped
         {
             let message = format!("a `{}` is no truth value", of.name);
-            self.error("wrong-operand", &tree.range, message, |d| d.label("expected a comparison, or a cast"));
+            self.error("wrong-operand", &tree.range, message, |d| {
+                d.label("expected a comparison, or a cast")
+            });
         }
         value
     }
@@ -250,13 +302,21 @@ impl Lowering<'_, '_> {
     /// The size of something.
     fn size(&mut self, size: u64, range: &Range<usize>) -> Value {
         if size == 0 {
-            self.error("wrong-operand", range, "this has no size", |d| d.label("expected a type that has one"));
+            self.error("wrong-operand", range, "this has no size", |d| {
+                d.label("expected a type that has one")
+            });
         }
         Value::literal(size as i64, Type::Int(Ty::U64))
     }
 
     /// Both operands of an operator; `in_order`: the language has the left one evaluated first.
-    fn operands(&mut self, a: &Tree, b: &Tree, in_order: bool, range: &Range<usize>) -> (Value, Value) {
+    fn operands(
+        &mut self,
+        a: &Tree,
+        b: &Tree,
+        in_order: bool,
+        range: &Range<usize>,
+    ) -> (Value, Value) {
         let (of_a, of_b) = (self.effects(a), self.effects(b));
         if !in_order {
             self.unsequenced(&of_a, &of_b, range);
@@ -271,12 +331,24 @@ impl Lowering<'_, '_> {
     /// A value that stays what it is whatever happens to variables.
     pub(super) fn kept(&mut self, value: Value) -> Value {
         let dst = self.temporary(value.word());
-        self.push(Op::Assign { dst, value: value.expr });
-        Value { expr: Expr::Reg(dst), ..value }
+        self.push(Op::Assign {
+            dst,
+            value: value.expr,
+        });
+        Value {
+            expr: Expr::Reg(dst),
+            ..value
+        }
     }
 
     /// `a op b` after the conversions of the language.
-    pub(super) fn arithmetic(&mut self, op: BinOp, a: Value, b: Value, range: &Range<usize>) -> Value {
+    pub(super) fn arithmetic(
+        &mut self,
+        op: BinOp,
+        a: Value,
+        b: Value,
+        range: &Range<usize>,
+    ) -> Value {
         let fixed = a.fixed && b.fixed;
         match (op, a.target().cloned(), b.target().cloned()) {
             (BinOp::Add, Some(_), None) => return self.moved(a, b, false, range),
@@ -285,16 +357,22 @@ impl Lowering<'_, '_> {
             (BinOp::Sub, Some(to), Some(_)) => {
                 let bytes = Expr::Bin(BinOp::Sub, Ty::WORD, a.expr.into(), b.expr.into());
                 let size = Expr::Const((to.ty.size() as i64).max(1));
-                return Value::of(Expr::Bin(BinOp::Div, Ty::WORD, bytes.into(), size.into()), Ty::WORD);
+                return Value::of(
+                    Expr::Bin(BinOp::Div, Ty::WORD, bytes.into(), size.into()),
+                    Ty::WORD,
+                );
             }
             _ => {}
         }
         let (Some(left), Some(right)) = (a.ty.promoted(), b.ty.promoted()) else {
             if !self.is_nothing(&a) && !self.is_nothing(&b) {
                 let (a, b) = (a.ty.name(), b.ty.name());
-                self.error("wrong-operand", range, format!("no such operation on `{a}` and `{b}`"), |d| {
-                    d.label("expected integers")
-                });
+                self.error(
+                    "wrong-operand",
+                    range,
+                    format!("no such operation on `{a}` and `{b}`"),
+                    |d| d.label("expected integers"),
+                );
             }
             return self.nothing();
         };
@@ -309,9 +387,15 @@ impl Lowering<'_, '_> {
                     second = Expr::Bin(BinOp::And, right, second.into(), Expr::Const(last).into());
                 }
                 (Shifts::Undefined, Some(n)) if !(0..=last).contains(&n) => {
-                    self.error("undefined-value", range, format!("a shift by {n} of {} bits", ty.bits), |d| {
-                        d.label(format!("expected an amount of 0 to {last}")).note("any other is undefined")
-                    });
+                    self.error(
+                        "undefined-value",
+                        range,
+                        format!("a shift by {n} of {} bits", ty.bits),
+                        |d| {
+                            d.label(format!("expected an amount of 0 to {last}"))
+                                .note("any other is undefined")
+                        },
+                    );
                 }
                 _ => {}
             }
@@ -322,21 +406,36 @@ impl Lowering<'_, '_> {
             });
         }
         if fixed && overflows(op, ty, a.constant(), b.constant()) {
-            self.error("undefined-value", range, format!("this overflows `{}`", Type::Int(ty).name()), |d| {
-                d.label("expected a value that the type has").note("overflow of a signed type is undefined")
-            });
+            self.error(
+                "undefined-value",
+                range,
+                format!("this overflows `{}`", Type::Int(ty).name()),
+                |d| {
+                    d.label("expected a value that the type has")
+                        .note("overflow of a signed type is undefined")
+                },
+            );
         }
         Value::calculated(op, ty, &a, second, fixed)
     }
 
     /// A pointer so many elements further on, or back.
-    pub(super) fn moved(&mut self, pointer: Value, by: Value, back: bool, range: &Range<usize>) -> Value {
+    pub(super) fn moved(
+        &mut self,
+        pointer: Value,
+        by: Value,
+        back: bool,
+        range: &Range<usize>,
+    ) -> Value {
         let size = pointer.target().map_or(0, |to| to.ty.size()) as i64;
         if size == 0 || by.ty.promoted().is_none() {
             if !self.is_nothing(&pointer) && !self.is_nothing(&by) {
-                self.error("wrong-operand", range, format!("no such operation on `{}`", pointer.ty.name()), |d| {
-                    d.label("expected a pointer to something that has a size, and an integer")
-                });
+                self.error(
+                    "wrong-operand",
+                    range,
+                    format!("no such operation on `{}`", pointer.ty.name()),
+                    |d| d.label("expected a pointer to something that has a size, and an integer"),
+                );
             }
             return self.nothing();
         }
@@ -347,7 +446,10 @@ impl Lowering<'_, '_> {
             None => Expr::Bin(BinOp::Mul, ty, by.expr.into(), Expr::Const(size).into()),
         };
         let op = if back { BinOp::Sub } else { BinOp::Add };
-        Value::new(Expr::Bin(op, Ty::WORD, pointer.expr.into(), by.into()), pointer.ty)
+        Value::new(
+            Expr::Bin(op, Ty::WORD, pointer.expr.into(), by.into()),
+            pointer.ty,
+        )
     }
 
     fn compare(&mut self, op: CmpOp, a: Value, b: Value, range: &Range<usize>) -> Value {
@@ -359,16 +461,22 @@ impl Lowering<'_, '_> {
             _ => {
                 if self.env.strict && !self.is_nothing(&a) && !self.is_nothing(&b) {
                     let (a, b) = (a.ty.name(), b.ty.name());
-                    self.error("wrong-operand", range, format!("no comparison of `{a}` and `{b}`"), |d| {
-                        d.label("expected two integers or two pointers")
-                    });
+                    self.error(
+                        "wrong-operand",
+                        range,
+                        format!("no comparison of `{a}` and `{b}`"),
+                        |d| d.label("expected two integers or two pointers"),
+                    );
                 }
                 Ty::U64
             }
         };
         let fixed = a.fixed && b.fixed;
         let expr = Expr::Cmp(op, ty, a.fit(ty).into(), b.fit(ty).into());
-        Value { fixed, ..self.truth(if fixed { folded(expr) } else { expr }) }
+        Value {
+            fixed,
+            ..self.truth(if fixed { folded(expr) } else { expr })
+        }
     }
 
     fn name(&mut self, tree: &Tree) -> Value {
@@ -379,8 +487,18 @@ impl Lowering<'_, '_> {
             Some(Binding::Memory(addr, of)) => return self.read(Place::Memory(addr, of)),
             Some(Binding::Constant(value)) => return value,
             Some(Binding::Atomic(_)) => return self.bare_reference(range),
-            Some(Binding::Group(_) | Binding::Pipeline(_) | Binding::PipelineState(_) | Binding::Type(_)) => {
-                self.error("wrong-operand", range, format!("`{name}` is no value"), |d| d.label("expected one"));
+            Some(
+                Binding::Group(_)
+                | Binding::Pipeline(_)
+                | Binding::PipelineState(_)
+                | Binding::Type(_),
+            ) => {
+                self.error(
+                    "wrong-operand",
+                    range,
+                    format!("`{name}` is no value"),
+                    |d| d.label("expected one"),
+                );
                 return self.nothing();
             }
             None => {}
@@ -392,7 +510,10 @@ impl Lowering<'_, '_> {
                 false => self.address_of(range),
             };
         }
-        if let Some(value) = self.special(name).or_else(|| self.result(name).map(Value::int)) {
+        if let Some(value) = self
+            .special(name)
+            .or_else(|| self.result(name).map(Value::int))
+        {
             return value;
         }
         if let Some(role) = role(name).filter(|_| self.env.language.cpp) {
@@ -402,7 +523,9 @@ impl Lowering<'_, '_> {
             return Value::literal(value, Type::Int(ty));
         }
         match name {
-            "true" | "false" if self.env.language.cpp => Value::literal(i64::from(name == "true"), Type::Bool),
+            "true" | "false" if self.env.language.cpp => {
+                Value::literal(i64::from(name == "true"), Type::Bool)
+            }
             "true" | "false" => Value::int(i64::from(name == "true")),
             "nullptr" | "NULL" => Value::literal(0, Qualified::from(Type::Void).pointer()),
             _ => {
@@ -424,7 +547,12 @@ impl Lowering<'_, '_> {
         let name = self.str(range);
         let elsewhere = self.symbols.find(name).is_some();
         let mut known: Vec<String> = self.scopes.names().map(str::to_string).collect();
-        known.extend(self.symbols.names().filter(|n| self.location(n).is_some()).map(str::to_string));
+        known.extend(
+            self.symbols
+                .names()
+                .filter(|n| self.location(n).is_some())
+                .map(str::to_string),
+        );
         known.extend(self.results().map(|r| r.0.to_string()));
         known.sort_unstable();
         let behind = self.is_known_elsewhere(name);
@@ -432,16 +560,25 @@ impl Lowering<'_, '_> {
             // The declaration may be in a statement that could not be read.
             return;
         }
-        self.error("unknown-name", range, format!("there is no register or parameter `{name}` here"), |d| {
-            let d = d.label("expected a declared register or a location");
-            if behind {
-                d.help(format!("`{name}` is declared in another block, and known there only"))
-            } else if elsewhere {
-                d.help(format!("`{name}` is a location; add it to the parameters of this thread"))
-            } else {
-                d.did_you_mean(name, known.iter().map(String::as_str))
-            }
-        });
+        self.error(
+            "unknown-name",
+            range,
+            format!("there is no register or parameter `{name}` here"),
+            |d| {
+                let d = d.label("expected a declared register or a location");
+                if behind {
+                    d.help(format!(
+                        "`{name}` is declared in another block, and known there only"
+                    ))
+                } else if elsewhere {
+                    d.help(format!(
+                        "`{name}` is a location; add it to the parameters of this thread"
+                    ))
+                } else {
+                    d.did_you_mean(name, known.iter().map(String::as_str))
+                }
+            },
+        );
     }
 
     /// A load.
@@ -459,14 +596,27 @@ impl Lowering<'_, '_> {
             let op = if and { BinOp::And } else { BinOp::Or };
             let fixed = left.fixed && right.fixed;
             let expr = Expr::Bin(op, Ty::S32, left.is_true().into(), right.is_true().into());
-            return Value { fixed, ..self.truth(if fixed { folded(expr) } else { expr }) };
+            return Value {
+                fixed,
+                ..self.truth(if fixed { folded(expr) } else { expr })
+            };
         }
         let dst = self.temporary(Ty::S32);
-        self.push(Op::Assign { dst, value: left.is_true() });
+        self.push(Op::Assign {
+            dst,
+            value: left.is_true(),
+        });
         let known = Value::of(Expr::Reg(dst), Ty::S32);
-        let skip = self.branch(if and { known.is_false() } else { Expr::Reg(dst) });
+        let skip = self.branch(if and {
+            known.is_false()
+        } else {
+            Expr::Reg(dst)
+        });
         let right = self.condition(b);
-        self.push(Op::Assign { dst, value: right.is_true() });
+        self.push(Op::Assign {
+            dst,
+            value: right.is_true(),
+        });
         let end = self.code.len();
         self.patch(skip, end);
         self.truth(Expr::Reg(dst))
@@ -480,20 +630,33 @@ impl Lowering<'_, '_> {
             let fixed = cond.fixed && a.fixed && b.fixed;
             let (a, b) = (a.converted(&ty).expr, b.converted(&ty).expr);
             let expr = Expr::Select(cond.is_true().into(), a.into(), b.into());
-            return Value { expr: if fixed { folded(expr) } else { expr }, ty, fixed };
+            return Value {
+                expr: if fixed { folded(expr) } else { expr },
+                ty,
+                fixed,
+            };
         }
         let dst = self.temporary(Ty::WORD);
         let skip = self.branch(cond.is_false());
         let a = self.eval(a);
         // What it is converted to is known once the other one is.
-        let first = self.push(Op::Assign { dst, value: Expr::Const(0) });
+        let first = self.push(Op::Assign {
+            dst,
+            value: Expr::Const(0),
+        });
         let over = self.branch(Expr::Const(1));
         let middle = self.code.len();
         self.patch(skip, middle);
         let b = self.eval(b);
         let ty = self.of_both(&a, &b, &tree.range);
-        self.code[first].op = Op::Assign { dst, value: a.converted(&ty).expr };
-        self.push(Op::Assign { dst, value: b.converted(&ty).expr });
+        self.code[first].op = Op::Assign {
+            dst,
+            value: a.converted(&ty).expr,
+        };
+        self.push(Op::Assign {
+            dst,
+            value: b.converted(&ty).expr,
+        });
         let end = self.code.len();
         self.patch(over, end);
         Value::new(Expr::Reg(dst), ty)
@@ -509,16 +672,24 @@ impl Lowering<'_, '_> {
             (Type::Pointer(x), Type::Pointer(y)) if x.ty == y.ty => {
                 let volatile = x.volatile || y.volatile;
                 let constant = x.constant || y.constant;
-                Qualified { volatile, constant, ..Qualified::clone(x) }.pointer()
+                Qualified {
+                    volatile,
+                    constant,
+                    ..Qualified::clone(x)
+                }
+                .pointer()
             }
             (x, y) => match (x.promoted(), y.promoted()) {
                 (Some(x), Some(y)) => Type::Int(common(x, y)),
                 _ => {
                     if !self.is_nothing(a) && !self.is_nothing(b) {
                         let (x, y) = (x.name(), y.name());
-                        self.error("wrong-operand", range, format!("`{x}` or `{y}`: no type is both"), |d| {
-                            d.label("expected two values of one type")
-                        });
+                        self.error(
+                            "wrong-operand",
+                            range,
+                            format!("`{x}` or `{y}`: no type is both"),
+                            |d| d.label("expected two values of one type"),
+                        );
                     }
                     Type::INT
                 }
@@ -547,7 +718,10 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.conversion(tree, name, args) {
             return value;
         }
-        if let Some(of) = word.strip_prefix("make_").and_then(|name| self.vector(name)) {
+        if let Some(of) = word
+            .strip_prefix("make_")
+            .and_then(|name| self.vector(name))
+        {
             return self.made(tree, of, &args.iter().collect::<Vec<_>>());
         }
         match (bare(word), args) {
@@ -568,11 +742,20 @@ impl Lowering<'_, '_> {
                 }
                 let other = rows().any(|r| r.name == word);
                 let calls: Vec<&str> = self.value_calls().collect();
-                self.error("unknown-function", name, format!("there is no function `{word}` here"), |d| {
-                    let d = d.label("expected a function of this dialect");
-                    let d = if other { d.note("another dialect has it") } else { d };
-                    d.did_you_mean(plain, rows().filter(here).map(|r| r.name).chain(calls))
-                });
+                self.error(
+                    "unknown-function",
+                    name,
+                    format!("there is no function `{word}` here"),
+                    |d| {
+                        let d = d.label("expected a function of this dialect");
+                        let d = if other {
+                            d.note("another dialect has it")
+                        } else {
+                            d
+                        };
+                        d.did_you_mean(plain, rows().filter(here).map(|r| r.name).chain(calls))
+                    },
+                );
                 self.nothing()
             }
         }
@@ -580,17 +763,28 @@ impl Lowering<'_, '_> {
 
     /// Whether a function is one that the languages have and the checker has not, which is then told.
     pub(super) fn refused_function(&mut self, name: &Range<usize>, word: &str) -> bool {
-        let Some((what, instead)) = refused::function(word) else { return false };
-        self.error("unsupported-function", name, format!("`{word}` is not supported: {what}"), |d| {
-            d.label("the language has it, the checker has not").help(instead)
-        });
+        let Some((what, instead)) = refused::function(word) else {
+            return false;
+        };
+        self.error(
+            "unsupported-function",
+            name,
+            format!("`{word}` is not supported: {what}"),
+            |d| {
+                d.label("the language has it, the checker has not")
+                    .help(instead)
+            },
+        );
         true
     }
 
     /// Whether a call of that name changes nothing and reads no memory.
     pub(super) fn is_pure(&self, name: &str) -> bool {
         let pure = |does| {
-            matches!(does, Does::Larger | Does::Smaller | Does::Bits(..) | Does::Computes(..) | Does::Nothing)
+            matches!(
+                does,
+                Does::Larger | Does::Smaller | Does::Bits(..) | Does::Computes(..) | Does::Nothing
+            )
         };
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
         if let Some(known) = self.functions.get(name) {
@@ -599,9 +793,13 @@ impl Lowering<'_, '_> {
         row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
-            || (self.env.language.row().regions && (name.starts_with("convert_") || name.starts_with("as_")))
+            || (self.env.language.row().regions
+                && (name.starts_with("convert_") || name.starts_with("as_")))
             || of_groups().any(|function| function == name)
-            || matches!(name, "std::move" | "cuda::std::move" | "cuda::aligned_size_t")
+            || matches!(
+                name,
+                "std::move" | "cuda::std::move" | "cuda::aligned_size_t"
+            )
     }
 
     /// Whether a call of that name reads memory plainly, and does nothing else.
@@ -609,7 +807,10 @@ impl Lowering<'_, '_> {
         if let Some(known) = self.functions.get(name) {
             return known.touches == Touches::Memory;
         }
-        let row = FUNCTIONS.iter().find(|r| r.name == name).filter(|_| self.env.language.cpp);
+        let row = FUNCTIONS
+            .iter()
+            .find(|r| r.name == name)
+            .filter(|_| self.env.language.cpp);
         row.is_some_and(|row| matches!(row.does, Does::Read | Does::ReadOnly))
     }
 
@@ -631,7 +832,9 @@ impl Lowering<'_, '_> {
 
 /// Whether an operation on constants of a signed type leaves the type.
 fn overflows(op: BinOp, ty: Ty, a: Option<i64>, b: Option<i64>) -> bool {
-    let (true, Some(a), Some(b)) = (ty.signed, a, b) else { return false };
+    let (true, Some(a), Some(b)) = (ty.signed, a, b) else {
+        return false;
+    };
     let (a, b) = (i128::from(ty.wrap(a)), i128::from(ty.wrap(b)));
     let exact = match op {
         BinOp::Add => a + b,

@@ -12,7 +12,12 @@ use program::{BinOp, CmpOp, Ty};
 
 /// Names of the library with a number for an argument of the template: a constant, a size that says how it is aligned, a function.
 const CONSTANT: &str = "n32_t";
-const NUMBERED: &[&str] = &[CONSTANT, "aligned_size_t", "pipeline_consumer_wait_prior", "wait_prior"];
+const NUMBERED: &[&str] = &[
+    CONSTANT,
+    "aligned_size_t",
+    "pipeline_consumer_wait_prior",
+    "wait_prior",
+];
 
 /// A binary operator.
 #[derive(Clone, Copy)]
@@ -30,16 +35,29 @@ const LEVELS: &[&[(&str, Operator)]] = &[
     &[("|", Operator::Bin(BinOp::Or))],
     &[("^", Operator::Bin(BinOp::Xor))],
     &[("&", Operator::Bin(BinOp::And))],
-    &[("==", Operator::Cmp(CmpOp::Eq)), ("!=", Operator::Cmp(CmpOp::Ne))],
+    &[
+        ("==", Operator::Cmp(CmpOp::Eq)),
+        ("!=", Operator::Cmp(CmpOp::Ne)),
+    ],
     &[
         ("<", Operator::Cmp(CmpOp::Lt)),
         ("<=", Operator::Cmp(CmpOp::Le)),
         (">", Operator::Cmp(CmpOp::Gt)),
         (">=", Operator::Cmp(CmpOp::Ge)),
     ],
-    &[("<<", Operator::Bin(BinOp::Shl)), (">>", Operator::Bin(BinOp::Shr))],
-    &[("+", Operator::Bin(BinOp::Add)), ("-", Operator::Bin(BinOp::Sub))],
-    &[("*", Operator::Bin(BinOp::Mul)), ("/", Operator::Bin(BinOp::Div)), ("%", Operator::Bin(BinOp::Rem))],
+    &[
+        ("<<", Operator::Bin(BinOp::Shl)),
+        (">>", Operator::Bin(BinOp::Shr)),
+    ],
+    &[
+        ("+", Operator::Bin(BinOp::Add)),
+        ("-", Operator::Bin(BinOp::Sub)),
+    ],
+    &[
+        ("*", Operator::Bin(BinOp::Mul)),
+        ("/", Operator::Bin(BinOp::Div)),
+        ("%", Operator::Bin(BinOp::Rem)),
+    ],
 ];
 
 impl Parser<'_, '_> {
@@ -48,7 +66,10 @@ impl Parser<'_, '_> {
         let mut left = self.expression()?;
         while self.eat(",") {
             let right = self.expression()?;
-            let (range, depth) = (left.range.start..right.range.end, left.depth.max(right.depth));
+            let (range, depth) = (
+                left.range.start..right.range.end,
+                left.depth.max(right.depth),
+            );
             left = self.node(ExprKind::Comma(left.into(), right.into()), range, depth)?;
         }
         Ok(left)
@@ -66,30 +87,57 @@ impl Parser<'_, '_> {
             if let Some(op) = assignment {
                 p.next();
                 let value = p.expression()?;
-                let (range, depth) = (cond.range.start..value.range.end, cond.depth.max(value.depth));
-                return p.node(ExprKind::Assign(op, cond.into(), value.into()), range, depth);
+                let (range, depth) = (
+                    cond.range.start..value.range.end,
+                    cond.depth.max(value.depth),
+                );
+                return p.node(
+                    ExprKind::Assign(op, cond.into(), value.into()),
+                    range,
+                    depth,
+                );
             }
             if !p.eat("?") {
                 return Ok(cond);
             }
             if p.tokens.peek() == Tok::Punct(":") {
-                return p.refuse("choices without a middle are", "write the condition twice, or a variable");
+                return p.refuse(
+                    "choices without a middle are",
+                    "write the condition twice, or a variable",
+                );
             }
             let then = p.comma()?;
             p.expect(":")?;
             let other = p.expression()?;
             let range = cond.range.start..other.range.end;
             let depth = cond.depth.max(then.depth).max(other.depth);
-            p.node(ExprKind::Choice(cond.into(), then.into(), other.into()), range, depth)
+            p.node(
+                ExprKind::Choice(cond.into(), then.into(), other.into()),
+                range,
+                depth,
+            )
         })
     }
 
     /// A tree node; an error if the tree gets too deep.
-    pub(super) fn node(&mut self, kind: ExprKind, range: Range<usize>, below: usize) -> Result<Expr, Failed> {
+    pub(super) fn node(
+        &mut self,
+        kind: ExprKind,
+        range: Range<usize>,
+        below: usize,
+    ) -> Result<Expr, Failed> {
         if below >= MAX_NESTING {
-            return self.fail(range, "this expression is too long", &format!("at most {MAX_NESTING} levels"));
+            return self.fail(
+                range,
+                "this expression is too long",
+                &format!("at most {MAX_NESTING} levels"),
+            );
         }
-        Ok(Expr { kind, range, depth: below + 1 })
+        Ok(Expr {
+            kind,
+            range,
+            depth: below + 1,
+        })
     }
 
     /// Operators of the level `loosest` and of tighter ones, by one frame for all levels: a nested expression costs little stack.
@@ -114,9 +162,12 @@ impl Parser<'_, '_> {
 
     /// The binary operator that stands here, with its level, if that is `loosest` or tighter.
     fn operator(&self, loosest: usize) -> Option<(usize, Operator)> {
-        let Tok::Punct(sign) = self.tokens.peek() else { return None };
+        let Tok::Punct(sign) = self.tokens.peek() else {
+            return None;
+        };
         let mut levels = (loosest..).zip(LEVELS.get(loosest..)?);
-        levels.find_map(|(level, operators)| Some((level, operators.iter().find(|o| o.0 == sign)?.1)))
+        levels
+            .find_map(|(level, operators)| Some((level, operators.iter().find(|o| o.0 == sign)?.1)))
     }
 
     pub(super) fn unary(&mut self) -> Result<Expr, Failed> {
@@ -150,11 +201,30 @@ impl Parser<'_, '_> {
         self.node(kind, range, depth)
     }
 
-    fn step(&mut self, target: Expr, sign: &str, range: Range<usize>, prefix: bool) -> Result<Expr, Failed> {
-        let one = Expr { kind: ExprKind::Int(1, Ty::S32), range: target.range.clone(), depth: 1 };
+    fn step(
+        &mut self,
+        target: Expr,
+        sign: &str,
+        range: Range<usize>,
+        prefix: bool,
+    ) -> Result<Expr, Failed> {
+        let one = Expr {
+            kind: ExprKind::Int(1, Ty::S32),
+            range: target.range.clone(),
+            depth: 1,
+        };
         let op = if sign == "++" { BinOp::Add } else { BinOp::Sub };
         let depth = target.depth;
-        self.node(ExprKind::Step { target: target.into(), one: one.into(), op, prefix }, range, depth)
+        self.node(
+            ExprKind::Step {
+                target: target.into(),
+                one: one.into(),
+                op,
+                prefix,
+            },
+            range,
+            depth,
+        )
     }
 
     fn postfix(&mut self) -> Result<Expr, Failed> {
@@ -191,13 +261,20 @@ impl Parser<'_, '_> {
             Tok::Int(value, ty) => {
                 self.next();
                 // A character is an `int` in C (C11, 6.4.4.4), a `char` in C++.
-                let ty = if ty == CHARACTER && !self.language.cpp { Ty::S32 } else { ty };
+                let ty = if ty == CHARACTER && !self.language.cpp {
+                    Ty::S32
+                } else {
+                    ty
+                };
                 self.node(ExprKind::Int(value, ty), range, 0)
             }
             Tok::Punct("(") => {
                 self.next();
                 if self.tokens.peek() == Tok::Punct("{") {
-                    return self.refuse("statements in expressions are", "write them before the statement");
+                    return self.refuse(
+                        "statements in expressions are",
+                        "write them before the statement",
+                    );
                 }
                 let inner = self.comma()?;
                 self.expect(")")?;
@@ -209,7 +286,10 @@ impl Parser<'_, '_> {
             Tok::Name if self.language.cpp && self.is_typed() => self.nested(Self::typed),
             Tok::Name if self.names_reference() => {
                 let reference = self.reference()?;
-                let (range, depth) = (range.start..self.tokens.last().range.end, reference.object.depth);
+                let (range, depth) = (
+                    range.start..self.tokens.last().range.end,
+                    reference.object.depth,
+                );
                 self.node(ExprKind::Refer(reference.into()), range, depth)
             }
             Tok::Name => {
@@ -218,12 +298,16 @@ impl Parser<'_, '_> {
                     return self.partition(range);
                 }
                 let prefix = matches!(self.str(&range), "L" | "u" | "U" | "u8" | "R");
-                let quoted =
-                    self.tokens.peek() == Tok::Str || matches!(self.tokens.peek(), Tok::Int(_, CHARACTER));
+                let quoted = self.tokens.peek() == Tok::Str
+                    || matches!(self.tokens.peek(), Tok::Int(_, CHARACTER));
                 if prefix && quoted && self.tokens.range().start == range.end {
-                    return self.refuse("strings and characters of other character sets are", "write the number");
+                    return self.refuse(
+                        "strings and characters of other character sets are",
+                        "write the number",
+                    );
                 }
-                let cast = self.tokens.peek() == Tok::Punct("<") && self.str(&range).ends_with("_cast");
+                let cast =
+                    self.tokens.peek() == Tok::Punct("<") && self.str(&range).ends_with("_cast");
                 if cast || self.tokens.peek() == Tok::Punct("(") {
                     self.refused_word(&range)?;
                 }
@@ -237,10 +321,14 @@ impl Parser<'_, '_> {
                 let whole = range.start..self.tokens.last().range.end;
                 self.node(ExprKind::Call(range, args), whole, depth)
             }
-            Tok::Str => self.refuse("strings are", "leave out what prints them; a condition names registers"),
-            Tok::Punct("[") if self.language.cpp => {
-                self.refuse("lambdas of your own are", "write the body where it is called")
-            }
+            Tok::Str => self.refuse(
+                "strings are",
+                "leave out what prints them; a condition names registers",
+            ),
+            Tok::Punct("[") if self.language.cpp => self.refuse(
+                "lambdas of your own are",
+                "write the body where it is called",
+            ),
             _ => self.unexpected("an expression"),
         }
     }
@@ -277,7 +365,11 @@ impl Parser<'_, '_> {
         };
         let range = name.start..self.tokens.last().range.end;
         let depth = depth.max(number.depth);
-        self.node(ExprKind::Call(name, std::iter::once(number).chain(args).collect()), range, depth)
+        self.node(
+            ExprKind::Call(name, std::iter::once(number).chain(args).collect()),
+            range,
+            depth,
+        )
     }
 
     /// Whether a query comes next that says the type of what it gives.
@@ -295,8 +387,10 @@ impl Parser<'_, '_> {
         let word = self.str(&(start..self.tokens.last().range.end));
         let ty = type_named(word).map_or(0, |(ty, _)| ty.bits);
         if ty != 32 && word != "unsigned int" {
-            return self
-                .refuse("coordinates of blocks of other types than integers of 32 bits are", "write `int`");
+            return self.refuse(
+                "coordinates of blocks of other types than integers of 32 bits are",
+                "write `int`",
+            );
         }
         self.expect(">")?;
         self.expect("(")?;
@@ -311,7 +405,10 @@ impl Parser<'_, '_> {
         let start = self.tokens.range();
         let mut format = String::new();
         if self.tokens.peek() != Tok::Str {
-            return self.refuse("formats that do not stand there are", "write the format as a string");
+            return self.refuse(
+                "formats that do not stand there are",
+                "write the format as a string",
+            );
         }
         while let Some(text) = self.string() {
             format.push_str(self.str(&text));
@@ -319,14 +416,23 @@ impl Parser<'_, '_> {
         let range = start.start..self.tokens.last().range.end;
         let mut wanted = 0;
         for conversion in format.replace("%%", "").split('%').skip(1) {
-            let of = conversion.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.hlzjt".contains(c));
+            let of = conversion
+                .trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.hlzjt".contains(c));
             if !of.starts_with(['d', 'i', 'u', 'x', 'X', 'o', 'c', 'p']) {
                 let message = "only whole numbers and addresses are printed here";
-                return self.fail(range, message, "`%d`, `%u`, `%x`, `%c` and `%p`, with lengths");
+                return self.fail(
+                    range,
+                    message,
+                    "`%d`, `%u`, `%x`, `%c` and `%p`, with lengths",
+                );
             }
             wanted += 1;
         }
-        let (args, depth) = if self.eat(",") { self.arguments()? } else { (Vec::new(), 0) };
+        let (args, depth) = if self.eat(",") {
+            self.arguments()?
+        } else {
+            (Vec::new(), 0)
+        };
         if args.is_empty() {
             self.expect(")")?;
         }

@@ -15,10 +15,13 @@ use super::refused::scope_meant;
 use super::scope::{Atomic, Binding, Variable};
 use super::types::{Qualified, Type, Value, folded};
 use super::words::enumerator;
-use crate::isa::bits::{Stage, absolute, count_ones, count_zeros, first_one, reverse, trailing_zeros, unsigned};
+use crate::isa::bits::{
+    Stage, absolute, count_ones, count_zeros, first_one, reverse, trailing_zeros, unsigned,
+};
 use program::words::{FLAGS, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty,
+    Update,
 };
 
 /// Where a compare-exchange finds what it expects.
@@ -73,13 +76,24 @@ impl Lowering<'_, '_> {
                 1 => format!("{least} or {most}"),
                 _ => format!("{least} to {most}"),
             };
-            let message = format!("`{}` takes {wanted} arguments, {} given", row.name, given.len());
+            let message = format!(
+                "`{}` takes {wanted} arguments, {} given",
+                row.name,
+                given.len()
+            );
             self.error("wrong-operands", &tree.range, message, |d| {
-                let d = d.label(format!("expected the form {}", row.syntax(self.env.language)));
-                let scope = given
-                    .last()
-                    .is_some_and(|last| self.unit.text.as_str()[last.range.clone()].contains("_scope_"));
-                if scope && self.env.language.scope.is_none() { d.note("there are no scopes in C") } else { d }
+                let d = d.label(format!(
+                    "expected the form {}",
+                    row.syntax(self.env.language)
+                ));
+                let scope = given.last().is_some_and(|last| {
+                    self.unit.text.as_str()[last.range.clone()].contains("_scope_")
+                });
+                if scope && self.env.language.scope.is_none() {
+                    d.note("there are no scopes in C")
+                } else {
+                    d
+                }
             });
             return Value::int(0);
         }
@@ -115,9 +129,12 @@ impl Lowering<'_, '_> {
             Role::Ignored | Role::Printed => drop(self.eval(tree)),
             Role::Weak => {
                 let Some(weak) = self.eval(tree).constant() else {
-                    self.error("wrong-operand", &tree.range, "only a constant says whether it is weak", |d| {
-                        d.label("expected `true` or `false`")
-                    });
+                    self.error(
+                        "wrong-operand",
+                        &tree.range,
+                        "only a constant says whether it is weak",
+                        |d| d.label("expected `true` or `false`"),
+                    );
                     return None;
                 };
                 args.weak = Some(weak != 0);
@@ -126,11 +143,17 @@ impl Lowering<'_, '_> {
             Role::Order => {
                 let order = self.order(row, tree)?;
                 let consume = self.env.language.consume;
-                let mut allowed = legal(row.does).iter().filter(|o| consume || **o != Order::Consume);
+                let mut allowed = legal(row.does)
+                    .iter()
+                    .filter(|o| consume || **o != Order::Consume);
                 if !allowed.clone().any(|o| *o == order) {
                     let written = |order: &Order| row.order_word(*order, self.env.language);
-                    let message = format!("`{}` cannot have the order `{}`", row.name, written(&order));
-                    let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", written(o))).collect();
+                    let message =
+                        format!("`{}` cannot have the order `{}`", row.name, written(&order));
+                    let names: Vec<_> = allowed
+                        .by_ref()
+                        .map(|o| format!("`{}`", written(o)))
+                        .collect();
                     self.error("illegal-order", &tree.range, message, |d| {
                         d.label(format!("expected one of {}", names.join(", ")))
                             .note(self.env.language.order_rule(row.does))
@@ -143,16 +166,20 @@ impl Lowering<'_, '_> {
                 let order = self.order(row, tree)?;
                 if self.env.strict && matches!(order, Order::Release | Order::AcqRel) {
                     let word = row.order_word(order, self.env.language);
-                    let message = format!("a failed compare-exchange cannot have the order `{word}`");
+                    let message =
+                        format!("a failed compare-exchange cannot have the order `{word}`");
                     self.error("illegal-order", &tree.range, message, |d| {
-                        d.label("expected the order of a load").note("a compare-exchange that fails is a load")
+                        d.label("expected the order of a load")
+                            .note("a compare-exchange that fails is a load")
                     });
                     return None;
                 }
                 args.failure = Some(order);
             }
             Role::Scope => {
-                let scopes = row.words.map_or(self.env.language.row().scopes, |w| w.scopes);
+                let scopes = row
+                    .words
+                    .map_or(self.env.language.row().scopes, |w| w.scopes);
                 let scope = self.word(&tree.range, "scope", scopes)?;
                 if !self.env.language.cpp && scope == Scope::Thread {
                     let message = format!("`{}` has the scope of one work-item", row.name);
@@ -182,13 +209,21 @@ impl Lowering<'_, '_> {
         table: &[(&'static str, T)],
     ) -> Option<T> {
         let word = self.str(range);
-        let plain = if self.env.language.cpp { enumerator(word) } else { word.into() };
+        let plain = if self.env.language.cpp {
+            enumerator(word)
+        } else {
+            word.into()
+        };
         let plain = plain.as_ref();
         if let Some((_, value)) = table.iter().find(|w| w.0 == plain) {
             return Some(*value);
         }
         let names: Vec<&str> = table.iter().map(|w| w.0).collect();
-        let id = if what == "order" { "unknown-order" } else { "unknown-scope" };
+        let id = if what == "order" {
+            "unknown-order"
+        } else {
+            "unknown-scope"
+        };
         let meant = scope_meant(word, self.env.language.dialect).filter(|_| what == "scope");
         self.error(id, range, format!("`{word}` is no memory {what}"), |d| {
             let d = d.label(format!("expected one of `{}`", names.join("`, `")));
@@ -216,16 +251,28 @@ impl Lowering<'_, '_> {
                         Some(())
                     }
                     Some((_, None)) => {
-                        self.error("unsupported-flag", &tree.range, "fences of images are not supported", |d| {
-                            d.label("expected global or local memory").note("no published model covers images")
-                        });
+                        self.error(
+                            "unsupported-flag",
+                            &tree.range,
+                            "fences of images are not supported",
+                            |d| {
+                                d.label("expected global or local memory")
+                                    .note("no published model covers images")
+                            },
+                        );
                         None
                     }
                     None => {
                         let names: Vec<&str> = FLAGS.iter().map(|f| f.0).collect();
-                        self.error("unknown-flag", &tree.range, format!("`{word}` is no fence flag"), |d| {
-                            d.label("expected 0, a flag, or flags joined with `|`").did_you_mean(word, names)
-                        });
+                        self.error(
+                            "unknown-flag",
+                            &tree.range,
+                            format!("`{word}` is no fence flag"),
+                            |d| {
+                                d.label("expected 0, a flag, or flags joined with `|`")
+                                    .did_you_mean(word, names)
+                            },
+                        );
                         None
                     }
                 }
@@ -258,11 +305,18 @@ impl Lowering<'_, '_> {
 
     /// The scope of an operation: that which its name says, that which is given, or that of the language.
     fn scope(&self, row: &Row, args: &Args) -> Option<Scope> {
-        self.env.language.scope.map(|default| row.fixed.map(|f| f.1).or(args.scope).unwrap_or(default))
+        self.env
+            .language
+            .scope
+            .map(|default| row.fixed.map(|f| f.1).or(args.scope).unwrap_or(default))
     }
 
     fn act(&mut self, row: &Row, tree: &Tree, args: Args) -> Option<Value> {
-        let order = row.fixed.map(|f| f.0).or(args.order).unwrap_or(Order::SeqCst);
+        let order = row
+            .fixed
+            .map(|f| f.0)
+            .or(args.order)
+            .unwrap_or(Order::SeqCst);
         let scope = self.scope(row, &args);
         let order = self.effective(order);
         let half = |order, ty, rmw: bool| {
@@ -289,14 +343,24 @@ impl Lowering<'_, '_> {
                 // An access to what no memory is: that it can be reached is all that is said of such executions.
                 let dst = self.temporary(Ty::U32);
                 let access = self.plain(Ty::U32);
-                self.push(Op::Load { dst, addr: Expr::Const(0), access });
-                holds.into_iter().for_each(|at| self.patch(at, self.code.len()));
+                self.push(Op::Load {
+                    dst,
+                    addr: Expr::Const(0),
+                    access,
+                });
+                holds
+                    .into_iter()
+                    .for_each(|at| self.patch(at, self.code.len()));
                 return Some(Value::void());
             }
             Does::Computes(what, of) => return self.computes(tree, what, of, args.operands),
             Does::Bits(bits, of) => return self.bits(row, tree, bits, of, args.value?),
             Does::Larger | Does::Smaller => {
-                let op = if row.does == Does::Larger { BinOp::Max } else { BinOp::Min };
+                let op = if row.does == Does::Larger {
+                    BinOp::Max
+                } else {
+                    BinOp::Min
+                };
                 return Some(self.arithmetic(op, args.compared?, args.value?, &tree.range));
             }
             _ => {}
@@ -304,27 +368,44 @@ impl Lowering<'_, '_> {
         let (addr, of) = args.addr?;
         let Some(ty) = of.word() else {
             let name = of.ty.name();
-            self.error("wrong-operand", &tree.range, format!("a `{name}` is no integer"), |d| {
-                d.label("expected the address of an integer")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                format!("a `{name}` is no integer"),
+                |d| d.label("expected the address of an integer"),
+            );
             return None;
         };
-        if of.constant && !matches!(row.does, Does::Load | Does::Wait | Does::Read | Does::ReadOnly) {
-            self.error("constant", &tree.range, format!("`{}` on something `const`", row.name), |d| {
-                d.label("expected something that may be changed")
-            });
+        if of.constant
+            && !matches!(
+                row.does,
+                Does::Load | Does::Wait | Does::Read | Does::ReadOnly
+            )
+        {
+            self.error(
+                "constant",
+                &tree.range,
+                format!("`{}` on something `const`", row.name),
+                |d| d.label("expected something that may be changed"),
+            );
             return None;
         }
         if let Some(name) = self.constant(&addr).map(str::to_string) {
             let message = format!("`{}` on `{name}`, which is in constant memory", row.name);
             self.error("constant-memory", &tree.range, message, |d| {
-                d.label("expected global or local memory").note("constant memory is read-only, and never atomic")
+                d.label("expected global or local memory")
+                    .note("constant memory is read-only, and never atomic")
             });
             return None;
         }
         let value = match row.does {
-            Does::Fetch(op) | Does::FetchNew(op) => self.operand(row, tree, op, &of.ty, args.value)?,
-            _ => args.value.map(|v| v.converted(&of.ty).expr).unwrap_or(Expr::Const(0)),
+            Does::Fetch(op) | Does::FetchNew(op) => {
+                self.operand(row, tree, op, &of.ty, args.value)?
+            }
+            _ => args
+                .value
+                .map(|v| v.converted(&of.ty).expr)
+                .unwrap_or(Expr::Const(0)),
         };
         let mut new = None;
         let update = match row.does {
@@ -337,26 +418,45 @@ impl Lowering<'_, '_> {
             }
             Does::Load => {
                 let dst = self.temporary(ty);
-                self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
+                self.push(Op::Load {
+                    dst,
+                    addr,
+                    access: half(order.of_read(), ty, false),
+                });
                 return Some(Value::new(Expr::Reg(dst), of.ty));
             }
             Does::Wait => {
                 let head = self.code.len();
                 let dst = self.temporary(ty);
-                self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
+                self.push(Op::Load {
+                    dst,
+                    addr,
+                    access: half(order.of_read(), ty, false),
+                });
                 let same = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(dst).into(), value.into());
-                self.push(Op::Branch { cond: same, target: head });
+                self.push(Op::Branch {
+                    cond: same,
+                    target: head,
+                });
                 return Some(Value::void());
             }
             Does::TestAndSet => Update::Exchange(Expr::Const(1)),
             Does::Store | Does::Clear => {
-                self.push(Op::Store { addr, value, access: half(order.of_write(), ty, false) });
+                self.push(Op::Store {
+                    addr,
+                    value,
+                    access: half(order.of_write(), ty, false),
+                });
                 return Some(Value::void());
             }
             Does::Write => {
                 self.in_global(row, tree, &addr)?;
                 let access = self.plain(ty);
-                self.push(Op::Store { addr, value, access });
+                self.push(Op::Store {
+                    addr,
+                    value,
+                    access,
+                });
                 return Some(Value::void());
             }
             Does::Fetch(op) => Update::Apply(op, value),
@@ -367,19 +467,38 @@ impl Lowering<'_, '_> {
             Does::Step(op) => Update::Apply(op, Expr::Const(1)),
             Does::CompareExchange { weak } => {
                 let weak = args.weak.unwrap_or(weak);
-                let failure = args.failure.map(|o| self.effective(o)).filter(|_| self.env.language.cpp);
-                let orders = Orders { success: order, failure, weak };
+                let failure = args
+                    .failure
+                    .map(|o| self.effective(o))
+                    .filter(|_| self.env.language.cpp);
+                let orders = Orders {
+                    success: order,
+                    failure,
+                    weak,
+                };
                 return self.compare_exchange(args.expected?, (addr, ty), value, orders, scope);
             }
             Does::CompareAndSwap => {
                 let expected = args.compared?.converted(&of.ty).expr;
-                Update::CompareExchange { expected, new: value }
+                Update::CompareExchange {
+                    expected,
+                    new: value,
+                }
             }
             _ => Update::Exchange(value),
         };
         let dst = self.temporary(ty);
-        let (read, write) = (half(order.of_read(), ty, true), half(order.of_write(), ty, true));
-        self.push(Op::Rmw { dst: Some(dst), addr, update, read, write });
+        let (read, write) = (
+            half(order.of_read(), ty, true),
+            half(order.of_write(), ty, true),
+        );
+        self.push(Op::Rmw {
+            dst: Some(dst),
+            addr,
+            update,
+            read,
+            write,
+        });
         let old = Expr::Reg(dst);
         let expr = match new {
             Some((op, value)) => Expr::Bin(op, ty, old.into(), value.into()),
@@ -390,14 +509,26 @@ impl Lowering<'_, '_> {
 
     /// What a read-modify-write computes with: pointers move by elements, and there is nothing to compute with a `bool` or the value
     /// of an enumeration (C11, 7.17.7.5; ISO C++, atomics.types.pointer). Builtins of compilers count bytes.
-    fn operand(&mut self, row: &Row, tree: &Tree, op: BinOp, of: &Type, value: Option<Value>) -> Option<Expr> {
+    fn operand(
+        &mut self,
+        row: &Row,
+        tree: &Tree,
+        op: BinOp,
+        of: &Type,
+        value: Option<Value>,
+    ) -> Option<Expr> {
         let value = value.unwrap_or(Value::int(1));
         let problem = match of {
             Type::Pointer(_) if row.words.is_some() => None,
             Type::Pointer(to) if matches!(op, BinOp::Add | BinOp::Sub) && row.fixed.is_none() => {
                 let (size, by) = (to.ty.size() as i64, value.fit(Ty::WORD));
                 if size > 0 && value.target().is_none() {
-                    return Some(folded(Expr::Bin(BinOp::Mul, Ty::WORD, by.into(), Expr::Const(size).into())));
+                    return Some(folded(Expr::Bin(
+                        BinOp::Mul,
+                        Ty::WORD,
+                        by.into(),
+                        Expr::Const(size).into(),
+                    )));
                 }
                 Some("expected a pointer to something that has a size, and an integer")
             }
@@ -416,7 +547,14 @@ impl Lowering<'_, '_> {
     }
 
     /// Computes with the bits of a value: converted to a type, or in that which it has.
-    fn bits(&mut self, row: &Row, tree: &Tree, bits: Bits, of: Option<Ty>, value: Value) -> Option<Value> {
+    fn bits(
+        &mut self,
+        row: &Row,
+        tree: &Tree,
+        bits: Bits,
+        of: Option<Ty>,
+        value: Value,
+    ) -> Option<Value> {
         let opencl = self.env.language.functions.contains(&In::OpenCl);
         let own = match &value.ty {
             // OpenCL C promotes nothing here.
@@ -426,16 +564,25 @@ impl Lowering<'_, '_> {
         let Some(own) = own else {
             let name = value.ty.name();
             if !self.is_nothing(&value) {
-                self.error("wrong-operand", &tree.range, format!("`{}` of a `{name}`", row.name), |d| {
-                    d.label("expected an integer")
-                });
+                self.error(
+                    "wrong-operand",
+                    &tree.range,
+                    format!("`{}` of a `{name}`", row.name),
+                    |d| d.label("expected an integer"),
+                );
             }
             return None;
         };
         if bits == Bits::Absolute && of.is_none() && !own.signed && self.env.language.cpp {
-            self.error("wrong-operand", &tree.range, "`abs` of something without a sign", |d| {
-                d.label("expected a signed integer").note("the call is ambiguous in C++")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                "`abs` of something without a sign",
+                |d| {
+                    d.label("expected a signed integer")
+                        .note("the call is ambiguous in C++")
+                },
+            );
             return None;
         }
         let ty = of.unwrap_or(own);
@@ -443,7 +590,11 @@ impl Lowering<'_, '_> {
         let stages = match bits {
             Bits::Absolute => {
                 let result = if opencl { unsigned(ty) } else { ty };
-                let value = if ty.signed { absolute(ty, first) } else { first };
+                let value = if ty.signed {
+                    absolute(ty, first)
+                } else {
+                    first
+                };
                 return Some(Value::of(Value::of(value, ty).fit(result), result));
             }
             Bits::Ones => count_ones(),
@@ -469,13 +620,18 @@ impl Lowering<'_, '_> {
 
     /// What hints at caches of global memory is for that alone.
     fn in_global(&mut self, row: &Row, tree: &Tree, addr: &Expr) -> Option<()> {
-        let Some(loc) = addr.base().filter(|_| row.dialects == In::Cuda) else { return Some(()) };
+        let Some(loc) = addr.base().filter(|_| row.dialects == In::Cuda) else {
+            return Some(());
+        };
         let (object, declared) = self.symbols.object(loc);
         if declared.space == Space::Global {
             return Some(());
         }
-        let message =
-            format!("`{}` on `{}`, which is not in global memory", row.name, self.symbols.get(object).name);
+        let message = format!(
+            "`{}` on `{}`, which is not in global memory",
+            row.name,
+            self.symbols.get(object).name
+        );
         self.error("wrong-space", &tree.range, message, |d| {
             d.label("expected an address of global memory")
                 .note("it becomes an instruction for global memory (PTX ISA, Cache Operators)")
@@ -490,24 +646,40 @@ impl Lowering<'_, '_> {
         expected: Expected,
         (addr, ty): (Expr, Ty),
         new: Expr,
-        Orders { success: order, failure, weak }: Orders,
+        Orders {
+            success: order,
+            failure,
+            weak,
+        }: Orders,
         scope: Option<Scope>,
     ) -> Option<Value> {
         // The published OpenCL tests give the accesses to the expected location the operation's scope.
         let of_plain = scope.filter(|_| self.env.language.plain_scope.is_some());
-        let plain = |ty| Access { tags: Tags::default(), scope: of_plain, ty };
+        let plain = |ty| Access {
+            tags: Tags::default(),
+            scope: of_plain,
+            ty,
+        };
         let wanted = self.temporary(ty);
         match &expected {
             Expected::Memory(at, of) => {
                 let access = plain(of.word().unwrap_or(ty));
-                self.push(Op::Load { dst: wanted, addr: at.clone(), access });
+                self.push(Op::Load {
+                    dst: wanted,
+                    addr: at.clone(),
+                    access,
+                });
             }
             Expected::Register(variable) => {
                 let value = Value::new(Expr::Reg(variable.reg), variable.of.ty.clone()).fit(ty);
                 self.push(Op::Assign { dst: wanted, value });
             }
         }
-        let half = |order| Access { tags: Tags::of(&["A", "RMW", order]), scope, ty };
+        let half = |order| Access {
+            tags: Tags::of(&["A", "RMW", order]),
+            scope,
+            ty,
+        };
         let (mut read, write) = (half(order.of_read()), half(order.of_write()));
         if let Some(failure) = failure.filter(|f| f.of_read() != order.on_failure().of_read()) {
             read.tags.insert(match failure {
@@ -520,21 +692,57 @@ impl Lowering<'_, '_> {
         let result = self.temporary(Ty::S32);
         let give_up = weak.then(|| {
             let fails = self.temporary(Ty::S32);
-            self.push(Op::Choice { dst: fails, spurious: true });
-            let go_on = self.branch(Expr::Cmp(CmpOp::Eq, Ty::S32, Expr::Reg(fails).into(), Expr::Const(0).into()));
+            self.push(Op::Choice {
+                dst: fails,
+                spurious: true,
+            });
+            let go_on = self.branch(Expr::Cmp(
+                CmpOp::Eq,
+                Ty::S32,
+                Expr::Reg(fails).into(),
+                Expr::Const(0).into(),
+            ));
             let on_failure = failure.unwrap_or(order.on_failure());
-            let access = Access { tags: Tags::of(&["A", on_failure.of_read()]), scope, ty };
-            self.push(Op::Load { dst: old, addr: addr.clone(), access });
-            self.push(Op::Assign { dst: result, value: Expr::Const(0) });
+            let access = Access {
+                tags: Tags::of(&["A", on_failure.of_read()]),
+                scope,
+                ty,
+            };
+            self.push(Op::Load {
+                dst: old,
+                addr: addr.clone(),
+                access,
+            });
+            self.push(Op::Assign {
+                dst: result,
+                value: Expr::Const(0),
+            });
             let over = self.branch(Expr::Const(1));
             let here = self.code.len();
             self.patch(go_on, here);
             over
         });
-        let update = Update::CompareExchange { expected: Expr::Reg(wanted), new };
-        self.push(Op::Rmw { dst: Some(old), addr, update, read, write });
-        let success = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(old).into(), Expr::Reg(wanted).into());
-        self.push(Op::Assign { dst: result, value: success });
+        let update = Update::CompareExchange {
+            expected: Expr::Reg(wanted),
+            new,
+        };
+        self.push(Op::Rmw {
+            dst: Some(old),
+            addr,
+            update,
+            read,
+            write,
+        });
+        let success = Expr::Cmp(
+            CmpOp::Eq,
+            ty,
+            Expr::Reg(old).into(),
+            Expr::Reg(wanted).into(),
+        );
+        self.push(Op::Assign {
+            dst: result,
+            value: success,
+        });
         let skip = self.branch(Expr::Reg(result));
         if let Some(over) = give_up {
             let here = self.code.len();
@@ -545,11 +753,18 @@ impl Lowering<'_, '_> {
             Expected::Memory(at, of) => {
                 let access = plain(of.word().unwrap_or(ty));
                 let value = seen.converted(&of.ty).expr;
-                self.push(Op::Store { addr: at, value, access });
+                self.push(Op::Store {
+                    addr: at,
+                    value,
+                    access,
+                });
             }
             Expected::Register(variable) => {
                 let value = seen.converted(&variable.of.ty).expr;
-                self.push(Op::Assign { dst: variable.reg, value });
+                self.push(Op::Assign {
+                    dst: variable.reg,
+                    value,
+                });
             }
         }
         let end = self.code.len();
@@ -560,10 +775,15 @@ impl Lowering<'_, '_> {
     fn fence(&mut self, row: &Row, tree: &Tree, fixed: Option<Order>, args: &Args) -> Option<()> {
         let language = self.env.language;
         if language.row().regions && args.flags.is_empty() && self.env.strict {
-            self.error("missing-flag", &tree.range, format!("`{}` needs a fence flag", row.name), |d| {
-                d.label("expected `CLK_GLOBAL_MEM_FENCE`, `CLK_LOCAL_MEM_FENCE` or both")
-                    .note("a fence without flags is undefined (OpenCL C, Fences)")
-            });
+            self.error(
+                "missing-flag",
+                &tree.range,
+                format!("`{}` needs a fence flag", row.name),
+                |d| {
+                    d.label("expected `CLK_GLOBAL_MEM_FENCE`, `CLK_LOCAL_MEM_FENCE` or both")
+                        .note("a fence without flags is undefined (OpenCL C, Fences)")
+                },
+            );
             return None;
         }
         let order = fixed.or(args.order).unwrap_or(Order::SeqCst);
@@ -596,10 +816,21 @@ impl Lowering<'_, '_> {
             wait.insert("CAPPED");
         }
         let naming = match self.instance.take() {
-            Some(instance) => BarrierNaming::Instance { instance, id: None, quorum: None },
+            Some(instance) => BarrierNaming::Instance {
+                instance,
+                id: None,
+                quorum: None,
+            },
             None => {
-                let id = if domain == Scope::Cta { WORK_GROUP_BARRIER } else { SUB_GROUP_BARRIER };
-                BarrierNaming::Counted { id: Expr::Const(id), count: None }
+                let id = if domain == Scope::Cta {
+                    WORK_GROUP_BARRIER
+                } else {
+                    SUB_GROUP_BARRIER
+                };
+                BarrierNaming::Counted {
+                    id: Expr::Const(id),
+                    count: None,
+                }
             }
         };
         if !regions {

@@ -21,9 +21,12 @@ use super::lower::Lowering;
 use super::scope::{Binding, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
-use crate::isa::ptx::{ALONE, Lanes, NO_LANES, SAY_WARP, ShuffleMode, away_by, of_some_rank, stride};
+use crate::isa::ptx::{
+    ALONE, Lanes, NO_LANES, SAY_WARP, ShuffleMode, away_by, of_some_rank, stride,
+};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty,
+    Update,
 };
 
 /// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
@@ -66,15 +69,20 @@ impl Lowering<'_, '_> {
         let all = self.env.warp.all();
         let mask = self.scalar(tree).expr;
         if Lanes::names_strangers(self.env.warp, &mask) {
-            self.error("unplaced-lanes", &tree.range, ALONE, |d| d.label(NO_LANES).help(SAY_WARP));
+            self.error("unplaced-lanes", &tree.range, ALONE, |d| {
+                d.label(NO_LANES).help(SAY_WARP)
+            });
             return None;
         }
         match Lanes::new(Scope::Warp, self.env.warp, mask).mask {
             Expr::Const(0) => {
                 let last = self.env.warp.of.saturating_sub(1);
-                self.error("unsupported-mask", &tree.range, "this mask names no thread of the warp", |d| {
-                    d.label(format!("the lanes of this warp are 0 to {last}"))
-                });
+                self.error(
+                    "unsupported-mask",
+                    &tree.range,
+                    "this mask names no thread of the warp",
+                    |d| d.label(format!("the lanes of this warp are 0 to {last}")),
+                );
                 None
             }
             mask => Some(Some(mask).filter(|mask| *mask != Expr::Const(all))),
@@ -94,7 +102,13 @@ impl Lowering<'_, '_> {
             ExprKind::Call(name, args) => {
                 let word = self.str(name);
                 let bare = group_word(word);
-                let group = |domain| Some(ThreadGroup { domain, lanes: None, size: 32 });
+                let group = |domain| {
+                    Some(ThreadGroup {
+                        domain,
+                        lanes: None,
+                        size: 32,
+                    })
+                };
                 match bare {
                     _ if bare == word => None,
                     "this_thread_block" => group(Scope::Cta),
@@ -117,13 +131,25 @@ impl Lowering<'_, '_> {
             self.error("wrong-operands", &tree.range, "this is no tile of a group", |d| {
                 d.label("expected a size of 1 to 32, a power of two, as in `cg::tiled_partition<4>(block)`")
             });
-            return Some(ThreadGroup { domain: Scope::Warp, lanes: None, size: 32 });
+            return Some(ThreadGroup {
+                domain: Scope::Warp,
+                lanes: None,
+                size: 32,
+            });
         };
         let size = size as u32;
         let first = self.env.warp.rank / size * size;
-        let named = if size == 32 { u32::MAX } else { ((1u32 << size) - 1) << first };
+        let named = if size == 32 {
+            u32::MAX
+        } else {
+            ((1u32 << size) - 1) << first
+        };
         let all = self.env.warp.all() as u32;
-        Some(ThreadGroup { domain: Scope::Warp, lanes: (named & all != all).then_some(named & all), size })
+        Some(ThreadGroup {
+            domain: Scope::Warp,
+            lanes: (named & all != all).then_some(named & all),
+            size,
+        })
     }
 
     /// A call such as `block.sync()`.
@@ -142,7 +168,10 @@ impl Lowering<'_, '_> {
         }
         // Groups that launches make, not those that code divides.
         let implicit = group.domain != Scope::Warp;
-        let handed = OF_TILES.iter().find(|row| row.0 == word).filter(|_| group.domain == Scope::Warp);
+        let handed = OF_TILES
+            .iter()
+            .find(|row| row.0 == word)
+            .filter(|_| group.domain == Scope::Warp);
         if let Some(&(_, handed, arguments)) = handed {
             return self.hand_in_tile(group, tree, (handed, arguments), args);
         }
@@ -153,9 +182,12 @@ impl Lowering<'_, '_> {
                 self.sync(group, BarrierAction::Wait);
             }
             _ if !args.is_empty() => {
-                self.error("wrong-operands", &tree.range, format!("`{word}` takes no argument here"), |d| {
-                    d.label(format!("expected `{word}()`"))
-                });
+                self.error(
+                    "wrong-operands",
+                    &tree.range,
+                    format!("`{word}` takes no argument here"),
+                    |d| d.label(format!("expected `{word}()`")),
+                );
             }
             "sync" => self.sync(group, BarrierAction::Sync),
             "barrier_arrive" if implicit => self.sync(group, BarrierAction::Arrive),
@@ -166,11 +198,14 @@ impl Lowering<'_, '_> {
                     d.label("expected `barrier_wait(std::move(token))`, with what `barrier_arrive()` has returned")
                 });
             }
-            _ if of_groups().any(|function| function == word) => return self.rank(group, &tree.range, word),
+            _ if of_groups().any(|function| function == word) => {
+                return self.rank(group, &tree.range, word);
+            }
             _ => {
                 let message = format!("`{word}` of this group of threads is not supported");
                 self.error("unknown-function", name, message, |d| {
-                    d.label("expected `sync`").did_you_mean(word, METHODS.iter().copied().chain(of_groups()))
+                    d.label("expected `sync`")
+                        .did_you_mean(word, METHODS.iter().copied().chain(of_groups()))
                 });
             }
         }
@@ -218,7 +253,10 @@ impl Lowering<'_, '_> {
         args: &[Tree],
     ) -> Value {
         if args.len() != arguments {
-            let message = format!("this function of a tile takes {arguments} arguments, {} given", args.len());
+            let message = format!(
+                "this function of a tile takes {arguments} arguments, {} given",
+                args.len()
+            );
             self.error("wrong-operands", &tree.range, message, |d| {
                 d.label("expected a value, and of a shuffle a rank")
             });
@@ -231,13 +269,20 @@ impl Lowering<'_, '_> {
         given.lane = args.get(1).map(|lane| self.scalar(lane));
         given.width = Some(i64::from(group.size));
         given.lanes = group.lanes.map(|mask| Expr::Const(i64::from(mask)));
-        let Some(result) = self.hands(handed, Scope::Warp, tree, given) else { return Value::int(0) };
+        let Some(result) = self.hands(handed, Scope::Warp, tree, given) else {
+            return Value::int(0);
+        };
         if handed != Handed::Ballot {
             return result;
         }
         // Bits are those of ranks in the tile.
         let first = self.env.warp.rank / group.size * group.size;
-        let shifted = Expr::Bin(BinOp::Shr, Ty::U32, result.expr.into(), Expr::Const(i64::from(first)).into());
+        let shifted = Expr::Bin(
+            BinOp::Shr,
+            Ty::U32,
+            result.expr.into(),
+            Expr::Const(i64::from(first)).into(),
+        );
         Value::of(shifted, Ty::U32)
     }
 
@@ -246,8 +291,11 @@ impl Lowering<'_, '_> {
         let value = match group.domain {
             Scope::Warp => {
                 let mask = group.lanes.unwrap_or(self.env.warp.all() as u32);
-                let before =
-                    if word == "thread_rank" { (1u64 << self.env.warp.rank) - 1 } else { u64::from(u32::MAX) };
+                let before = if word == "thread_rank" {
+                    (1u64 << self.env.warp.rank) - 1
+                } else {
+                    u64::from(u32::MAX)
+                };
                 let count = i64::from((u64::from(mask) & before).count_ones());
                 matches!(word, "thread_rank" | "num_threads" | "size")
                     .then(|| Value::of(Expr::Const(count), Ty::U32))
@@ -269,10 +317,17 @@ impl Lowering<'_, '_> {
     }
 
     /// `cg::sync(group)`, `init(&bar, n)`: functions of groups and objects; `None`: it is none of them.
-    pub(super) fn group_call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
+    pub(super) fn group_call(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Option<Value> {
         let word = self.str(name);
         let bare = group_word(word);
-        if let ("__cluster_map_shared_rank", true, [pointer, rank]) = (word, self.env.language.cpp, args) {
+        if let ("__cluster_map_shared_rank", true, [pointer, rank]) =
+            (word, self.env.language.cpp, args)
+        {
             return Some(self.of_block(pointer, rank));
         }
         if !self.env.language.cpp || bare == word {
@@ -285,9 +340,12 @@ impl Lowering<'_, '_> {
             return Some(Value::int(0));
         }
         if self.group_of(tree).is_some() {
-            self.error("wrong-operand", &tree.range, "a group of threads is no value here", |d| {
-                d.label("expected a call such as `.sync()` behind it")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                "a group of threads is no value here",
+                |d| d.label("expected a call such as `.sync()` behind it"),
+            );
             return Some(Value::int(0));
         }
         if self.refused_function(name, word) {
@@ -295,8 +353,15 @@ impl Lowering<'_, '_> {
         }
         let message = format!("`{word}` is not supported");
         self.error("unknown-function", name, message, |d| {
-            let names = ["this_thread_block", "this_cluster", "this_grid", "tiled_partition", "sync"];
-            d.label("expected a group of threads").did_you_mean(bare, names)
+            let names = [
+                "this_thread_block",
+                "this_cluster",
+                "this_grid",
+                "tiled_partition",
+                "sync",
+            ];
+            d.label("expected a group of threads")
+                .did_you_mean(bare, names)
         });
         Some(Value::int(0))
     }
@@ -318,45 +383,109 @@ impl Lowering<'_, '_> {
             // In PTX it is `bar.sync`.
             arrive.insert("ALIGNED");
         }
-        let naming = BarrierNaming::Counted { id: Expr::Const(id), count: None };
-        let (domain, lanes) = (group.domain, group.lanes.map(|mask| Expr::Const(i64::from(mask))));
-        self.push(Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope: None }));
+        let naming = BarrierNaming::Counted {
+            id: Expr::Const(id),
+            count: None,
+        };
+        let (domain, lanes) = (
+            group.domain,
+            group.lanes.map(|mask| Expr::Const(i64::from(mask))),
+        );
+        self.push(Op::Barrier(Barrier {
+            action,
+            domain,
+            lanes,
+            naming,
+            arrive,
+            wait,
+            scope: None,
+        }));
     }
 
     /// `__syncthreads_count` and its like.
     pub(super) fn vote(&mut self, tree: &Tree, vote: Vote, predicate: Value) -> Value {
         let Some(votes) = self.symbols.find(VOTES) else {
             // Declared wherever code holds such a call.
-            self.error("unknown-function", &tree.range, "votes are not supported here", |d| d.label("a vote"));
+            self.error(
+                "unknown-function",
+                &tree.range,
+                "votes are not supported here",
+                |d| d.label("a vote"),
+            );
             return Value::int(0);
         };
-        let block = ThreadGroup { domain: Scope::Cta, lanes: None, size: 32 };
+        let block = ThreadGroup {
+            domain: Scope::Cta,
+            lanes: None,
+            size: 32,
+        };
         let before = self.hidden(VOTES_BEFORE, Ty::S32);
-        let op = if vote == Vote::And { CmpOp::Eq } else { CmpOp::Ne };
-        let counts = Expr::Cmp(op, predicate.word(), predicate.expr.into(), Expr::Const(0).into());
+        let op = if vote == Vote::And {
+            CmpOp::Eq
+        } else {
+            CmpOp::Ne
+        };
+        let counts = Expr::Cmp(
+            op,
+            predicate.word(),
+            predicate.expr.into(),
+            Expr::Const(0).into(),
+        );
         let half = |rmw: bool| {
             let mut tags = Tags::of(&["A", "RLX", "OBJECT"]);
             if rmw {
                 tags.insert("RMW");
             }
-            Access { tags, scope: Some(Scope::Cta), ty: Ty::S32 }
+            Access {
+                tags,
+                scope: Some(Scope::Cta),
+                ty: Ty::S32,
+            }
         };
         let addr = Expr::Address(votes);
         let update = Update::Apply(BinOp::Add, counts);
-        self.push(Op::Rmw { dst: None, addr: addr.clone(), update, read: half(true), write: half(true) });
-        self.meet(block, VOTE_BARRIER, BarrierAction::Sync, Tags::of(&["B", "BA"]));
+        self.push(Op::Rmw {
+            dst: None,
+            addr: addr.clone(),
+            update,
+            read: half(true),
+            write: half(true),
+        });
+        self.meet(
+            block,
+            VOTE_BARRIER,
+            BarrierAction::Sync,
+            Tags::of(&["B", "BA"]),
+        );
         let now = self.temporary(Ty::S32);
-        self.push(Op::Load { dst: now, addr, access: half(false) });
-        self.meet(block, VOTE_BARRIER, BarrierAction::Sync, Tags::of(&["B", "BA"]));
+        self.push(Op::Load {
+            dst: now,
+            addr,
+            access: half(false),
+        });
+        self.meet(
+            block,
+            VOTE_BARRIER,
+            BarrierAction::Sync,
+            Tags::of(&["B", "BA"]),
+        );
         let result = self.temporary(Ty::S32);
-        let count = Expr::Bin(BinOp::Sub, Ty::S32, Expr::Reg(now).into(), Expr::Reg(before).into());
+        let count = Expr::Bin(
+            BinOp::Sub,
+            Ty::S32,
+            Expr::Reg(now).into(),
+            Expr::Reg(before).into(),
+        );
         let value = match vote {
             Vote::Count => count,
             Vote::And => Expr::Cmp(CmpOp::Eq, Ty::S32, count.into(), Expr::Const(0).into()),
             Vote::Or => Expr::Cmp(CmpOp::Ne, Ty::S32, count.into(), Expr::Const(0).into()),
         };
         self.push(Op::Assign { dst: result, value });
-        self.push(Op::Assign { dst: before, value: Expr::Reg(now) });
+        self.push(Op::Assign {
+            dst: before,
+            value: Expr::Reg(now),
+        });
         Value::of(Expr::Reg(result), Ty::S32)
     }
 }

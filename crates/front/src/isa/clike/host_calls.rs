@@ -64,7 +64,10 @@ pub(super) fn begins(p: &Parser<'_, '_>) -> bool {
     let is_call = |word: &str| is_call(word) && !is_value(word) && !is_instruction(word);
     let assigned = p.tokens.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
     let launch = p.tokens.peek_at(1) == Tok::Punct("<<") && p.tokens.peek_at(2) == Tok::Punct("<");
-    TYPES.contains(&word) || (is_call(word) && p.tokens.peek_at(1) == Tok::Punct("(")) || assigned || launch
+    TYPES.contains(&word)
+        || (is_call(word) && p.tokens.peek_at(1) == Tok::Punct("("))
+        || assigned
+        || launch
 }
 
 impl Parser<'_, '_> {
@@ -74,7 +77,12 @@ impl Parser<'_, '_> {
         if declared {
             self.next();
         }
-        let mut call = HostCall { result: None, name: None, args: Vec::new(), launch: false };
+        let mut call = HostCall {
+            result: None,
+            name: None,
+            args: Vec::new(),
+            launch: false,
+        };
         if declared || self.tokens.peek_at(1) == Tok::Punct("=") {
             call.result = Some(self.host_name("the name of an event")?);
             while declared && self.eat(",") {
@@ -101,7 +109,11 @@ impl Parser<'_, '_> {
     }
 
     fn host_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
-        if self.tokens.peek() == Tok::Name { Ok(self.next()) } else { self.unexpected(expected) }
+        if self.tokens.peek() == Tok::Name {
+            Ok(self.next())
+        } else {
+            self.unexpected(expected)
+        }
     }
 
     /// Operands up to a closing token.
@@ -170,7 +182,11 @@ impl Parser<'_, '_> {
                 self.next();
                 self.expect("(")?;
                 let all = self.host_args(")")?;
-                Ok(Arg::Range(dimensions, all, start..self.tokens.last().range.end))
+                Ok(Arg::Range(
+                    dimensions,
+                    all,
+                    start..self.tokens.last().range.end,
+                ))
             }
             (_, "dim3") => {
                 self.next();

@@ -15,18 +15,28 @@ use program::{Expr, Init, Space};
 
 impl<'a> Lowering<'a, '_> {
     /// The constants that a variable begins with.
-    pub(super) fn first_values(&mut self, declared: &Declared, of: &Qualified) -> Option<Vec<Init>> {
+    pub(super) fn first_values(
+        &mut self,
+        declared: &Declared,
+        of: &Qualified,
+    ) -> Option<Vec<Init>> {
         let name = &declared.declarator.name;
         if declared.value.is_none() && of.space == Some(Space::Constant) {
-            let message = format!("`{}` is in constant memory, and has no value", self.str(name));
+            let message = format!(
+                "`{}` is in constant memory, and has no value",
+                self.str(name)
+            );
             self.error("wrong-operand", name, message, |d| {
-                d.label("expected an initialiser").note("nothing can give it one later")
+                d.label("expected an initialiser")
+                    .note("nothing can give it one later")
             });
             return None;
         }
         let mut init = Vec::new();
         match &declared.value {
-            Some(Initial::List(all, _)) if of.ty.is_aggregate() => self.list_of_constants(of, all, &mut init),
+            Some(Initial::List(all, _)) if of.ty.is_aggregate() => {
+                self.list_of_constants(of, all, &mut init)
+            }
             value => self.constants(of, &mut one(value.as_ref()), &mut init),
         }?;
         Some(init)
@@ -34,17 +44,28 @@ impl<'a> Lowering<'a, '_> {
 
     /// Reports values that are left when all parts of an object have one.
     fn no_more(&mut self, of: &Qualified, left: Option<&Initial>) -> Option<()> {
-        let Some(Initial::Value(Tree { range, .. }) | Initial::List(_, range) | Initial::Member(range, _)) = left
+        let Some(
+            Initial::Value(Tree { range, .. })
+            | Initial::List(_, range)
+            | Initial::Member(range, _),
+        ) = left
         else {
             return Some(());
         };
         let message = format!("more values than a `{}` has", of.ty.name());
-        self.error("wrong-operand", range, message, |d| d.label("expected fewer"));
+        self.error("wrong-operand", range, message, |d| {
+            d.label("expected fewer")
+        });
         None
     }
 
     /// The constants of a list in braces.
-    fn list_of_constants(&mut self, of: &Qualified, all: &[Initial], out: &mut Vec<Init>) -> Option<()> {
+    fn list_of_constants(
+        &mut self,
+        of: &Qualified,
+        all: &[Initial],
+        out: &mut Vec<Init>,
+    ) -> Option<()> {
         match self.by_member(of, all)? {
             Some(values) => {
                 for ((_, part), value) in of.parts().iter().zip(values) {
@@ -92,7 +113,9 @@ impl<'a> Lowering<'a, '_> {
             }
             Some(Initial::Value(tree)) => tree,
             Some(Initial::Member(range, _)) => {
-                self.error("wrong-operand", range, "this names a member", |d| d.label("expected a value"));
+                self.error("wrong-operand", range, "this names a member", |d| {
+                    d.label("expected a value")
+                });
                 return None;
             }
             Some(Initial::List(all, range)) => match all.as_slice() {
@@ -102,7 +125,9 @@ impl<'a> Lowering<'a, '_> {
                     return Some(());
                 }
                 _ => {
-                    self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
+                    self.error("wrong-operand", range, "a list for one value", |d| {
+                        d.label("expected a value")
+                    });
                     return None;
                 }
             },
@@ -123,7 +148,12 @@ impl<'a> Lowering<'a, '_> {
         match init {
             Ok(init) => out.push(init),
             Err(problem) => {
-                self.error("wrong-operand", &tree.range, "this is no value to begin with", |d| d.label(problem));
+                self.error(
+                    "wrong-operand",
+                    &tree.range,
+                    "this is no value to begin with",
+                    |d| d.label(problem),
+                );
                 return None;
             }
         }
@@ -148,7 +178,11 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The values of a list that names members, by member; the inner `None`: it names none. The outer one: it is wrong.
-    fn by_member<'v>(&mut self, of: &Qualified, all: &'v [Initial]) -> Option<Option<Vec<Option<&'v Initial>>>> {
+    fn by_member<'v>(
+        &mut self,
+        of: &Qualified,
+        all: &'v [Initial],
+    ) -> Option<Option<Vec<Option<&'v Initial>>>> {
         if !all.iter().any(|value| matches!(value, Initial::Member(..))) {
             return Some(None);
         }
@@ -160,21 +194,33 @@ impl<'a> Lowering<'a, '_> {
         let mut last = 0;
         for value in all {
             let (range, message) = match value {
-                Initial::Member(name, value) => match names.iter().position(|n| n == self.str(name)) {
-                    None => (name, format!("a `{}` has no member `{}`", of.ty.name(), self.str(name))),
-                    Some(at) if values[at].is_some() => (name, format!("`{}` has two values", self.str(name))),
-                    Some(at) if self.env.language.cpp && at < last => {
-                        (name, format!("`{}` stands before this member in the structure", self.str(name)))
+                Initial::Member(name, value) => {
+                    match names.iter().position(|n| n == self.str(name)) {
+                        None => (
+                            name,
+                            format!("a `{}` has no member `{}`", of.ty.name(), self.str(name)),
+                        ),
+                        Some(at) if values[at].is_some() => {
+                            (name, format!("`{}` has two values", self.str(name)))
+                        }
+                        Some(at) if self.env.language.cpp && at < last => (
+                            name,
+                            format!(
+                                "`{}` stands before this member in the structure",
+                                self.str(name)
+                            ),
+                        ),
+                        Some(at) => {
+                            values[at] = Some(&**value);
+                            last = at;
+                            continue;
+                        }
                     }
-                    Some(at) => {
-                        values[at] = Some(&**value);
-                        last = at;
-                        continue;
-                    }
-                },
-                Initial::Value(Tree { range, .. }) | Initial::List(_, range) => {
-                    (range, "a value without a name among those with names".to_owned())
                 }
+                Initial::Value(Tree { range, .. }) | Initial::List(_, range) => (
+                    range,
+                    "a value without a name among those with names".to_owned(),
+                ),
             };
             let range = range.clone();
             self.error("wrong-operand", &range, message, |d| {
@@ -187,13 +233,23 @@ impl<'a> Lowering<'a, '_> {
 
     /// Initialises the parts of an aggregate with the values that come next: those of a part without braces of its own are
     /// taken from the same list, and a part that none is left for is 0 (C11, 6.7.9).
-    fn fill_parts(&mut self, addr: &Expr, of: &Qualified, values: &mut std::slice::Iter<'_, Initial>) {
+    fn fill_parts(
+        &mut self,
+        addr: &Expr,
+        of: &Qualified,
+        values: &mut std::slice::Iter<'_, Initial>,
+    ) {
         for (offset, part) in of.parts() {
             self.fill_part(&shifted(addr, offset), &part, values);
         }
     }
 
-    fn fill_part(&mut self, at: &Expr, part: &Qualified, values: &mut std::slice::Iter<'_, Initial>) {
+    fn fill_part(
+        &mut self,
+        at: &Expr,
+        part: &Qualified,
+        values: &mut std::slice::Iter<'_, Initial>,
+    ) {
         let value = match values.as_slice().first() {
             Some(Initial::Value(tree)) if part.ty.is_aggregate() => {
                 if self.type_of_place(tree).is_none_or(|of| of.ty != part.ty) {
@@ -210,13 +266,16 @@ impl<'a> Lowering<'a, '_> {
                 return;
             }
             Some(Initial::List(_, range) | Initial::Member(range, _)) => {
-                self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
+                self.error("wrong-operand", range, "a list for one value", |d| {
+                    d.label("expected a value")
+                });
                 return;
             }
             Some(Initial::Value(tree)) if part.word().is_none() => {
                 let message = format!("a value for a `{}`", part.ty.name());
                 self.error("unsupported", &tree.range, message, |d| {
-                    d.label("expected no initialiser").help("store it in a statement of its own")
+                    d.label("expected no initialiser")
+                        .help("store it in a statement of its own")
                 });
                 return;
             }

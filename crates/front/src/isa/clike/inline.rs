@@ -12,7 +12,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage, TypeName};
+use super::ast::{
+    Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage, TypeName,
+};
 use super::calls::MOST_ARGUMENTS;
 use super::classes::is_pipeline_class;
 use super::lower::{Frame, Known, Lowering, Touches};
@@ -34,19 +36,29 @@ impl Lowering<'_, '_> {
         let kernels: Vec<(&Stmt, &Rc<Function>)> = all
             .iter()
             .filter_map(|stmt| match &stmt.kind {
-                StmtKind::Function(Some(f)) if f.result.specifiers.has(Storage::Kernel).is_some() => {
+                StmtKind::Function(Some(f))
+                    if f.result.specifiers.has(Storage::Kernel).is_some() =>
+                {
                     Some((stmt, f))
                 }
                 _ => None,
             })
             .collect();
-        let executes =
-            |stmt: &&Stmt| !matches!(stmt.kind, StmtKind::Declare(_) | StmtKind::Function(_) | StmtKind::Empty);
+        let executes = |stmt: &&Stmt| {
+            !matches!(
+                stmt.kind,
+                StmtKind::Declare(_) | StmtKind::Function(_) | StmtKind::Empty
+            )
+        };
         match kernels.as_slice() {
             [] => {
-                let functions = all.iter().any(|stmt| matches!(stmt.kind, StmtKind::Function(Some(_))));
+                let functions = all
+                    .iter()
+                    .any(|stmt| matches!(stmt.kind, StmtKind::Function(Some(_))));
                 if functions
-                    && !all.iter().any(|stmt| !matches!(stmt.kind, StmtKind::Function(_) | StmtKind::Empty))
+                    && !all
+                        .iter()
+                        .any(|stmt| !matches!(stmt.kind, StmtKind::Function(_) | StmtKind::Empty))
                 {
                     self.error(
                         "no-kernel",
@@ -59,9 +71,12 @@ impl Lowering<'_, '_> {
             }
             [(_, kernel)] => {
                 if let Some(stmt) = all.iter().find(executes) {
-                    self.error("c-syntax", &stmt.range, "a statement outside of the kernel", |d| {
-                        d.label("expected it in the kernel")
-                    });
+                    self.error(
+                        "c-syntax",
+                        &stmt.range,
+                        "a statement outside of the kernel",
+                        |d| d.label("expected it in the kernel"),
+                    );
                     return;
                 }
                 self.kernel = Some(self.str(&kernel.result.declarator.name));
@@ -88,9 +103,15 @@ impl Lowering<'_, '_> {
             return;
         }
         if self.functions.contains_key(word) {
-            self.error("duplicate-name", name, format!("there is a function `{word}` before"), |d| {
-                d.label("expected another name").note("functions are not overloaded here")
-            });
+            self.error(
+                "duplicate-name",
+                name,
+                format!("there is a function `{word}` before"),
+                |d| {
+                    d.label("expected another name")
+                        .note("functions are not overloaded here")
+                },
+            );
             return;
         }
         let touches = self.touches_of_function(function);
@@ -101,14 +122,23 @@ impl Lowering<'_, '_> {
             .map(|p| by_reference(&p.declarator) && !p.specifiers.of_base.constant)
             .collect();
         let structure = self.known_structure(&function.result);
-        let known = Known { function: function.clone(), touches, written, structure };
+        let known = Known {
+            function: function.clone(),
+            touches,
+            written,
+            structure,
+        };
         self.functions.insert(word.to_string(), known);
     }
 
     /// What a function touches besides its parameters and variables.
     fn touches_of_function(&self, function: &Function) -> Touches {
         let mut own: HashSet<&str> = HashSet::new();
-        let params: HashSet<&str> = function.params.iter().map(|p| self.str(&p.declarator.name)).collect();
+        let params: HashSet<&str> = function
+            .params
+            .iter()
+            .map(|p| self.str(&p.declarator.name))
+            .collect();
         let (mut pure, mut plain) = (true, function.params.iter().all(is_plain));
         for stmt in &function.body {
             declared(stmt, &mut |d| {
@@ -125,13 +155,26 @@ impl Lowering<'_, '_> {
         own.extend(params);
         let mut touches = Touches::Nothing;
         let mut check = |tree: &Tree| touches = touches.max(self.touches_of_tree(tree, &own));
-        function.body.iter().for_each(|stmt| stmt.each_expr(&mut check));
+        function
+            .body
+            .iter()
+            .for_each(|stmt| stmt.each_expr(&mut check));
         // What a pointer leads to may be volatile or atomic if the function does not say what that is.
-        if touches == Touches::Memory && !plain { Touches::Everything } else { touches }
+        if touches == Touches::Memory && !plain {
+            Touches::Everything
+        } else {
+            touches
+        }
     }
 
     fn touches_of_tree(&self, tree: &Tree, own: &HashSet<&str>) -> Touches {
-        let pure = |pure: bool| if pure { Touches::Nothing } else { Touches::Everything };
+        let pure = |pure: bool| {
+            if pure {
+                Touches::Nothing
+            } else {
+                Touches::Everything
+            }
+        };
         let here = match &tree.kind {
             ExprKind::Deref(_) | ExprKind::Index(..) => Touches::Memory,
             ExprKind::Field(..) if !self.is_special(tree) => Touches::Memory,
@@ -149,7 +192,10 @@ impl Lowering<'_, '_> {
                 let word = self.str(&tree.range);
                 let elsewhere = match self.scopes.find(word) {
                     Some(binding) => {
-                        matches!(binding, Binding::Memory(..) | Binding::Register(_) | Binding::Atomic(_))
+                        matches!(
+                            binding,
+                            Binding::Memory(..) | Binding::Register(_) | Binding::Atomic(_)
+                        )
                     }
                     None => self.location(word).is_some(),
                 };
@@ -157,7 +203,9 @@ impl Lowering<'_, '_> {
             }
             _ => Touches::Nothing,
         };
-        tree.parts().into_iter().fold(here, |all, part| all.max(self.touches_of_tree(part, own)))
+        tree.parts()
+            .into_iter()
+            .fold(here, |all, part| all.max(self.touches_of_tree(part, own)))
     }
 
     /// Runs a kernel: its parameters have the values that the test gives registers of their names, or are the addresses of
@@ -167,7 +215,9 @@ impl Lowering<'_, '_> {
         match self.named_type(&kernel.result) {
             Some(of) if of.ty == Type::Void => {}
             Some(_) => {
-                self.error("wrong-operand", name, "a kernel returns nothing", |d| d.label("expected `void`"));
+                self.error("wrong-operand", name, "a kernel returns nothing", |d| {
+                    d.label("expected `void`")
+                });
             }
             None => return,
         }
@@ -183,7 +233,9 @@ impl Lowering<'_, '_> {
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
         let name = &param.declarator.name;
         let word = self.str(name);
-        let Some(of) = self.parameter(param, false) else { return };
+        let Some(of) = self.parameter(param, false) else {
+            return;
+        };
         if word.is_empty() {
             return;
         }
@@ -193,11 +245,19 @@ impl Lowering<'_, '_> {
             let expr = self.assignable(&value, &of.ty, name);
             if !changed {
                 // Nothing changes it: it is what the test gave.
-                self.scopes.bind(word, Binding::Constant(Value::new(expr, of.ty)));
+                self.scopes
+                    .bind(word, Binding::Constant(Value::new(expr, of.ty)));
                 return;
             }
             let (reg, _) = self.variable_register(word, &of.ty);
-            self.scopes.bind(word, Binding::Register(Variable { reg, of, known: None }));
+            self.scopes.bind(
+                word,
+                Binding::Register(Variable {
+                    reg,
+                    of,
+                    known: None,
+                }),
+            );
             return;
         }
         let Some(loc) = self.location(word) else {
@@ -217,9 +277,15 @@ impl Lowering<'_, '_> {
         if let Some(space) = of.ty.target().and_then(|to| to.space)
             && space != self.symbols.object(loc).1.space
         {
-            self.error("wrong-space", name, format!("`{word}` is in other memory than its parameter says"), |d| {
-                d.label("expected a pointer to where it is").note("`[memory]` says where it is, with `space`")
-            });
+            self.error(
+                "wrong-space",
+                name,
+                format!("`{word}` is in other memory than its parameter says"),
+                |d| {
+                    d.label("expected a pointer to where it is")
+                        .note("`[memory]` says where it is, with `space`")
+                },
+            );
         }
         let value = Value::new(Expr::Address(loc), there.pointer());
         let expr = self.assignable(&value, &of.ty, name);
@@ -227,8 +293,15 @@ impl Lowering<'_, '_> {
             false => Binding::Constant(Value::new(expr, of.ty)),
             true => {
                 let reg = self.hidden_register(word, &of.ty);
-                self.push(Op::Assign { dst: reg, value: expr });
-                Binding::Register(Variable { reg, of, known: None })
+                self.push(Op::Assign {
+                    dst: reg,
+                    value: expr,
+                });
+                Binding::Register(Variable {
+                    reg,
+                    of,
+                    known: None,
+                })
             }
         };
         self.scopes.bind(word, binding);
@@ -244,7 +317,10 @@ impl Lowering<'_, '_> {
         };
         match &wanted.ty {
             Type::Object(Class::Atomic(_), value) if **value == there.ty => {
-                return Qualified { ty: wanted.ty.clone(), ..there };
+                return Qualified {
+                    ty: wanted.ty.clone(),
+                    ..there
+                };
             }
             ty if wanted.atomic && self.env.strict && *ty == there.ty => {
                 if let Some(object) = self.symbols.object_mut(loc)
@@ -263,9 +339,10 @@ impl Lowering<'_, '_> {
         let expr = match self.initial(reg) {
             Init::Int(v) => Expr::Const(v),
             Init::Unknown => Expr::Const(0),
-            Init::Address { loc, index } => {
-                shifted(&Expr::Address(loc), self.symbols.layout(loc).offset(index) as u64)
-            }
+            Init::Address { loc, index } => shifted(
+                &Expr::Address(loc),
+                self.symbols.layout(loc).offset(index) as u64,
+            ),
         };
         Value::new(expr, ty.clone())
     }
@@ -290,33 +367,58 @@ impl Lowering<'_, '_> {
         };
         if of.space.is_some_and(|space| space != Space::Local) {
             let range = &param.specifiers.range;
-            self.error("wrong-space", range, "a parameter in an address space of its own", |d| {
-                d.label("expected a pointer to that address space, or a value")
-                    .note("parameters are private (OpenCL C, Address Space Qualifiers)")
-            });
+            self.error(
+                "wrong-space",
+                range,
+                "a parameter in an address space of its own",
+                |d| {
+                    d.label("expected a pointer to that address space, or a value")
+                        .note("parameters are private (OpenCL C, Address Space Qualifiers)")
+                },
+            );
             return None;
         }
         let object = of.ty.is_aggregate() || matches!(of.ty, Type::Object(..));
         let copied = structures && matches!(of.ty, Type::Struct(_));
         if of.word().is_none() && !copied && !(object && param.declarator.reference) {
             let name = of.ty.name();
-            self.error("wrong-operand", &param.specifiers.range, format!("a parameter of type `{name}`"), |d| {
-                let d = d.label("expected a type that has values");
-                if object { d.help("give a pointer, or in C++ a reference, to it") } else { d }
-            });
+            self.error(
+                "wrong-operand",
+                &param.specifiers.range,
+                format!("a parameter of type `{name}`"),
+                |d| {
+                    let d = d.label("expected a type that has values");
+                    if object {
+                        d.help("give a pointer, or in C++ a reference, to it")
+                    } else {
+                        d
+                    }
+                },
+            );
             return None;
         }
         Some(of)
     }
 
     /// A call of a function of the code; `None`: there is none of that name.
-    pub(super) fn call_of_code(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
+    pub(super) fn call_of_code(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Option<Value> {
         let word = self.str(name);
         let known = self.functions.get(word)?.clone();
         let function = known.function;
         if args.len() != function.params.len() {
-            let message = format!("`{word}` takes {} arguments, {} given", function.params.len(), args.len());
-            self.error("wrong-operands", &tree.range, message, |d| d.label("expected an argument per parameter"));
+            let message = format!(
+                "`{word}` takes {} arguments, {} given",
+                function.params.len(),
+                args.len()
+            );
+            self.error("wrong-operands", &tree.range, message, |d| {
+                d.label("expected an argument per parameter")
+            });
             return Some(self.nothing());
         }
         let kernel = function.result.specifiers.has(Storage::Kernel).is_some();
@@ -325,21 +427,34 @@ impl Lowering<'_, '_> {
         let long = self.code.len() > LONGEST || self.calls > MOST_CALLS;
         if kernel || recursive || long || self.depth > DEEPEST {
             let (message, label) = match (kernel, recursive) {
-                (true, _) => (format!("`{word}` is a kernel"), "kernels are launched, not called"),
-                (_, true) => (format!("`{word}` calls itself"), "recursion is not supported: expected a loop"),
-                _ if long => {
-                    ("this thread is too long, its functions written out".to_string(), "expected less code")
-                }
-                _ => ("this is nested too deeply, its functions written out".to_string(), "expected fewer levels"),
+                (true, _) => (
+                    format!("`{word}` is a kernel"),
+                    "kernels are launched, not called",
+                ),
+                (_, true) => (
+                    format!("`{word}` calls itself"),
+                    "recursion is not supported: expected a loop",
+                ),
+                _ if long => (
+                    "this thread is too long, its functions written out".to_string(),
+                    "expected less code",
+                ),
+                _ => (
+                    "this is nested too deeply, its functions written out".to_string(),
+                    "expected fewer levels",
+                ),
             };
             self.error("unsupported", &tree.range, message, |d| d.label(label));
             return Some(self.nothing());
         }
         let result = self.named_type(&function.result)?;
         if function.result.declarator.reference {
-            self.error("unsupported", name, "functions that return references are not supported", |d| {
-                d.label("expected a pointer")
-            });
+            self.error(
+                "unsupported",
+                name,
+                "functions that return references are not supported",
+                |d| d.label("expected a pointer"),
+            );
             return Some(self.nothing());
         }
         let bindings: Vec<Option<Binding>> = function
@@ -350,15 +465,22 @@ impl Lowering<'_, '_> {
             .collect();
         let dst = result.word().map(|ty| self.temporary(ty));
         let place = match result.ty {
-            Type::Struct(_) => Some((self.unnamed(&format!("{word}()"), &result, name)?, result.clone())),
+            Type::Struct(_) => Some((
+                self.unnamed(&format!("{word}()"), &result, name)?,
+                result.clone(),
+            )),
             _ => None,
         };
-        if let (true, false) =
-            (dst.is_some() || place.is_some(), function.body.last().is_some_and(Stmt::always_returns))
-        {
-            self.error("undefined-value", &function.result.declarator.name, "it may end without a value", |d| {
-                d.label("expected `return` at its end, or in both branches of an `if` there")
-            });
+        if let (true, false) = (
+            dst.is_some() || place.is_some(),
+            function.body.last().is_some_and(Stmt::always_returns),
+        ) {
+            self.error(
+                "undefined-value",
+                &function.result.declarator.name,
+                "it may end without a value",
+                |d| d.label("expected `return` at its end, or in both branches of an `if` there"),
+            );
         }
         let base = self.scopes.enter_function();
         for (param, binding) in function.params.iter().zip(bindings) {
@@ -368,7 +490,13 @@ impl Lowering<'_, '_> {
             }
         }
         let at = place.as_ref().map(|place| place.0.clone());
-        let frame = Frame { name: word.to_string(), result: result.clone(), dst, place, returns: Vec::new() };
+        let frame = Frame {
+            name: word.to_string(),
+            result: result.clone(),
+            dst,
+            place,
+            returns: Vec::new(),
+        };
         self.inside(frame, &function.body);
         self.scopes.leave_function(base);
         Some(match (dst, at) {
@@ -379,7 +507,12 @@ impl Lowering<'_, '_> {
     }
 
     /// What a parameter stands for in a call.
-    fn argument_of(&mut self, param: &super::ast::TypeName, arg: &Tree, body: &[Stmt]) -> Option<Binding> {
+    fn argument_of(
+        &mut self,
+        param: &super::ast::TypeName,
+        arg: &Tree,
+        body: &[Stmt],
+    ) -> Option<Binding> {
         if let Base::Refer(reference) = &param.specifiers.base {
             return self.reference_given(reference, arg);
         }
@@ -408,8 +541,15 @@ impl Lowering<'_, '_> {
             return Some(Binding::Constant(Value::new(expr, of.ty)));
         }
         let reg = self.hidden_register(word, &of.ty);
-        self.push(Op::Assign { dst: reg, value: expr });
-        Some(Binding::Register(Variable { reg, of, known: None }))
+        self.push(Op::Assign {
+            dst: reg,
+            value: expr,
+        });
+        Some(Binding::Register(Variable {
+            reg,
+            of,
+            known: None,
+        }))
     }
 }
 
@@ -424,7 +564,10 @@ fn changes<'a>(body: &'a [Stmt], word: &str, text: &dyn Fn(&Range<usize>) -> &'a
             ExprKind::Call(_, args) | ExprKind::Method(_, _, args) => args.iter().any(named),
             _ => false,
         };
-        here || tree.parts().into_iter().any(|part| within(part, word, text))
+        here || tree
+            .parts()
+            .into_iter()
+            .any(|part| within(part, word, text))
     }
     let mut changed = false;
     for stmt in body {
@@ -448,7 +591,9 @@ fn parts<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
             f(then);
             other.iter().for_each(|s| f(s));
         }
-        StmtKind::Loop { init, step, body, .. } => {
+        StmtKind::Loop {
+            init, step, body, ..
+        } => {
             init.iter().chain(step).for_each(|s| f(s));
             f(body);
         }
@@ -470,7 +615,11 @@ fn declared<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Declarator)) {
 /// Whether what a type leads to is plain memory, as far as its words say.
 fn is_plain(name: &TypeName) -> bool {
     let of = &name.specifiers;
-    let pointers = name.declarator.pointers.iter().all(|p| !p.volatile && !p.atomic);
+    let pointers = name
+        .declarator
+        .pointers
+        .iter()
+        .all(|p| !p.volatile && !p.atomic);
     matches!(of.base, Base::Void | Base::Bool | Base::Int(_))
         && !of.of_base.volatile
         && !of.of_base.atomic
@@ -484,7 +633,12 @@ fn points_plainly(stmt: &Stmt, plain: &mut bool) {
         *plain &= matches!(of.base, Base::Bool | Base::Int(_) | Base::Auto)
             && !of.of_base.volatile
             && !of.of_base.atomic;
-        *plain &= declaration.all.iter().all(|d| d.declarator.pointers.iter().all(|p| !p.volatile && !p.atomic));
+        *plain &= declaration.all.iter().all(|d| {
+            d.declarator
+                .pointers
+                .iter()
+                .all(|p| !p.volatile && !p.atomic)
+        });
     }
     parts(stmt, &mut |part| points_plainly(part, plain));
 }
@@ -495,8 +649,13 @@ fn acts(stmt: &Stmt, pure: &mut bool) {
         StmtKind::Assembly(_) | StmtKind::Host(_) | StmtKind::Instance { .. } => *pure = false,
         StmtKind::Declare(declaration) => {
             let of = &declaration.specifiers;
-            *pure &= declaration.all.iter().all(|d| d.declarator.arrays.is_empty())
-                && [Storage::Shared, Storage::Static].iter().all(|s| of.has(*s).is_none())
+            *pure &= declaration
+                .all
+                .iter()
+                .all(|d| d.declarator.arrays.is_empty())
+                && [Storage::Shared, Storage::Static]
+                    .iter()
+                    .all(|s| of.has(*s).is_none())
                 && of.of_base.space.is_none();
         }
         _ => {}

@@ -20,7 +20,9 @@ use super::place::Place;
 use super::types::Value;
 use crate::isa::ptx;
 use diag::{MappedText, Span};
-use program::{Barrier, BarrierNaming, BinOp, Expr, Init, Instr, Op, RegId, Scope, Space, Tags, Ty};
+use program::{
+    Barrier, BarrierNaming, BinOp, Expr, Init, Instr, Op, RegId, Scope, Space, Tags, Ty,
+};
 
 /// What may stand between `asm` and its parenthesis.
 const VOLATILE: &[&str] = &["volatile", "__volatile__", "__volatile"];
@@ -67,7 +69,10 @@ pub(super) struct Assembly {
 impl Assembly {
     /// The operands.
     pub(super) fn values(&self) -> impl Iterator<Item = &Tree> {
-        self.outputs.iter().chain(&self.inputs).map(|operand| &operand.value)
+        self.outputs
+            .iter()
+            .chain(&self.inputs)
+            .map(|operand| &operand.value)
     }
 }
 
@@ -91,7 +96,15 @@ impl Given {
     /// A register of which nothing is known.
     pub(super) fn unknown(reg: RegId, number: usize, ty: Ty) -> Given {
         let name = format!("$op{number}");
-        Given::Register { reg, name, ty, target: None, elsewhere: false, place: None, known: None }
+        Given::Register {
+            reg,
+            name,
+            ty,
+            target: None,
+            elsewhere: false,
+            place: None,
+            known: None,
+        }
     }
 
     /// How the text names it.
@@ -144,7 +157,13 @@ impl Parser<'_, '_> {
             }
         }
         self.expect(")")?;
-        Ok(Assembly { strings, volatile, outputs, inputs, memory })
+        Ok(Assembly {
+            strings,
+            volatile,
+            outputs,
+            inputs,
+            memory,
+        })
     }
 
     fn operands(&mut self) -> Parsed<Vec<Operand>> {
@@ -167,9 +186,11 @@ impl Parser<'_, '_> {
         while let Some(contents) = self.string() {
             if self.str(&contents) != "memory" {
                 let span = self.text.span(contents);
-                self.sink.error("unsupported", span, "only memory can be named here", |d| {
-                    d.label("expected `\"memory\"`").note("PTX has no registers that a program could name")
-                });
+                self.sink
+                    .error("unsupported", span, "only memory can be named here", |d| {
+                        d.label("expected `\"memory\"`")
+                            .note("PTX has no registers that a program could name")
+                    });
                 return Err(Failed);
             }
             memory = true;
@@ -185,25 +206,36 @@ impl Lowering<'_, '_> {
     /// An assembly statement.
     pub(super) fn assembly(&mut self, assembly: &Assembly, range: &Range<usize>) {
         if !self.env.language.cpp {
-            self.error("unsupported", range, "assembly is not supported in this dialect", |d| {
-                d.label("expected another statement")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "assembly is not supported in this dialect",
+                |d| d.label("expected another statement"),
+            );
             return;
         }
         let mut given = Vec::new();
-        for (operand, output) in
-            assembly.outputs.iter().map(|o| (o, true)).chain(assembly.inputs.iter().map(|o| (o, false)))
+        for (operand, output) in assembly
+            .outputs
+            .iter()
+            .map(|o| (o, true))
+            .chain(assembly.inputs.iter().map(|o| (o, false)))
         {
             match self.given(operand, output, given.len()) {
                 Some(value) => given.push(value),
                 None => return,
             }
         }
-        let Some(text) = self.expanded(&assembly.strings, &given) else { return };
+        let Some(text) = self.expanded(&assembly.strings, &given) else {
+            return;
+        };
         if !self.in_its_space(&text, &given, range) {
             return;
         }
-        let how = How::Statement { volatile: assembly.volatile, memory: assembly.memory };
+        let how = How::Statement {
+            volatile: assembly.volatile,
+            memory: assembly.memory,
+        };
         self.lower_ptx(text, given, range, &how);
     }
 
@@ -223,13 +255,23 @@ impl Lowering<'_, '_> {
         };
         let specials = SPECIALS.iter().filter_map(special).chain([lane]).collect();
         let regs = given.iter().filter_map(|g| match g {
-            Given::Register { name, known: Some(init), .. } => {
-                Some(ptx::RegInit { name: name.clone(), init: init.clone(), span: Span::default() })
-            }
+            Given::Register {
+                name,
+                known: Some(init),
+                ..
+            } => Some(ptx::RegInit {
+                name: name.clone(),
+                init: init.clone(),
+                span: Span::default(),
+            }),
             _ => None,
         });
         let regs: Vec<ptx::RegInit> = regs.collect();
-        let operands = given.iter().filter(|g| matches!(g, Given::Register { .. })).map(Given::word).collect();
+        let operands = given
+            .iter()
+            .filter(|g| matches!(g, Given::Register { .. }))
+            .map(Given::word)
+            .collect();
         let (warp, block, cluster) = (self.env.warp, self.env.block, self.env.cluster.clone());
         let env = ptx::Env {
             strict: true,
@@ -247,49 +289,92 @@ impl Lowering<'_, '_> {
             return None;
         }
         if lowered.code.iter().any(ptx::is_non_coherent) {
-            self.error("unsupported", range, "non-coherent loads are not supported in assembly", |d| {
-                d.label("expected a load without `.nc`")
-                    .note("whether something writes what it reads is known in tests in PTX alone")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "non-coherent loads are not supported in assembly",
+                |d| {
+                    d.label("expected a load without `.nc`").note(
+                        "whether something writes what it reads is known in tests in PTX alone",
+                    )
+                },
+            );
             return None;
         }
-        if lowered.code.iter().any(|instr| ptx::asks_space(instr).is_some()) {
-            self.error("unsupported", range, "queries of state spaces are not supported in assembly", |d| {
-                d.label("expected no `isspacep`")
-                    .note("which objects an address can be of is known in tests in PTX alone")
-            });
+        if lowered
+            .code
+            .iter()
+            .any(|instr| ptx::asks_space(instr).is_some())
+        {
+            self.error(
+                "unsupported",
+                range,
+                "queries of state spaces are not supported in assembly",
+                |d| {
+                    d.label("expected no `isspacep`")
+                        .note("which objects an address can be of is known in tests in PTX alone")
+                },
+            );
             return None;
         }
         if lowered.leaves {
-            self.error("unsupported", range, "ending the thread is not supported in assembly", |d| {
-                d.label("expected no `exit` and no `ret`").help("write `return;`")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "ending the thread is not supported in assembly",
+                |d| {
+                    d.label("expected no `exit` and no `ret`")
+                        .help("write `return;`")
+                },
+            );
             return None;
         }
         let is_input = |r: RegId| {
             let name = &lowered.regs[usize::from(r.0)].name;
-            given.iter().any(|g| matches!(g, Given::Register { name: n, place: None, .. } if n == name))
+            given
+                .iter()
+                .any(|g| matches!(g, Given::Register { name: n, place: None, .. } if n == name))
         };
-        if matches!(how, How::Statement { .. }) && lowered.code.iter().filter_map(|i| i.op.defines()).any(is_input)
+        if matches!(how, How::Statement { .. })
+            && lowered
+                .code
+                .iter()
+                .filter_map(|i| i.op.defines())
+                .any(is_input)
         {
-            self.error("written-input", range, "the assembly writes an operand that is an input", |d| {
-                d.label("expected it among the outputs, as in `: \"+r\"(x)`")
-                    .note("the compiler takes an input for unchanged (GCC, Extended Asm)")
-            });
+            self.error(
+                "written-input",
+                range,
+                "the assembly writes an operand that is an input",
+                |d| {
+                    d.label("expected it among the outputs, as in `: \"+r\"(x)`")
+                        .note("the compiler takes an input for unchanged (GCC, Extended Asm)")
+                },
+            );
             return None;
         }
         if !lowered.untyped().is_empty() {
-            self.error("missing-type", range, "an access of assembly names its type", |d| {
-                d.label("expected a type such as `.u32` or `.b32`")
-            });
+            self.error(
+                "missing-type",
+                range,
+                "an access of assembly names its type",
+                |d| d.label("expected a type such as `.u32` or `.b32`"),
+            );
             return None;
         }
-        let acts = lowered.code.iter().any(|i| i.op.is_ptx() || matches!(i.op, Op::Barrier(_)));
+        let acts = lowered
+            .code
+            .iter()
+            .any(|i| i.op.is_ptx() || matches!(i.op, Op::Barrier(_)));
         if acts
             && let How::Statement { volatile, memory } = *how
             && !(volatile && memory)
         {
-            let what = if volatile { "without `\"memory\"`" } else { "without `volatile`" };
+            let what = if volatile {
+                "without `\"memory\"`"
+            } else {
+                "without `volatile`"
+            };
             let span = self.unit.text.span(range.clone());
             self.sink.warn("movable-assembly", span, format!("an assembly statement {what} may be moved"), |d| {
                 d.label("here it stays where it is").help("write `asm volatile(\"…\" : … : … : \"memory\")`").note(
@@ -313,7 +398,12 @@ impl Lowering<'_, '_> {
         }
         let mut points: HashMap<RegId, Ty> = HashMap::new();
         for value in &given {
-            if let Given::Register { reg, target: Some(ty), .. } = value {
+            if let Given::Register {
+                reg,
+                target: Some(ty),
+                ..
+            } = value
+            {
                 points.insert(*reg, *ty);
             }
         }
@@ -322,12 +412,18 @@ impl Lowering<'_, '_> {
         // What an asynchronous operation or one on an object consists of has a place of its own: that tells it from the next one.
         let of_several: HashSet<Span> = {
             let several = |i: &&Instr| i.op.has("ASY") || i.op.has("MB");
-            lowered.code.iter().filter(several).map(|i| i.span).collect()
+            lowered
+                .code
+                .iter()
+                .filter(several)
+                .map(|i| i.span)
+                .collect()
         };
         for mut instr in lowered.code {
             let place = Some(instr.span).filter(|span| of_several.contains(span));
             // Behind what is undefined, the thread ends; behind what is so of an asynchronous operation, it goes on.
-            let leaves = matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
+            let leaves =
+                matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
             if std::mem::replace(&mut undefined, instr.op.has("MISUSE")) && leaves {
                 self.leave();
                 self.placed(place);
@@ -349,7 +445,9 @@ impl Lowering<'_, '_> {
             }
             match instr.op {
                 Op::Barrier(barrier) if barrier.domain == Scope::Cta => self.named_barrier(barrier),
-                Op::Barrier(barrier) if barrier.domain == Scope::Cluster && matches!(how, How::Library(_)) => {
+                Op::Barrier(barrier)
+                    if barrier.domain == Scope::Cluster && matches!(how, How::Library(_)) =>
+                {
                     self.cluster_barrier(barrier);
                 }
                 Op::Barrier(_) => {
@@ -379,7 +477,13 @@ impl Lowering<'_, '_> {
             }
         }
         for value in given {
-            if let Given::Register { reg, ty, place: Some(place), .. } = value {
+            if let Given::Register {
+                reg,
+                ty,
+                place: Some(place),
+                ..
+            } = value
+            {
                 let value = Value::of(Expr::Reg(reg), ty).converted(&place.of().ty).expr;
                 self.write(&place, value);
             }
@@ -404,14 +508,23 @@ impl Lowering<'_, '_> {
             if (letter, output, marked) == ("n", false, false) {
                 return self.constant_operand(&operand.value);
             }
-            let expected = if output { "`=r`, `=l`, `=h`, `+r`, `+l` or `+h`" } else { "`r`, `l`, `h` or `n`" };
+            let expected = if output {
+                "`=r`, `=l`, `=h`, `+r`, `+l` or `+h`"
+            } else {
+                "`r`, `l`, `h` or `n`"
+            };
             let message = format!("`{constraint}` is no constraint that is supported here");
             self.error("unsupported", &operand.constraint, message, |d| {
-                d.label(format!("expected {expected}")).note("floating point and 128 bits are not supported")
+                d.label(format!("expected {expected}"))
+                    .note("floating point and 128 bits are not supported")
             });
             return None;
         };
-        let place = if output { Some(self.place(&operand.value)?) } else { None };
+        let place = if output {
+            Some(self.place(&operand.value)?)
+        } else {
+            None
+        };
         let value = match &place {
             Some(place) if !self.writable(place, &operand.value.range) => return None,
             Some(place) if constraint.starts_with('+') => self.read(place.clone()),
@@ -419,38 +532,77 @@ impl Lowering<'_, '_> {
             None => self.scalar(&operand.value),
         };
         if value.word().bits != *bits {
-            let message = format!("`{constraint}` is for {bits} bits, this operand has {}", value.word().bits);
+            let message = format!(
+                "`{constraint}` is for {bits} bits, this operand has {}",
+                value.word().bits
+            );
             self.error("type-mismatch", &operand.value.range, message, |d| {
                 d.label("expected a value of that size, as the compiler does")
             });
             return None;
         }
-        let ty = Ty { bits: *bits, signed: false };
+        let ty = Ty {
+            bits: *bits,
+            signed: false,
+        };
         let reg = self.temporary(ty);
-        self.push(Op::Assign { dst: reg, value: value.fit(ty) });
+        self.push(Op::Assign {
+            dst: reg,
+            value: value.fit(ty),
+        });
         let target = value.target().and_then(|to| to.word());
-        let base = value.expr.base().map(|loc| self.symbols.object(loc).1.space);
+        let base = value
+            .expr
+            .base()
+            .map(|loc| self.symbols.object(loc).1.space);
         let elsewhere = base.is_some_and(|space| space != Space::Global);
-        let known = if place.is_none() { self.init_of(&value.expr) } else { None };
-        Some(Given::Register { reg, name: format!("$op{number}"), ty, target, elsewhere, place, known })
+        let known = if place.is_none() {
+            self.init_of(&value.expr)
+        } else {
+            None
+        };
+        Some(Given::Register {
+            reg,
+            name: format!("$op{number}"),
+            ty,
+            target,
+            elsewhere,
+            place,
+            known,
+        })
     }
 
     /// Whether pointers, which are generic addresses, go where the text says: those of global memory are the same there, those of
     /// other memory have to be converted (PTX ISA, cvta).
     fn in_its_space(&mut self, text: &MappedText, given: &[Given], range: &Range<usize>) -> bool {
         let says = |word: &str| text.as_str().contains(word);
-        let converted = |space: &str| !says(&format!(".{space}")) || says(&format!("cvta.to.{space}"));
-        let other = |g: &Given| matches!(g, Given::Register { elsewhere: true, .. });
+        let converted =
+            |space: &str| !says(&format!(".{space}")) || says(&format!("cvta.to.{space}"));
+        let other = |g: &Given| {
+            matches!(
+                g,
+                Given::Register {
+                    elsewhere: true,
+                    ..
+                }
+            )
+        };
         let wrong = match () {
             () if !converted("shared") => "shared",
             () if !converted("local") => "local",
             () if says(".global") && given.iter().any(other) => "global",
             () => return true,
         };
-        self.error("wrong-space", range, format!("`.{wrong}` of an address that is not one of that space"), |d| {
-            d.label("a pointer is a generic address")
-                .help(format!("leave `.{wrong}` out, or convert the address with `cvta.to.{wrong}.u64`"))
-        });
+        self.error(
+            "wrong-space",
+            range,
+            format!("`.{wrong}` of an address that is not one of that space"),
+            |d| {
+                d.label("a pointer is a generic address").help(format!(
+                    "leave `.{wrong}` out, or convert the address with `cvta.to.{wrong}.u64`"
+                ))
+            },
+        );
         false
     }
 
@@ -478,8 +630,9 @@ impl Lowering<'_, '_> {
         let bytes = i64::from(self.symbols.ty(loc).bytes());
         let elements = self.symbols.elements(loc) as i64;
         // Behind the last element, memory of other blocks may follow.
-        let index =
-            u32::try_from(offset / bytes).ok().filter(|_| offset % bytes == 0 && offset < elements * bytes)?;
+        let index = u32::try_from(offset / bytes)
+            .ok()
+            .filter(|_| offset % bytes == 0 && offset < elements * bytes)?;
         Some(Init::Address { loc, index })
     }
 
@@ -488,8 +641,14 @@ impl Lowering<'_, '_> {
         let mut text = MappedText::new();
         for value in given {
             if let Given::Register { name, ty, .. } = value {
-                let declared = CONSTRAINTS.iter().find(|c| c.1 == ty.bits).map_or("", |c| c.2);
-                text.push_opaque(&format!(".reg {declared} {name}; "), self.unit.text.span(range.clone()));
+                let declared = CONSTRAINTS
+                    .iter()
+                    .find(|c| c.1 == ty.bits)
+                    .map_or("", |c| c.2);
+                text.push_opaque(
+                    &format!(".reg {declared} {name}; "),
+                    self.unit.text.span(range.clone()),
+                );
             }
         }
         text
@@ -523,9 +682,12 @@ impl Lowering<'_, '_> {
                     [b'\\', b'n', ..] => ("\n".to_string(), 2),
                     [b'\\', b't' | b'r', ..] => (" ".to_string(), 2),
                     [b'\\', ..] => {
-                        self.error("c-syntax", &(at..at + 1), "this escape means nothing in PTX", |d| {
-                            d.label("expected `\\n` or `\\t`")
-                        });
+                        self.error(
+                            "c-syntax",
+                            &(at..at + 1),
+                            "this escape means nothing in PTX",
+                            |d| d.label("expected `\\n` or `\\t`"),
+                        );
                         return None;
                     }
                     _ => {
@@ -551,12 +713,19 @@ impl Lowering<'_, '_> {
             };
             return true;
         }
-        let (Some(addr), Some(access)) = (op.address(), op.accesses().next()) else { return true };
+        let (Some(addr), Some(access)) = (op.address(), op.accesses().next()) else {
+            return true;
+        };
         if !op.is_ptx() {
-            self.error("unsupported", range, "assembly through other proxies than the generic one", |d| {
-                d.label("expected accesses such as `ld.global` and `ld.shared`")
-                    .help("write the test in PTX: `dialect = \"ptx\"`")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "assembly through other proxies than the generic one",
+                |d| {
+                    d.label("expected accesses such as `ld.global` and `ld.shared`")
+                        .help("write the test in PTX: `dialect = \"ptx\"`")
+                },
+            );
             return false;
         }
         let wanted = access.ty;
@@ -567,10 +736,15 @@ impl Lowering<'_, '_> {
                 false
             }
             None => {
-                self.error("unsupported-address", range, "what this access is to cannot be told", |d| {
-                    d.label("expected the address of a pointer operand, perhaps with an offset")
-                        .help("give the pointer itself: `\"l\"(p)`")
-                });
+                self.error(
+                    "unsupported-address",
+                    range,
+                    "what this access is to cannot be told",
+                    |d| {
+                        d.label("expected the address of a pointer operand, perhaps with an offset")
+                            .help("give the pointer itself: `\"l\"(p)`")
+                    },
+                );
                 false
             }
         }
@@ -578,8 +752,13 @@ impl Lowering<'_, '_> {
 
     /// Whether an asynchronous access is one of the elements that are moved.
     fn moves(&mut self, op: &Op, of: Option<Ty>, range: &Range<usize>) -> bool {
-        let access = op.accesses().next().filter(|access| access.tags.has("ASY") && !access.tags.has("MB"));
-        let (Some(access), Some(of)) = (access, of) else { return true };
+        let access = op
+            .accesses()
+            .next()
+            .filter(|access| access.tags.has("ASY") && !access.tags.has("MB"));
+        let (Some(access), Some(of)) = (access, of) else {
+            return true;
+        };
         if access.ty.bits != of.bits {
             self.mixed_size(range, access.ty, of);
         }
@@ -591,7 +770,10 @@ impl Lowering<'_, '_> {
         if barrier.arrive.has("RLX") {
             barrier.arrive.insert("GEN");
         } else {
-            barrier.naming = BarrierNaming::Counted { id: Expr::Const(CLUSTER_BARRIER), count: None };
+            barrier.naming = BarrierNaming::Counted {
+                id: Expr::Const(CLUSTER_BARRIER),
+                count: None,
+            };
             barrier.scope = None;
             plain_halves(&mut barrier);
         }
@@ -599,7 +781,11 @@ impl Lowering<'_, '_> {
     }
 
     fn named_barrier(&mut self, mut barrier: Barrier) {
-        if let BarrierNaming::Counted { id: id @ Expr::Const(0), .. } = &mut barrier.naming {
+        if let BarrierNaming::Counted {
+            id: id @ Expr::Const(0),
+            ..
+        } = &mut barrier.naming
+        {
             *id = Expr::Const(WORK_GROUP_BARRIER);
         }
         plain_halves(&mut barrier);

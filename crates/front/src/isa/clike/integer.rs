@@ -94,24 +94,48 @@ impl Computed {
             Computed::Rotate => {
                 let last = n(i64::from(ty.bits) - 1);
                 let by = bin(And, bits, &b, &last);
-                let back = bin(And, bits, &bin(Sub, bits, &n(i64::from(ty.bits)), &by), &last);
+                let back = bin(
+                    And,
+                    bits,
+                    &bin(Sub, bits, &n(i64::from(ty.bits)), &by),
+                    &last,
+                );
                 let a = Expr::Cast(bits, a.clone().into());
-                Expr::Cast(ty, bin(Or, bits, &bin(Shl, bits, &a, &by), &bin(Shr, bits, &a, &back)).into())
+                Expr::Cast(
+                    ty,
+                    bin(
+                        Or,
+                        bits,
+                        &bin(Shl, bits, &a, &by),
+                        &bin(Shr, bits, &a, &back),
+                    )
+                    .into(),
+                )
             }
             Computed::Distance => return (distance(), bits),
             Computed::DistanceAnd => return (bin(Add, bits, &distance(), &c), bits),
-            Computed::HalfSum(false) => {
-                bin(Add, ty, &bin(And, ty, &a, &b), &bin(Shr, ty, &bin(Xor, ty, &a, &b), &n(1)))
-            }
-            Computed::HalfSum(true) => {
-                bin(Sub, ty, &bin(Or, ty, &a, &b), &bin(Shr, ty, &bin(Xor, ty, &a, &b), &n(1)))
-            }
+            Computed::HalfSum(false) => bin(
+                Add,
+                ty,
+                &bin(And, ty, &a, &b),
+                &bin(Shr, ty, &bin(Xor, ty, &a, &b), &n(1)),
+            ),
+            Computed::HalfSum(true) => bin(
+                Sub,
+                ty,
+                &bin(Or, ty, &a, &b),
+                &bin(Shr, ty, &bin(Xor, ty, &a, &b), &n(1)),
+            ),
             Computed::Saturated(op) => {
                 let (least, most) = limits(ty);
                 let result = bin(op, ty, &a, &b);
                 if ty.signed {
                     // The sign is wrong: of a sum, where both operands have the other one.
-                    let other = if op == Add { bin(Xor, ty, &b, &result) } else { bin(Xor, ty, &a, &b) };
+                    let other = if op == Add {
+                        bin(Xor, ty, &b, &result)
+                    } else {
+                        bin(Xor, ty, &a, &b)
+                    };
                     let wrong = bin(And, ty, &bin(Xor, ty, &a, &result), &other);
                     let nearest = select(cmp(CmpOp::Lt, ty, &a, &n(0)), n(least), n(most));
                     select(cmp(CmpOp::Lt, ty, &wrong, &n(0)), nearest, result)
@@ -126,11 +150,18 @@ impl Computed {
             Computed::Low => low(),
             Computed::LowAnd => bin(Add, ty, &low(), &c),
             Computed::BitSelect => {
-                let (first, second) = (bin(And, ty, &a, &bin(Xor, ty, &c, &n(-1))), bin(And, ty, &b, &c));
+                let (first, second) = (
+                    bin(And, ty, &a, &bin(Xor, ty, &c, &n(-1))),
+                    bin(And, ty, &b, &c),
+                );
                 bin(Or, ty, &first, &second)
             }
             Computed::Funnel { left, clamped } => {
-                let by = if clamped { bin(Min, ty, &c, &n(32)) } else { bin(And, ty, &c, &n(31)) };
+                let by = if clamped {
+                    bin(Min, ty, &c, &n(32))
+                } else {
+                    bin(And, ty, &c, &n(31))
+                };
                 let joined = bin(Or, Ty::U64, &bin(Shl, Ty::U64, &b, &n(32)), &a);
                 let shifted = match left {
                     true => bin(Shr, Ty::U64, &bin(Shl, Ty::U64, &joined, &by), &n(32)),
@@ -150,13 +181,28 @@ mod tests {
 
     /// What a function gives, calculated with more bits than any operand has.
     fn exact(does: Computed, ty: Ty, [a, b, c]: [i64; 3]) -> Option<i128> {
-        let wide = |n: i64| if ty.signed { i128::from(n) } else { i128::from(n as u64) };
+        let wide = |n: i64| {
+            if ty.signed {
+                i128::from(n)
+            } else {
+                i128::from(n as u64)
+            }
+        };
         let (a, b, c) = (wide(a), wide(b), wide(c));
         let bits = u32::from(ty.bits);
-        let (least, most) =
-            if ty.signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+        let (least, most) = if ty.signed {
+            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        } else {
+            (0, (1 << bits) - 1)
+        };
         let upper = |a: i128, b: i128| (a * b) >> bits;
-        let low = |n: i128| if ty.signed { i128::from((n as i32) << 8 >> 8) } else { n & 0xff_ffff };
+        let low = |n: i128| {
+            if ty.signed {
+                i128::from((n as i32) << 8 >> 8)
+            } else {
+                n & 0xff_ffff
+            }
+        };
         let joined = |n: u32| ((b as u128) << 32 | a as u128) >> n;
         Some(match does {
             Computed::Min => a.min(b),
@@ -164,7 +210,10 @@ mod tests {
             Computed::Clamp if b > c => return None,
             Computed::Clamp => a.clamp(b, c),
             Computed::Rotate => {
-                let (field, by) = (a as u128 & ((1 << bits) - 1), b.rem_euclid(i128::from(bits)) as u32);
+                let (field, by) = (
+                    a as u128 & ((1 << bits) - 1),
+                    b.rem_euclid(i128::from(bits)) as u32,
+                );
                 (field << by | field >> (bits - by)) as i128
             }
             Computed::Distance => (a - b).abs(),
@@ -205,13 +254,28 @@ mod tests {
             Computed::Low,
             Computed::LowAnd,
             Computed::BitSelect,
-            Computed::Funnel { left: true, clamped: false },
-            Computed::Funnel { left: true, clamped: true },
-            Computed::Funnel { left: false, clamped: false },
-            Computed::Funnel { left: false, clamped: true },
+            Computed::Funnel {
+                left: true,
+                clamped: false,
+            },
+            Computed::Funnel {
+                left: true,
+                clamped: true,
+            },
+            Computed::Funnel {
+                left: false,
+                clamped: false,
+            },
+            Computed::Funnel {
+                left: false,
+                clamped: true,
+            },
         ];
         let mut compared = 0;
-        for (bits, signed) in [8, 16, 32, 64].into_iter().flat_map(|bits| [(bits, true), (bits, false)]) {
+        for (bits, signed) in [8, 16, 32, 64]
+            .into_iter()
+            .flat_map(|bits| [(bits, true), (bits, false)])
+        {
             let ty = Ty { bits, signed };
             let (least, most) = limits(ty);
             let all = [
@@ -234,12 +298,14 @@ mod tests {
             ];
             let all: Vec<i64> = all.into_iter().map(|n: i64| ty.wrap(n)).collect();
             for does in functions {
-                for (a, b, c) in all
-                    .iter()
-                    .flat_map(|a| all.iter().flat_map(move |b| [1i64, 3, 40, -7, 0x7f].map(|c| (a, b, c))))
-                {
+                for (a, b, c) in all.iter().flat_map(|a| {
+                    all.iter()
+                        .flat_map(move |b| [1i64, 3, 40, -7, 0x7f].map(|c| (a, b, c)))
+                }) {
                     let given = [*a, *b, ty.wrap(c)];
-                    let Some(exact) = exact(does, ty, given) else { continue };
+                    let Some(exact) = exact(does, ty, given) else {
+                        continue;
+                    };
                     let (value, of) = does.of(ty, &given.map(Expr::Const));
                     assert_eq!(
                         fold(&value).map(|n| of.wrap(n)),

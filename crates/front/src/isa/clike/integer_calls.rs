@@ -27,18 +27,26 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         // Constants have the type of the others, if they are values of it.
-        let own = all.iter().find(|value| !value.fixed).or(all.first()).and_then(word);
+        let own = all
+            .iter()
+            .find(|value| !value.fixed)
+            .or(all.first())
+            .and_then(word);
         let fits = |value: &Value, ty: Ty| {
-            word(value) == Some(ty) || (value.fixed && value.constant().is_some_and(|n| ty.wrap(n) == n))
+            word(value) == Some(ty)
+                || (value.fixed && value.constant().is_some_and(|n| ty.wrap(n) == n))
         };
         let ty = match (of, own) {
             (Some(ty), _) if all.iter().all(|value| value.ty.promoted().is_some()) => ty,
             (None, Some(ty)) if all.iter().all(|value| fits(value, ty)) => ty,
             _ => {
                 if !all.iter().any(|value| self.is_nothing(value)) {
-                    self.error("wrong-operand", &tree.range, "operands of different types", |d| {
-                        d.label("expected integers of one type").help("write casts")
-                    });
+                    self.error(
+                        "wrong-operand",
+                        &tree.range,
+                        "operands of different types",
+                        |d| d.label("expected integers of one type").help("write casts"),
+                    );
                 }
                 return None;
             }
@@ -47,9 +55,12 @@ impl Lowering<'_, '_> {
         let low = matches!(does, Computed::Low | Computed::LowAnd);
         if (product && ty.bits > 32) || (low && ty.bits != 32) {
             let name = Type::Int(ty).name();
-            self.error("unsupported", &tree.range, format!("this function of a `{name}` is not supported"), |d| {
-                d.label("expected operands of 32 bits")
-            });
+            self.error(
+                "unsupported",
+                &tree.range,
+                format!("this function of a `{name}` is not supported"),
+                |d| d.label("expected operands of 32 bits"),
+            );
             return None;
         }
         let operands: Vec<Expr> = all
@@ -64,37 +75,62 @@ impl Lowering<'_, '_> {
     }
 
     /// `convert_uchar_sat(v)`, `as_uint(v)`, of one integer; `None`: it is no such function.
-    pub(super) fn conversion(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
+    pub(super) fn conversion(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Option<Value> {
         let word = self.str(name);
         let (to, same_bits) = match (word.strip_prefix("convert_"), word.strip_prefix("as_")) {
             (Some(to), _) => (to, false),
             (_, to) => (to?, true),
         };
         // How numbers are rounded makes no difference to integers.
-        let rounding = ["_rte", "_rtz", "_rtp", "_rtn"].iter().find_map(|mode| to.strip_suffix(mode));
+        let rounding = ["_rte", "_rtz", "_rtp", "_rtn"]
+            .iter()
+            .find_map(|mode| to.strip_suffix(mode));
         let to = rounding.filter(|_| !same_bits).unwrap_or(to);
         let saturated = to.strip_suffix("_sat").filter(|_| !same_bits);
         let named = saturated.unwrap_or(to);
         let dialect = self.env.language.dialect;
-        let known = dialect.row().regions && has_type(named, dialect) && !matches!(named, "bool" | "_Bool");
+        let known =
+            dialect.row().regions && has_type(named, dialect) && !matches!(named, "bool" | "_Bool");
         let (ty, _) = type_named(named).filter(|(_, atomic)| known && !atomic)?;
         let [arg] = args else {
-            self.error("wrong-operands", &tree.range, format!("`{word}` takes 1 argument"), |d| {
-                d.label(format!("{} given", args.len()))
-            });
+            self.error(
+                "wrong-operands",
+                &tree.range,
+                format!("`{word}` takes 1 argument"),
+                |d| d.label(format!("{} given", args.len())),
+            );
             return Some(self.nothing());
         };
         let value = self.scalar(arg);
         let from = value.word();
-        if value.ty.promoted().is_none() || (same_bits && (from.bits != ty.bits || value.ty == Type::Bool)) {
+        if value.ty.promoted().is_none()
+            || (same_bits && (from.bits != ty.bits || value.ty == Type::Bool))
+        {
             let of = value.ty.name();
-            self.error("wrong-operand", &arg.range, format!("`{word}` of a `{of}`"), |d| {
-                d.label(if same_bits { "expected an integer of the same size" } else { "expected an integer" })
-            });
+            self.error(
+                "wrong-operand",
+                &arg.range,
+                format!("`{word}` of a `{of}`"),
+                |d| {
+                    d.label(if same_bits {
+                        "expected an integer of the same size"
+                    } else {
+                        "expected an integer"
+                    })
+                },
+            );
             return Some(self.nothing());
         }
         if saturated.is_none() {
-            return Some(Value { fixed: false, ..value.converted(&Type::Int(ty)) });
+            return Some(Value {
+                fixed: false,
+                ..value.converted(&Type::Int(ty))
+            });
         }
         let value = match value.expr {
             Expr::Const(_) | Expr::Reg(_) => value,
@@ -104,10 +140,18 @@ impl Lowering<'_, '_> {
         let (v, wide) = (value.expr, Ty { bits: 64, ..from });
         let mut result = v.clone();
         if ty.bits < 64 || (ty.signed && !from.signed) {
-            result = select(cmp(CmpOp::Gt, wide, &v, &Expr::Const(most)), Expr::Const(most), result);
+            result = select(
+                cmp(CmpOp::Gt, wide, &v, &Expr::Const(most)),
+                Expr::Const(most),
+                result,
+            );
         }
         if from.signed {
-            result = select(cmp(CmpOp::Lt, wide, &v, &Expr::Const(least)), Expr::Const(least), result);
+            result = select(
+                cmp(CmpOp::Lt, wide, &v, &Expr::Const(least)),
+                Expr::Const(least),
+                result,
+            );
         }
         Some(Value::of(Value::of(result, wide).fit(ty), ty))
     }

@@ -44,17 +44,30 @@ pub(super) enum Handed {
 impl Lowering<'_, '_> {
     /// How many lanes are in a section of the warp.
     pub(super) fn section(&mut self, tree: &Tree) -> Option<i64> {
-        let width = self.eval(tree).constant().filter(|n| (1..=32).contains(n) && n.count_ones() == 1);
+        let width = self
+            .eval(tree)
+            .constant()
+            .filter(|n| (1..=32).contains(n) && n.count_ones() == 1);
         if width.is_none() {
-            self.error("unsupported-lane", &tree.range, "only constants are supported here", |d| {
-                d.label("expected a power of two, at most 32")
-            });
+            self.error(
+                "unsupported-lane",
+                &tree.range,
+                "only constants are supported here",
+                |d| d.label("expected a power of two, at most 32"),
+            );
         }
         width
     }
 
     /// Meets threads with a value; what those of the given ranks bring.
-    fn brings(&mut self, lanes: &Lanes, value: Expr, ty: Ty, defined: Expr, ranks: &[u32]) -> Brought {
+    fn brings(
+        &mut self,
+        lanes: &Lanes,
+        value: Expr,
+        ty: Ty,
+        defined: Expr,
+        ranks: &[u32],
+    ) -> Brought {
         // As in PTX.
         if let Some(itself) = lanes.names_itself() {
             let skip = self.branch(itself);
@@ -66,29 +79,60 @@ impl Lowering<'_, '_> {
         self.push(lanes.meet(value, defined));
         let mut take = |rank: &u32| {
             let dst = self.temporary(ty);
-            self.push(Op::Take { dst, lane: *rank as u8 });
+            self.push(Op::Take {
+                dst,
+                lane: *rank as u8,
+            });
             (*rank, Expr::Reg(dst))
         };
-        Brought { lanes: lanes.clone(), taken: ranks.iter().map(&mut take).collect() }
+        Brought {
+            lanes: lanes.clone(),
+            taken: ranks.iter().map(&mut take).collect(),
+        }
     }
 
     /// Hands a value to the threads of a group; what becomes of those that come back.
-    pub(super) fn hands(&mut self, handed: Handed, group: Scope, tree: &Tree, args: Args) -> Option<Value> {
+    pub(super) fn hands(
+        &mut self,
+        handed: Handed,
+        group: Scope,
+        tree: &Tree,
+        args: Args,
+    ) -> Option<Value> {
         let value = args.value?;
-        let seat = if group == Scope::Warp { self.env.warp } else { self.env.block };
+        let seat = if group == Scope::Warp {
+            self.env.warp
+        } else {
+            self.env.block
+        };
         if seat.of > i64::BITS {
-            self.error("unsupported-group", &tree.range, "groups of more than 64 are not supported here", |d| {
-                d.label(format!("this one has {}", seat.of))
-            });
+            self.error(
+                "unsupported-group",
+                &tree.range,
+                "groups of more than 64 are not supported here",
+                |d| d.label(format!("this one has {}", seat.of)),
+            );
             return None;
         }
         let lanes = Lanes::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)));
         let flag = matches!(handed, Handed::All | Handed::Any | Handed::Ballot);
         let (ty, brought) = if flag {
-            (Ty::U32, Expr::Cmp(CmpOp::Ne, value.word(), value.expr.clone().into(), Expr::Const(0).into()))
+            (
+                Ty::U32,
+                Expr::Cmp(
+                    CmpOp::Ne,
+                    value.word(),
+                    value.expr.clone().into(),
+                    Expr::Const(0).into(),
+                ),
+            )
         } else {
             // Narrow types are promoted.
-            let ty = if value.word().bits < 32 { Ty::S32 } else { value.word() };
+            let ty = if value.word().bits < 32 {
+                Ty::S32
+            } else {
+                value.word()
+            };
             (ty, Expr::Cast(ty, value.expr.clone().into()))
         };
         let lane = args.lane.map_or(Expr::Const(0), |lane| lane.expr);
@@ -96,8 +140,12 @@ impl Lowering<'_, '_> {
         let (result, ty) = match handed {
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
-                let shuffled =
-                    Shuffled::new(mode, lane, Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp), &lanes);
+                let shuffled = Shuffled::new(
+                    mode,
+                    lane,
+                    Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp),
+                    &lanes,
+                );
                 let from: Vec<u32> = shuffled.from.iter().map(|f| f.0).collect();
                 match shuffled.is_defined(&lanes) {
                     // As in PTX.
@@ -107,7 +155,11 @@ impl Lowering<'_, '_> {
                     }
                     defined => {
                         let met = self.brings(&lanes, brought, ty, defined, &from);
-                        (shuffled.chosen(&met.taken.into_iter().map(|t| t.1).collect::<Vec<_>>()), ty)
+                        (
+                            shuffled
+                                .chosen(&met.taken.into_iter().map(|t| t.1).collect::<Vec<_>>()),
+                            ty,
+                        )
                     }
                 }
             }
@@ -115,7 +167,11 @@ impl Lowering<'_, '_> {
                 let named = self.brings(&lanes, lane, Ty::WORD, Expr::Const(1), &all);
                 let is = |rank: u32| equal(Ty::WORD, &[named.own(), Expr::Const(i64::from(rank))]);
                 let some: Vec<Expr> = all.iter().map(|rank| is(*rank)).collect();
-                let defined = fold(BinOp::And, Ty::U32, &[named.same(Ty::WORD), fold(BinOp::Or, Ty::U32, &some)]);
+                let defined = fold(
+                    BinOp::And,
+                    Ty::U32,
+                    &[named.same(Ty::WORD), fold(BinOp::Or, Ty::U32, &some)],
+                );
                 let met = self.brings(&lanes, brought, ty, defined, &all);
                 let choose = |other: Expr, (rank, value): (u32, Expr)| {
                     Expr::Select(is(rank).into(), value.into(), other.into())
@@ -124,13 +180,21 @@ impl Lowering<'_, '_> {
             }
             _ => {
                 let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
-                let first =
-                    |n: u32| -> Vec<Expr> { met.taken.iter().filter(|t| t.0 < n).map(|t| t.1.clone()).collect() };
+                let first = |n: u32| -> Vec<Expr> {
+                    met.taken
+                        .iter()
+                        .filter(|t| t.0 < n)
+                        .map(|t| t.1.clone())
+                        .collect()
+                };
                 match handed {
                     Handed::All => (met.combined(BinOp::And, Ty::U32), Ty::S32),
                     Handed::Any => (met.combined(BinOp::Or, Ty::U32), Ty::S32),
                     Handed::Ballot => (met.set(Expr::clone), Ty::U32),
-                    Handed::Same => (met.set(|value| equal(ty, &[value.clone(), met.own()])), Ty::U32),
+                    Handed::Same => (
+                        met.set(|value| equal(ty, &[value.clone(), met.own()])),
+                        Ty::U32,
+                    ),
                     Handed::Before(op) if seat.rank == 0 => (Expr::Const(neutral(op, ty)), ty),
                     Handed::Before(op) => (fold(op, ty, &first(seat.rank)), ty),
                     Handed::UpTo(op) => (fold(op, ty, &first(seat.rank + 1)), ty),

@@ -56,7 +56,11 @@ static LANGUAGES: [Language; 3] = [
         plain_scope: None,
         consume: true,
         aliasing: "C11, 6.5",
-        order_rules: ["a load cannot release (C11, 7.17.7.2)", "a store cannot acquire (C11, 7.17.7.1)", NOT_HERE],
+        order_rules: [
+            "a load cannot release (C11, 7.17.7.2)",
+            "a store cannot acquire (C11, 7.17.7.1)",
+            NOT_HERE,
+        ],
         specials: |_| Vec::new(),
     },
     Language {
@@ -114,7 +118,10 @@ impl Language {
 
     /// The values that code of a kernel can name.
     pub fn specials(&self, at: Coordinates) -> Vec<(&'static str, i64)> {
-        (self.specials)(at).into_iter().map(|(name, value)| (name, value as i64)).collect()
+        (self.specials)(at)
+            .into_iter()
+            .map(|(name, value)| (name, value as i64))
+            .collect()
     }
 
     /// The rule that says which orders an operation may have.

@@ -25,13 +25,16 @@ pub(super) enum Tok {
 }
 
 /// The type of a character: one that no number has.
-pub(super) const CHARACTER: Ty = Ty { bits: 8, signed: true };
+pub(super) const CHARACTER: Ty = Ty {
+    bits: 8,
+    signed: true,
+};
 
 /// Operators and brackets; longer ones before those they begin with.
 pub(super) const PUNCTUATION: &[&str] = &[
-    "...", "<<=", ">>=", "->", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=",
-    "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "(", ")", "[", "]",
-    "{", "}", ",", ";", ":", "?", ".",
+    "...", "<<=", ">>=", "->", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=",
+    "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!",
+    "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", ";", ":", "?", ".",
 ];
 
 /// Splits a text into tokens.
@@ -51,25 +54,39 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
             match body.find("*/") {
                 Some(n) => at += n + 4,
                 None => {
-                    sink.error("c-syntax", text.span(at..at + 2), "this comment is never closed", |d| {
-                        d.label("expected `*/` after it")
-                    });
+                    sink.error(
+                        "c-syntax",
+                        text.span(at..at + 2),
+                        "this comment is never closed",
+                        |d| d.label("expected `*/` after it"),
+                    );
                     at = source.len();
                 }
             }
             continue;
         } else if c == '#' {
             let end = at + rest.find('\n').unwrap_or(rest.len());
-            sink.error("unsupported", text.span(at..end), "a directive begins a line", |d| {
-                d.label("expected a statement").help("write it on a line of its own")
-            });
+            sink.error(
+                "unsupported",
+                text.span(at..end),
+                "a directive begins a line",
+                |d| {
+                    d.label("expected a statement")
+                        .help("write it on a line of its own")
+                },
+            );
             at = end;
             continue;
         } else if let Some(len) = floating(rest) {
-            sink.error("unsupported", text.span(at..at + len), "floating-point numbers are not supported", |d| {
-                d.label("the language has them, Fencepost does not")
-                    .help("use integers: orders and races do not depend on it")
-            });
+            sink.error(
+                "unsupported",
+                text.span(at..at + len),
+                "floating-point numbers are not supported",
+                |d| {
+                    d.label("the language has them, Fencepost does not")
+                        .help("use integers: orders and races do not depend on it")
+                },
+            );
             tokens.push(Token::new(Tok::Int(0, Ty::S32), at..at + len));
             at += len;
             continue;
@@ -84,9 +101,12 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
             match end_of_string(&rest[1..line]) {
                 Some(n) => n + 2,
                 None => {
-                    sink.error("c-syntax", text.span(at..at + 1), "this string is never closed", |d| {
-                        d.label("expected `\"` on the same line")
-                    });
+                    sink.error(
+                        "c-syntax",
+                        text.span(at..at + 1),
+                        "this string is never closed",
+                        |d| d.label("expected `\"` on the same line"),
+                    );
                     at += line;
                     continue;
                 }
@@ -99,15 +119,23 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
         } else if c == '\'' {
             let line = rest.find('\n').unwrap_or(rest.len());
             let len = rest[1..line].find('\'').map_or(1, |n| n + 2);
-            sink.error("unsupported", text.span(at..at + len), "this character is not supported", |d| {
-                d.label("expected one character in quotes, such as `'a'`, `'\\n'` or `'\\x1f'`")
-                    .help("write its number")
-            });
+            sink.error(
+                "unsupported",
+                text.span(at..at + len),
+                "this character is not supported",
+                |d| {
+                    d.label("expected one character in quotes, such as `'a'`, `'\\n'` or `'\\x1f'`")
+                        .help("write its number")
+                },
+            );
             tokens.push(Token::new(Tok::Int(0, CHARACTER), at..at + len));
             at += len;
             continue;
         } else {
-            PUNCTUATION.iter().find(|p| rest.starts_with(**p)).map_or(c.len_utf8(), |p| p.len())
+            PUNCTUATION
+                .iter()
+                .find(|p| rest.starts_with(**p))
+                .map_or(c.len_utf8(), |p| p.len())
         };
         let range = at..at + len;
         at += len;
@@ -134,14 +162,28 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
 
 /// The length of the floating-point number that a text begins with, if it is one (C11, 6.4.4.2).
 fn floating(text: &str) -> Option<usize> {
-    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '\'').unwrap_or(text.len());
+    let digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit() && c != '\'')
+            .unwrap_or(text.len())
+    };
     let hex = text.starts_with("0x") || text.starts_with("0X");
-    let hexadecimal = |text: &str| text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
-    let first = if hex { 2 + hexadecimal(&text[2..]) } else { digits(text) };
+    let hexadecimal = |text: &str| {
+        text.find(|c: char| !c.is_ascii_hexdigit())
+            .unwrap_or(text.len())
+    };
+    let first = if hex {
+        2 + hexadecimal(&text[2..])
+    } else {
+        digits(text)
+    };
     let mut len = first;
     if text[len..].starts_with('.') {
         len += 1;
-        len += if hex { hexadecimal(&text[len..]) } else { digits(&text[len..]) };
+        len += if hex {
+            hexadecimal(&text[len..])
+        } else {
+            digits(&text[len..])
+        };
         // `x.y`, `...`
         if len == 1 {
             return None;
@@ -157,7 +199,9 @@ fn floating(text: &str) -> Option<usize> {
             len += 1 + sign + exponent;
         }
     }
-    let suffix = text[len..].strip_prefix(['f', 'F', 'l', 'L', 'h', 'H']).map_or(0, |_| 1);
+    let suffix = text[len..]
+        .strip_prefix(['f', 'F', 'l', 'L', 'h', 'H'])
+        .map_or(0, |_| 1);
     let of_floats = len > first || (!hex && text[len..].starts_with(['f', 'F']));
     of_floats.then_some(len + if len > first { suffix } else { 1 })
 }
@@ -176,7 +220,9 @@ fn end_of_string(text: &str) -> Option<usize> {
 fn name_len(text: &str) -> usize {
     let mut len = 0;
     loop {
-        let word = text[len..].find(|c: char| !is_word(c)).unwrap_or(text.len() - len);
+        let word = text[len..]
+            .find(|c: char| !is_word(c))
+            .unwrap_or(text.len() - len);
         len += word;
         match text[len..].strip_prefix("::") {
             Some(more) if more.starts_with(is_word) => len += 2,
@@ -207,10 +253,17 @@ fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     let (unsigned, long) = (suffix.contains('u'), suffix.contains('l'));
     let known = ["", "u", "l", "ul", "lu", "ll", "ull", "llu"].contains(&suffix);
     let value = u64::from_str_radix(digits, radix).ok().filter(|_| known);
-    let holds = |ty: &Ty, value| (long, ty.bits) != (true, 32) && ty.wrap(value as i64) as u64 == value;
+    let holds =
+        |ty: &Ty, value| (long, ty.bits) != (true, 32) && ty.wrap(value as i64) as u64 == value;
     let mut types = [Ty::S32, Ty::U32, Ty::WORD, Ty::U64].into_iter();
     // A decimal number without `u` is of no unsigned type.
-    let may = |ty: &Ty| if ty.signed { !unsigned } else { unsigned || radix != 10 };
+    let may = |ty: &Ty| {
+        if ty.signed {
+            !unsigned
+        } else {
+            unsigned || radix != 10
+        }
+    };
     let fits = |ty: &Ty, value: u64| holds(ty, value) && (!ty.signed || value <= i64::MAX as u64);
     match value.and_then(|v| Some((v, types.find(|ty| may(ty) && fits(ty, v))?))) {
         Some((value, ty)) => Tok::Int(value as i64, ty),

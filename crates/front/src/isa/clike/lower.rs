@@ -15,7 +15,9 @@ use super::types::{Qualified, Type, Value, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
-use program::{Access, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register, Space, Tags, Ty};
+use program::{
+    Access, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register, Space, Tags, Ty,
+};
 
 /// A branch target that is still to be filled in.
 const OPEN: usize = usize::MAX;
@@ -161,7 +163,14 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
             Init::Unknown => Value::int(0).ty,
         };
         let reg = l.add(name, ty.word().unwrap_or(Ty::WORD), init.clone());
-        l.scopes.bind_outside(name, Binding::Register(Variable { reg, of: ty.into(), known: None }));
+        l.scopes.bind_outside(
+            name,
+            Binding::Register(Variable {
+                reg,
+                of: ty.into(),
+                known: None,
+            }),
+        );
     }
     l.given = l.regs.len();
     l.scopes.enter();
@@ -173,7 +182,12 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     }
     l.keep_addresses();
     l.rename();
-    Lowered { regs: l.regs, code: l.code, read_only: l.read_only, calls: l.host.requests }
+    Lowered {
+        regs: l.regs,
+        code: l.code,
+        read_only: l.read_only,
+        calls: l.host.requests,
+    }
 }
 
 impl<'a> Lowering<'a, '_> {
@@ -195,7 +209,13 @@ impl<'a> Lowering<'a, '_> {
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
         let (span, line, text) = self.current.clone();
-        self.code.push(Instr { op, element: Element::ONLY, span, line: line.into(), text });
+        self.code.push(Instr {
+            op,
+            element: Element::ONLY,
+            span,
+            line: line.into(),
+            text,
+        });
         self.code.len() - 1
     }
 
@@ -205,7 +225,11 @@ impl<'a> Lowering<'a, '_> {
     }
 
     pub(super) fn patch(&mut self, at: usize, to: usize) {
-        if let Some(target) = self.code.get_mut(at).and_then(|instr| instr.op.target_mut()) {
+        if let Some(target) = self
+            .code
+            .get_mut(at)
+            .and_then(|instr| instr.op.target_mut())
+        {
             *target = to;
         }
     }
@@ -214,10 +238,19 @@ impl<'a> Lowering<'a, '_> {
         // A thread with more registers than there are indices has long exceeded every other limit.
         let reg = RegId(u16::try_from(self.regs.len()).unwrap_or(u16::MAX));
         if self.regs.len() < usize::from(u16::MAX) {
-            self.regs.push(Register { name: name.to_string(), ty, init });
+            self.regs.push(Register {
+                name: name.to_string(),
+                ty,
+                init,
+            });
         } else {
             let span = self.current.0;
-            self.sink.error("too-many-registers", span, "a thread has at most 65535 registers", |d| d);
+            self.sink.error(
+                "too-many-registers",
+                span,
+                "a thread has at most 65535 registers",
+                |d| d,
+            );
         }
         reg
     }
@@ -284,19 +317,29 @@ impl<'a> Lowering<'a, '_> {
             Some(_) => return (self.hidden_register(word, ty), false),
             None => {}
         }
-        let known = self.named.get(word).and_then(|all| all.iter().find(|one| one.0 == *ty));
+        let known = self
+            .named
+            .get(word)
+            .and_then(|all| all.iter().find(|one| one.0 == *ty));
         if let Some((_, reg)) = known {
             return (*reg, false);
         }
         let reg = self.add(word, machine, Init::Int(0));
-        self.named.entry(word.to_string()).or_default().push((ty.clone(), reg));
+        self.named
+            .entry(word.to_string())
+            .or_default()
+            .push((ty.clone(), reg));
         (reg, self.exits.is_empty())
     }
 
     /// A name that needs no declaration, where registers need none.
     pub(super) fn undeclared(&mut self, word: &str) {
         let reg = self.add(word, Ty::S32, Init::Int(0));
-        let variable = Variable { reg, of: Type::INT.into(), known: None };
+        let variable = Variable {
+            reg,
+            of: Type::INT.into(),
+            known: None,
+        };
         self.scopes.bind_outside(word, Binding::Register(variable));
     }
 
@@ -307,7 +350,10 @@ impl<'a> Lowering<'a, '_> {
 
     /// What a variable is called.
     pub(super) fn register_name(&self, reg: RegId) -> String {
-        let name = self.regs.get(usize::from(reg.0)).map_or("", |r| r.name.as_str());
+        let name = self
+            .regs
+            .get(usize::from(reg.0))
+            .map_or("", |r| r.name.as_str());
         name.split('#').next().unwrap_or("").to_string()
     }
 
@@ -329,7 +375,11 @@ impl<'a> Lowering<'a, '_> {
 
     /// What a plain access carries. In OpenCL it has the scope of its work-item, as the published models have it.
     pub(super) fn plain(&self, ty: Ty) -> Access {
-        Access { tags: Tags::default(), scope: self.env.language.plain_scope, ty }
+        Access {
+            tags: Tags::default(),
+            scope: self.env.language.plain_scope,
+            ty,
+        }
     }
 
     /// The location of constant memory that an address names, if it surely names one.
@@ -349,13 +399,19 @@ impl<'a> Lowering<'a, '_> {
     /// Marks what is lowered from now on as made of that text.
     fn at(&mut self, range: &Range<usize>) {
         let span = self.unit.text.span(range.clone());
-        let text = self.str(range).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = self
+            .str(range)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         self.current = (span, self.sink.line(span.start), text);
     }
 
     /// `return value;` in a function.
     fn give_back(&mut self, value: Option<&Tree>, range: &Range<usize>) {
-        let Some(frame) = self.frames.last() else { return };
+        let Some(frame) = self.frames.last() else {
+            return;
+        };
         let (result, dst, place) = (frame.result.ty.clone(), frame.dst, frame.place.clone());
         match (value, dst) {
             (Some(tree), _) if place.is_some() => {
@@ -370,9 +426,12 @@ impl<'a> Lowering<'a, '_> {
                 }
             }
             (None, None) if place.is_some() => {
-                self.error("wrong-operand", range, "this function returns a structure", |d| {
-                    d.label("expected one behind `return`")
-                });
+                self.error(
+                    "wrong-operand",
+                    range,
+                    "this function returns a structure",
+                    |d| d.label("expected one behind `return`"),
+                );
             }
             (Some(tree), Some(dst)) => {
                 let value = self.scalar(tree);
@@ -383,9 +442,12 @@ impl<'a> Lowering<'a, '_> {
             (Some(tree), None) => self.discard(tree),
             (None, Some(_)) => {
                 let name = result.name();
-                self.error("wrong-operand", range, "this function returns a value", |d| {
-                    d.label(format!("expected a `{name}` behind `return`"))
-                });
+                self.error(
+                    "wrong-operand",
+                    range,
+                    "this function returns a value",
+                    |d| d.label(format!("expected a `{name}` behind `return`")),
+                );
             }
         }
         let at = self.branch(Expr::Const(1));
@@ -440,9 +502,12 @@ impl<'a> Lowering<'a, '_> {
             StmtKind::Assert(holds) => {
                 self.at(&stmt.range);
                 if self.fixed(holds, "what is asserted") == Some(0) {
-                    self.error("failed-assertion", &holds.range, "this does not hold", |d| {
-                        d.label("expected a constant other than 0")
-                    });
+                    self.error(
+                        "failed-assertion",
+                        &holds.range,
+                        "this does not hold",
+                        |d| d.label("expected a constant other than 0"),
+                    );
                 }
             }
             StmtKind::If { cond, then, other } => {
@@ -471,7 +536,13 @@ impl<'a> Lowering<'a, '_> {
                 }
                 self.host.paths.exit(taken.map(|t| !t));
             }
-            StmtKind::Loop { init, cond, step, body, test_last } => {
+            StmtKind::Loop {
+                init,
+                cond,
+                step,
+                body,
+                test_last,
+            } => {
                 self.scopes.enter();
                 if let Some(init) = init {
                     self.statement(init);
@@ -486,9 +557,15 @@ impl<'a> Lowering<'a, '_> {
                 match cases.and_then(|cases| cases.remove(&stmt.range.start)) {
                     Some(branches) => branches.into_iter().for_each(|at| self.patch(at, here)),
                     None => {
-                        self.error("c-syntax", &stmt.range, "this labels nothing of a `switch`", |d| {
-                            d.label("expected it in the block of one").note("not in a loop or a branch inside")
-                        });
+                        self.error(
+                            "c-syntax",
+                            &stmt.range,
+                            "this labels nothing of a `switch`",
+                            |d| {
+                                d.label("expected it in the block of one")
+                                    .note("not in a loop or a branch inside")
+                            },
+                        );
                     }
                 }
             }
@@ -496,23 +573,34 @@ impl<'a> Lowering<'a, '_> {
                 self.instance = Some(*number);
                 self.statement(barrier);
                 if self.instance.take().is_some() {
-                    self.error("misplaced-label", &stmt.range, format!("`B{number}:` labels no barrier"), |d| {
-                        d.label("expected a barrier behind the label")
-                    });
+                    self.error(
+                        "misplaced-label",
+                        &stmt.range,
+                        format!("`B{number}:` labels no barrier"),
+                        |d| d.label("expected a barrier behind the label"),
+                    );
                 }
             }
             StmtKind::Break | StmtKind::Continue => {
                 self.at(&stmt.range);
                 let leave = matches!(stmt.kind, StmtKind::Break);
                 let at = self.branch(Expr::Const(1));
-                match self.exits.iter_mut().rev().find(|exits| leave || exits.cases.is_none()) {
+                match self
+                    .exits
+                    .iter_mut()
+                    .rev()
+                    .find(|exits| leave || exits.cases.is_none())
+                {
                     Some(exits) if leave => exits.breaks.push(at),
                     Some(exits) => exits.continues.push(at),
                     None => {
                         let word = if leave { "break" } else { "continue" };
-                        self.error("c-syntax", &stmt.range, format!("`{word}` outside of a loop"), |d| {
-                            d.label("expected a loop around it")
-                        });
+                        self.error(
+                            "c-syntax",
+                            &stmt.range,
+                            format!("`{word}` outside of a loop"),
+                            |d| d.label("expected a loop around it"),
+                        );
                     }
                 }
             }
@@ -528,9 +616,12 @@ impl<'a> Lowering<'a, '_> {
             StmtKind::Return(value) => {
                 self.at(&stmt.range);
                 if let Some(value) = value {
-                    self.error("wrong-operand", &value.range, "a thread gives no value back", |d| {
-                        d.label("expected `return;`")
-                    });
+                    self.error(
+                        "wrong-operand",
+                        &value.range,
+                        "a thread gives no value back",
+                        |d| d.label("expected `return;`"),
+                    );
                 }
                 self.leave();
             }
@@ -578,46 +669,82 @@ impl<'a> Lowering<'a, '_> {
     fn switch(&mut self, value: &Tree, body: &Stmt) {
         self.at(&value.range);
         let value_of = self.scalar(value);
-        let scoped = matches!(&value_of.ty, Type::Enum(of) if of.scoped).then(|| value_of.ty.clone());
-        let Some(ty) = value_of.ty.promoted().or(scoped.as_ref().and_then(Type::word)) else {
-            self.error("wrong-operand", &value.range, "this is no integer", |d| d.label("expected one"));
+        let scoped =
+            matches!(&value_of.ty, Type::Enum(of) if of.scoped).then(|| value_of.ty.clone());
+        let Some(ty) = value_of
+            .ty
+            .promoted()
+            .or(scoped.as_ref().and_then(Type::word))
+        else {
+            self.error("wrong-operand", &value.range, "this is no integer", |d| {
+                d.label("expected one")
+            });
             return;
         };
         let value_of = match value_of.expr {
             Expr::Reg(_) | Expr::Const(_) => value_of,
             _ => self.kept(value_of),
         };
-        let labels = |of: &Type| scoped.as_ref().map_or(of.promoted().is_some(), |scoped| of == scoped);
+        let labels = |of: &Type| {
+            scoped
+                .as_ref()
+                .map_or(of.promoted().is_some(), |scoped| of == scoped)
+        };
         let mut cases: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut seen: Vec<i64> = Vec::new();
         let mut default = None;
         let StmtKind::Block(all) = &body.kind else {
-            self.error("unsupported", &body.range, "a `switch` without a block", |d| d.label("expected `{`"));
+            self.error(
+                "unsupported",
+                &body.range,
+                "a `switch` without a block",
+                |d| d.label("expected `{`"),
+            );
             return;
         };
         let mut initialised = None;
         for stmt in all {
             match &stmt.kind {
-                StmtKind::Declare(d) if d.all.iter().any(|d| d.value.is_some()) => initialised = Some(&stmt.range),
+                StmtKind::Declare(d) if d.all.iter().any(|d| d.value.is_some()) => {
+                    initialised = Some(&stmt.range)
+                }
                 StmtKind::Case(label) => {
                     if let Some(range) = initialised {
-                        self.error("c-syntax", range, "a label behind it jumps past this declaration", |d| {
-                            d.label("expected it in a block of its own, `case 1: { int t = 0; … }`")
-                        });
+                        self.error(
+                            "c-syntax",
+                            range,
+                            "a label behind it jumps past this declaration",
+                            |d| {
+                                d.label(
+                                    "expected it in a block of its own, `case 1: { int t = 0; … }`",
+                                )
+                            },
+                        );
                         return;
                     }
                     let Some(label) = label else {
                         default = Some(stmt.range.start);
                         continue;
                     };
-                    let Some(n) = self.fixed_as(label, "a label", labels).map(|n| ty.wrap(n)) else { return };
+                    let Some(n) = self.fixed_as(label, "a label", labels).map(|n| ty.wrap(n))
+                    else {
+                        return;
+                    };
                     if seen.contains(&n) {
-                        self.error("c-syntax", &label.range, format!("there is a `case {n}` before"), |d| {
-                            d.label("expected another value")
-                        });
+                        self.error(
+                            "c-syntax",
+                            &label.range,
+                            format!("there is a `case {n}` before"),
+                            |d| d.label("expected another value"),
+                        );
                     }
                     seen.push(n);
-                    let here = Expr::Cmp(CmpOp::Eq, ty, value_of.fit(ty).into(), Expr::Const(n).into());
+                    let here = Expr::Cmp(
+                        CmpOp::Eq,
+                        ty,
+                        value_of.fit(ty).into(),
+                        Expr::Const(n).into(),
+                    );
                     let at = self.branch(here);
                     cases.entry(stmt.range.start).or_default().push(at);
                 }

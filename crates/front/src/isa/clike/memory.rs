@@ -15,7 +15,12 @@ use program::{Class, Expr, Init, LocId, MemoryKind, OpenClMemory, Space};
 
 impl<'a> Lowering<'a, '_> {
     /// `extern __shared__ int s[];`: memory of that name, whose size the test says.
-    pub(super) fn declared_by_test(&mut self, declared: &Declared, of: &Qualified, range: &Range<usize>) {
+    pub(super) fn declared_by_test(
+        &mut self,
+        declared: &Declared,
+        of: &Qualified,
+        range: &Range<usize>,
+    ) {
         let name = &declared.declarator.name;
         let word = self.str(name);
         let element = match &of.ty {
@@ -26,10 +31,16 @@ impl<'a> Lowering<'a, '_> {
         let there = found.map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
         let sized = |ty: &Type| ty.stored().map(|ty| ty.bits);
         // A view of another type has elements of the same size.
-        let alike = |ty: &Type| ty == element || (sized(ty).is_some() && sized(ty) == sized(element));
-        let alike = there.as_ref().is_some_and(|(of, space)| alike(&of.ty) && *space == Space::Shared);
+        let alike =
+            |ty: &Type| ty == element || (sized(ty).is_some() && sized(ty) == sized(element));
+        let alike = there
+            .as_ref()
+            .is_some_and(|(of, space)| alike(&of.ty) && *space == Space::Shared);
         if let (true, Some(loc)) = (alike, found) {
-            let (first, begins) = self.dynamic.get_or_insert_with(|| (word.to_owned(), loc)).clone();
+            let (first, begins) = self
+                .dynamic
+                .get_or_insert_with(|| (word.to_owned(), loc))
+                .clone();
             if begins != loc {
                 let message = format!("`{word}` begins where `{first}` does");
                 self.error("unsupported", range, message, |d| {
@@ -66,14 +77,23 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// A variable outside of all functions: one object for all threads of the device.
-    pub(super) fn of_program(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+    pub(super) fn of_program(
+        &mut self,
+        specifiers: &Specifiers,
+        declared: &Declared,
+        of: Qualified,
+    ) {
         let name = &declared.declarator.name;
         let region = of.space;
-        let constant = specifiers.has(Storage::Constant).is_some() || region == Some(Space::Constant);
+        let constant =
+            specifiers.has(Storage::Constant).is_some() || region == Some(Space::Constant);
         let host = self.env.language.cpp && !constant && specifiers.has(Storage::Device).is_none();
         if host || matches!(region, Some(Space::Local | Space::Shared)) {
             let word = self.str(name);
-            let message = format!("`{word}` is a variable {}", if host { "of the host" } else { "of no thread" });
+            let message = format!(
+                "`{word}` is a variable {}",
+                if host { "of the host" } else { "of no thread" }
+            );
             self.error("unsupported", name, message, |d| {
                 d.label("expected a variable of the device").help(if host {
                     "write `__device__` before it"
@@ -84,14 +104,23 @@ impl<'a> Lowering<'a, '_> {
             return;
         }
         if let Some(init) = self.first_values(declared, &of) {
-            let space = if constant { Space::Constant } else { Space::Global };
+            let space = if constant {
+                Space::Constant
+            } else {
+                Space::Global
+            };
             self.memory(declared, of, space, init);
         }
     }
 
     /// `static int n = 1;` in a function: one object for all threads of the device and all calls. No other function knows it, so
     /// it is called by the function's name, too.
-    pub(super) fn of_function(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+    pub(super) fn of_function(
+        &mut self,
+        specifiers: &Specifiers,
+        declared: &Declared,
+        of: Qualified,
+    ) {
         let name = &declared.declarator.name;
         if !self.may_declare(name) {
             return;
@@ -101,9 +130,12 @@ impl<'a> Lowering<'a, '_> {
         let elsewhere = matches!(region, Some(Space::Local | Space::Shared));
         if !sized || elsewhere {
             let range = specifiers.has(Storage::Static).unwrap_or(name);
-            self.error("unsupported", range, "this is no variable that lasts", |d| {
-                d.label("expected a variable of the device, of a type that has a size")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "this is no variable that lasts",
+                |d| d.label("expected a variable of the device, of a type that has a size"),
+            );
             return;
         }
         let word = self.str(name);
@@ -111,21 +143,35 @@ impl<'a> Lowering<'a, '_> {
             Some(loc) => *loc,
             None => {
                 let space = region.unwrap_or(Space::Global);
-                let Some(init) = self.first_values(declared, &of) else { return };
-                let function = self.frames.last().map_or(self.kernel.unwrap_or(""), |frame| &frame.name);
+                let Some(init) = self.first_values(declared, &of) else {
+                    return;
+                };
+                let function = self
+                    .frames
+                    .last()
+                    .map_or(self.kernel.unwrap_or(""), |frame| &frame.name);
                 let called = format!("{function}::{word}");
                 let object = self.object_of_type(&of, space, init, name);
-                let Some(loc) = self.object_of_code(&called, name, object) else { return };
+                let Some(loc) = self.object_of_code(&called, name, object) else {
+                    return;
+                };
                 self.declared_memory.push(loc);
                 self.lasting.insert(name.start, loc);
                 loc
             }
         };
-        self.scopes.bind(word, Binding::Memory(Expr::Address(loc), of));
+        self.scopes
+            .bind(word, Binding::Memory(Expr::Address(loc), of));
     }
 
     /// Memory that the code declares: of all threads, with its first values; of a group of threads, or of each thread.
-    pub(super) fn memory(&mut self, declared: &Declared, of: Qualified, space: Space, init: Vec<Init>) {
+    pub(super) fn memory(
+        &mut self,
+        declared: &Declared,
+        of: Qualified,
+        space: Space,
+        init: Vec<Init>,
+    ) {
         let name = &declared.declarator.name;
         let word = self.str(name);
         if !self.may_declare(name) {
@@ -133,22 +179,30 @@ impl<'a> Lowering<'a, '_> {
         }
         if of.ty.size() == 0 {
             let message = format!("a `{}` has no size here", of.ty.name());
-            self.error("wrong-operand", name, message, |d| d.label("expected a type that is defined before"));
+            self.error("wrong-operand", name, message, |d| {
+                d.label("expected a type that is defined before")
+            });
             return;
         }
         if let (Space::Shared, Some(_)) = (space, &declared.value) {
-            self.error("wrong-operand", name, format!("`{word}` has an initialiser"), |d| {
-                d.label("expected none")
-                    .note("variables that a group of threads shares cannot be initialised")
-                    .help("assign to it in one thread, and let the others wait at a barrier")
-            });
+            self.error(
+                "wrong-operand",
+                name,
+                format!("`{word}` has an initialiser"),
+                |d| {
+                    d.label("expected none")
+                        .note("variables that a group of threads shares cannot be initialised")
+                        .help("assign to it in one thread, and let the others wait at a barrier")
+                },
+            );
             return;
         }
         let loc = match space {
             Space::Shared => self.shared_object(word, name, name.start, &of),
             _ => {
                 let object = self.object_of_type(&of, space, init, name);
-                self.object_of_code(word, name, object).inspect(|loc| self.declared_memory.push(*loc))
+                self.object_of_code(word, name, object)
+                    .inspect(|loc| self.declared_memory.push(*loc))
             }
         };
         let Some(loc) = loc else { return };
@@ -165,9 +219,12 @@ impl<'a> Lowering<'a, '_> {
                 self.copy_structure((addr, of), value, &value.range);
             }
             Some(Initial::Value(value)) => {
-                self.error("wrong-operand", &value.range, "one value for an array", |d| {
-                    d.label("expected a list in `{}`")
-                });
+                self.error(
+                    "wrong-operand",
+                    &value.range,
+                    "one value for an array",
+                    |d| d.label("expected a list in `{}`"),
+                );
             }
             Some(Initial::Member(..)) | None => {}
         }
@@ -193,10 +250,18 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// An object of a type; of all threads, with its first values.
-    fn object_of_type(&self, of: &Qualified, space: Space, init: Vec<Init>, range: &Range<usize>) -> Object {
+    fn object_of_type(
+        &self,
+        of: &Qualified,
+        space: Space,
+        init: Vec<Init>,
+        range: &Range<usize>,
+    ) -> Object {
         // The elements of an array; one of an array of one is the object itself.
         let element = match &of.ty {
-            Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => Qualified::clone(element),
+            Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => {
+                Qualified::clone(element)
+            }
             _ => of.clone(),
         };
         let span = self.unit.text.span(range.clone());
@@ -206,7 +271,10 @@ impl<'a> Lowering<'a, '_> {
         Object {
             ty: element.ty.stored().map(|ty| (ty, span)),
             declared: true,
-            record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
+            record: element
+                .ty
+                .is_aggregate()
+                .then(|| Record(element.ty.clone())),
             init: match space {
                 _ if of_program => init,
                 Space::Shared => unwritten(&of.ty),
@@ -235,7 +303,12 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Memory of the thread's own for a structure that has no name.
-    pub(super) fn unnamed(&mut self, word: &str, of: &Qualified, range: &Range<usize>) -> Option<Expr> {
+    pub(super) fn unnamed(
+        &mut self,
+        word: &str,
+        of: &Qualified,
+        range: &Range<usize>,
+    ) -> Option<Expr> {
         let object = self.object_of_type(of, Space::Local, Vec::new(), range);
         let loc = self.object_of_code(word, range, object)?;
         self.declared_memory.push(loc);
@@ -247,9 +320,15 @@ impl<'a> Lowering<'a, '_> {
     fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
         let span = self.unit.text.span(name.clone());
         for n in 0.. {
-            let called = if n == 0 { word.to_string() } else { format!("{word}#{n}") };
+            let called = if n == 0 {
+                word.to_string()
+            } else {
+                format!("{word}#{n}")
+            };
             let Some(old) = self.symbols.find(&called) else {
-                return self.symbols.declare(&called, span, SymbolKind::Object(object), self.sink);
+                return self
+                    .symbols
+                    .declare(&called, span, SymbolKind::Object(object), self.sink);
             };
             let taken = self.declared_memory.contains(&old);
             if self.symbols.is_like(old, &object) && !taken {
@@ -259,12 +338,20 @@ impl<'a> Lowering<'a, '_> {
                 continue;
             }
             if taken {
-                self.error("duplicate-name", name, format!("`{word}` is declared in two blocks"), |d| {
-                    d.label("expected another name").note("memory that threads share has one name for each object")
-                });
+                self.error(
+                    "duplicate-name",
+                    name,
+                    format!("`{word}` is declared in two blocks"),
+                    |d| {
+                        d.label("expected another name")
+                            .note("memory that threads share has one name for each object")
+                    },
+                );
                 return None;
             }
-            return self.symbols.declare(&called, span, SymbolKind::Object(object), self.sink);
+            return self
+                .symbols
+                .declare(&called, span, SymbolKind::Object(object), self.sink);
         }
         None
     }
@@ -275,9 +362,10 @@ fn unwritten(ty: &Type) -> Vec<Init> {
     let mut found = Vec::new();
     ty.each_cell(&mut |_, _, of| {
         found.push(match of.ty {
-            Type::Object(Class::Barrier(_) | Class::Latch(_) | Class::Semaphore(..) | Class::Mbarrier, _) => {
-                Init::Int(0)
-            }
+            Type::Object(
+                Class::Barrier(_) | Class::Latch(_) | Class::Semaphore(..) | Class::Mbarrier,
+                _,
+            ) => Init::Int(0),
             _ => Init::Unknown,
         });
     });

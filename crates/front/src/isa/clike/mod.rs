@@ -125,7 +125,11 @@ impl Unit {
         let errors = sink.errors();
         let text = preprocess::preprocess(text, language.dialect, sink);
         let stmts = parse::statements(&text, language, sink);
-        Unit { text, stmts, broken: sink.errors() > errors }
+        Unit {
+            text,
+            stmts,
+            broken: sink.errors() > errors,
+        }
     }
 
     /// Whether the code combines a predicate of the threads of a block.
@@ -167,8 +171,16 @@ impl Unit {
 
 /// Declares the memory in which the threads of a block vote.
 pub fn declare_votes(symbols: &mut Symbols, sink: &mut Sink) {
-    let scalar = Object { ty: Some((Ty::S32, Span::default())), space: Space::Shared, ..Object::scalar(0) };
-    let kind = SymbolKind::Object(Object { kind: MemoryKind::Private, declared: true, ..scalar });
+    let scalar = Object {
+        ty: Some((Ty::S32, Span::default())),
+        space: Space::Shared,
+        ..Object::scalar(0)
+    };
+    let kind = SymbolKind::Object(Object {
+        kind: MemoryKind::Private,
+        declared: true,
+        ..scalar
+    });
     symbols.declare(groups::VOTES, Span::default(), kind, sink);
 }
 
@@ -179,7 +191,9 @@ pub fn type_named(name: &str) -> Option<(Ty, bool)> {
 
 /// Whether the values of a type, or of the objects of a class, are 0 and 1 alone.
 pub fn is_boolean(name: &str) -> bool {
-    let argument = name.split_once('<').and_then(|(_, rest)| rest.split([',', '>']).next());
+    let argument = name
+        .split_once('<')
+        .and_then(|(_, rest)| rest.split([',', '>']).next());
     words::is_boolean(argument.unwrap_or(name).trim())
 }
 
@@ -216,7 +230,10 @@ impl Declaration {
                 }
                 None => {
                     let names = words::type_names();
-                    let known = names.iter().map(String::as_str).chain(["global", "local", "volatile"]);
+                    let known = names
+                        .iter()
+                        .map(String::as_str)
+                        .chain(["global", "local", "volatile"]);
                     return Err(diag::nearest(word, known).map(str::to_string));
                 }
             },

@@ -109,7 +109,8 @@ impl Lowering<'_, '_> {
                 format!("the function `{word}` of a {kind} is not supported"),
                 |d| {
                     let names: Vec<&str> = of_class().map(|m| m.1).collect();
-                    d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(word, names)
+                    d.label(format!("expected one of `{}`", names.join("`, `")))
+                        .did_you_mean(word, names)
                 },
             );
             return Value::int(0);
@@ -120,9 +121,12 @@ impl Lowering<'_, '_> {
                 (2, _) => "two arguments: what it waits for, and how long".to_string(),
                 _ => format!("at most {most} arguments"),
             };
-            self.error("wrong-operands", &tree.range, format!("`{word}` takes {wanted}"), |d| {
-                d.label(format!("{} given", args.len()))
-            });
+            self.error(
+                "wrong-operands",
+                &tree.range,
+                format!("`{word}` takes {wanted}"),
+                |d| d.label(format!("{} given", args.len())),
+            );
             return Value::int(0);
         }
         // How long a wait may take bounds nothing.
@@ -130,7 +134,10 @@ impl Lowering<'_, '_> {
             [arg, ..] => {
                 let value = self.eval(arg);
                 let dst = self.temporary(Ty::WORD);
-                self.push(Op::Assign { dst, value: value.fit(Ty::WORD) });
+                self.push(Op::Assign {
+                    dst,
+                    value: value.fit(Ty::WORD),
+                });
                 Expr::Reg(dst)
             }
             _ => Expr::Const(1),
@@ -161,9 +168,14 @@ impl Lowering<'_, '_> {
             (Class::Latch(_), _) => {
                 if word != "wait" {
                     let ok = |old: Expr| {
-                        both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), cmp(CmpOp::Le, arg.clone(), old))
+                        both(
+                            cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)),
+                            cmp(CmpOp::Le, arg.clone(), old),
+                        )
                     };
-                    self.change(&object, Order::Release, ok, |old| bin(BinOp::Sub, old, arg.clone()));
+                    self.change(&object, Order::Release, ok, |old| {
+                        bin(BinOp::Sub, old, arg.clone())
+                    });
                 }
                 if word != "count_down" {
                     self.until(&object, |word| cmp(CmpOp::Eq, word, Expr::Const(0)));
@@ -178,12 +190,23 @@ impl Lowering<'_, '_> {
             (_, "acquire") => {
                 let head = self.code.len();
                 let old = self.take(&object);
-                self.push(Op::Branch { cond: cmp(CmpOp::Le, Expr::Reg(old), Expr::Const(0)), target: head });
+                self.push(Op::Branch {
+                    cond: cmp(CmpOp::Le, Expr::Reg(old), Expr::Const(0)),
+                    target: head,
+                });
             }
             (Class::Semaphore(_, most), _) => {
-                let room = |old: Expr| cmp(CmpOp::Le, arg.clone(), bin(BinOp::Sub, Expr::Const(most), old));
+                let room = |old: Expr| {
+                    cmp(
+                        CmpOp::Le,
+                        arg.clone(),
+                        bin(BinOp::Sub, Expr::Const(most), old),
+                    )
+                };
                 let ok = |old: Expr| both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), room(old));
-                self.change(&object, Order::Release, ok, |old| bin(BinOp::Add, old, arg.clone()));
+                self.change(&object, Order::Release, ok, |old| {
+                    bin(BinOp::Add, old, arg.clone())
+                });
             }
             _ => {}
         }
@@ -202,9 +225,12 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         let Some((addr, count)) = object else {
-            self.error("wrong-operands", &tree.range, "`init` takes a barrier and a count", |d| {
-                d.label("expected the form `init(&bar, n)`")
-            });
+            self.error(
+                "wrong-operands",
+                &tree.range,
+                "`init` takes a barrier and a count",
+                |d| d.label("expected the form `init(&bar, n)`"),
+            );
             return Value::int(0);
         };
         let range = &count.range;
@@ -221,20 +247,36 @@ impl Lowering<'_, '_> {
     pub(super) fn make_barrier(&mut self, addr: Expr, count: Expr, range: &Range<usize>) {
         let most = state::MOST_ARRIVALS;
         if matches!(count, Expr::Const(n) if !(0..=most).contains(&n)) {
-            self.error("out-of-range", range, "a barrier cannot count so many arrivals here", |d| {
-                d.label(format!("expected a count between 0 and {most}"))
-            });
+            self.error(
+                "out-of-range",
+                range,
+                "a barrier cannot count so many arrivals here",
+                |d| d.label(format!("expected a count between 0 and {most}")),
+            );
             return;
         }
         let value = state::init(Expr::Const(0), count.clone());
         // No address of memory, so that nothing is concluded from a count that the word cannot hold.
-        let most = Expr::Cmp(CmpOp::Le, Ty::U64, count.clone().into(), Expr::Const(most).into());
+        let most = Expr::Cmp(
+            CmpOp::Le,
+            Ty::U64,
+            count.clone().into(),
+            Expr::Const(most).into(),
+        );
         let addr = match count {
             Expr::Const(_) => addr,
             _ => Expr::Select(most.into(), addr.into(), Expr::Const(0).into()),
         };
-        let access = Access { tags: Tags::of(&["OBJECT"]), scope: None, ty: Ty::WORD };
-        self.push(Op::Store { addr, value, access });
+        let access = Access {
+            tags: Tags::of(&["OBJECT"]),
+            scope: None,
+            ty: Ty::WORD,
+        };
+        self.push(Op::Store {
+            addr,
+            value,
+            access,
+        });
     }
 
     fn half(object: &Atomic, order: &'static str, rmw: bool) -> Access {
@@ -242,7 +284,11 @@ impl Lowering<'_, '_> {
         if rmw {
             tags.insert("RMW");
         }
-        Access { tags, scope: Some(object.scope), ty: Ty::WORD }
+        Access {
+            tags,
+            scope: Some(object.scope),
+            ty: Ty::WORD,
+        }
     }
 
     /// A read-modify-write that writes only where `cond` of the old word holds; the register of that word.
@@ -254,10 +300,21 @@ impl Lowering<'_, '_> {
         new: impl Fn(Expr) -> Expr,
     ) -> RegId {
         let old = self.temporary(Ty::WORD);
-        let update = Update::When { cond: cond(Expr::Reg(old)), new: new(Expr::Reg(old)) };
-        let (read, write) =
-            (Self::half(object, order.of_read(), true), Self::half(object, order.of_write(), true));
-        self.push(Op::Rmw { dst: Some(old), addr: object.addr.clone(), update, read, write });
+        let update = Update::When {
+            cond: cond(Expr::Reg(old)),
+            new: new(Expr::Reg(old)),
+        };
+        let (read, write) = (
+            Self::half(object, order.of_read(), true),
+            Self::half(object, order.of_write(), true),
+        );
+        self.push(Op::Rmw {
+            dst: Some(old),
+            addr: object.addr.clone(),
+            update,
+            read,
+            write,
+        });
         old
     }
 
@@ -282,7 +339,11 @@ impl Lowering<'_, '_> {
     fn look(&mut self, object: &Atomic) -> RegId {
         let word = self.temporary(Ty::WORD);
         let access = Self::half(object, Order::Acquire.of_read(), false);
-        self.push(Op::Load { dst: word, addr: object.addr.clone(), access });
+        self.push(Op::Load {
+            dst: word,
+            addr: object.addr.clone(),
+            access,
+        });
         word
     }
 
@@ -291,7 +352,10 @@ impl Lowering<'_, '_> {
         let head = self.code.len();
         let word = self.look(object);
         let out = self.branch(done(Expr::Reg(word)));
-        self.push(Op::Branch { cond: Expr::Const(1), target: head });
+        self.push(Op::Branch {
+            cond: Expr::Const(1),
+            target: head,
+        });
         let end = self.code.len();
         self.patch(out, end);
     }
@@ -299,14 +363,22 @@ impl Lowering<'_, '_> {
     /// Takes one from a semaphore that has one.
     fn take(&mut self, object: &Atomic) -> RegId {
         let some = |old| cmp(CmpOp::Gt, old, Expr::Const(0));
-        self.rmw(object, Order::Acquire, some, |old| bin(BinOp::Sub, old, Expr::Const(1)))
+        self.rmw(object, Order::Acquire, some, |old| {
+            bin(BinOp::Sub, old, Expr::Const(1))
+        })
     }
 
     /// A function that may fail without a reason, and then does nothing; else as `act` says.
     pub(super) fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Expr) -> Value {
         let (fails, result) = (self.temporary(Ty::S32), self.temporary(Ty::S32));
-        self.push(Op::Choice { dst: fails, spurious: true });
-        self.push(Op::Assign { dst: result, value: Expr::Const(0) });
+        self.push(Op::Choice {
+            dst: fails,
+            spurious: true,
+        });
+        self.push(Op::Assign {
+            dst: result,
+            value: Expr::Const(0),
+        });
         let skip = self.branch(Expr::Reg(fails));
         let value = act(self);
         self.push(Op::Assign { dst: result, value });
@@ -317,9 +389,18 @@ impl Lowering<'_, '_> {
 
     /// Arrives `n` times; the token of the phase in which that was.
     pub(super) fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
-        let ok = |old: Expr| both(state::live(old.clone()), state::within(n.clone(), state::pending(old)));
+        let ok = |old: Expr| {
+            both(
+                state::live(old.clone()),
+                state::within(n.clone(), state::pending(old)),
+            )
+        };
         let new = |old: Expr| {
-            let word = if drop { state::drop(old, n.clone()) } else { old };
+            let word = if drop {
+                state::drop(old, n.clone())
+            } else {
+                old
+            };
             state::settled(state::arrive(word, n.clone()))
         };
         let old = self.change(object, Order::Release, ok, new);
@@ -338,7 +419,10 @@ impl Lowering<'_, '_> {
         let word = Expr::Reg(self.look(object));
         let (complete, may) = awaited.by(word, &object.addr);
         let done = self.temporary(Ty::S32);
-        self.push(Op::Assign { dst: done, value: both(complete, may.clone()) });
+        self.push(Op::Assign {
+            dst: done,
+            value: both(complete, may.clone()),
+        });
         let skip = self.branch(may);
         self.push(Op::fence(Tags::of(&["MISUSE"]), None));
         self.leave();
@@ -350,7 +434,10 @@ impl Lowering<'_, '_> {
     pub(super) fn wait_for_phase(&mut self, object: &Atomic, awaited: &Awaited) {
         let head = self.code.len();
         let done = self.test_phase(object, awaited);
-        self.push(Op::Branch { cond: cmp(CmpOp::Eq, done, Expr::Const(0)), target: head });
+        self.push(Op::Branch {
+            cond: cmp(CmpOp::Eq, done, Expr::Const(0)),
+            target: head,
+        });
     }
 
     /// The object that an expression names, or refers to.
@@ -359,13 +446,25 @@ impl Lowering<'_, '_> {
             return Some((Class::Atomic(atomic.scope), atomic.clone()));
         }
         let (addr, of) = self.memory_place(tree)?;
-        let Type::Object(class, value) = &of.ty else { return None };
+        let Type::Object(class, value) = &of.ty else {
+            return None;
+        };
         let scope = match *class {
             Class::Atomic(s) | Class::Barrier(s) | Class::Latch(s) | Class::Semaphore(s, _) => s,
             Class::Flag | Class::Mbarrier => program::Scope::Sys,
         };
-        let of = Qualified { constant: of.constant, ..Type::clone(value).into() };
+        let of = Qualified {
+            constant: of.constant,
+            ..Type::clone(value).into()
+        };
         // Which object it is was decided before arguments are evaluated (ISO C++17, expr.call).
-        Some((*class, Atomic { addr: self.stable(addr), of, scope }))
+        Some((
+            *class,
+            Atomic {
+                addr: self.stable(addr),
+                of,
+                scope,
+            },
+        ))
     }
 }

@@ -48,9 +48,20 @@ pub(super) const ASSIGNMENTS: &[(&str, BinOp)] = &[
 ];
 
 /// The statements of a thread's code.
-pub(super) fn statements(text: &MappedText, language: &'static Language, sink: &mut Sink) -> Vec<Stmt> {
+pub(super) fn statements(
+    text: &MappedText,
+    language: &'static Language,
+    sink: &mut Sink,
+) -> Vec<Stmt> {
     let tokens = Cursor::new(tokens(text, language.cpp, sink));
-    let mut parser = Parser { text, language, types: HashSet::new(), variables: HashSet::new(), tokens, sink };
+    let mut parser = Parser {
+        text,
+        language,
+        types: HashSet::new(),
+        variables: HashSet::new(),
+        tokens,
+        sink,
+    };
     let mut all = Vec::new();
     while parser.tokens.peek() != Tok::End {
         parser.one(&mut all);
@@ -70,7 +81,11 @@ impl<'a> Parser<'a, '_> {
     /// The word `n` tokens ahead; empty if it is none.
     pub(super) fn word_at(&self, n: usize) -> &'a str {
         let token = self.tokens.token_at(n);
-        if token.kind == Tok::Name { self.str(&token.range) } else { "" }
+        if token.kind == Tok::Name {
+            self.str(&token.range)
+        } else {
+            ""
+        }
     }
 
     pub(super) fn next(&mut self) -> Range<usize> {
@@ -96,7 +111,9 @@ impl<'a> Parser<'a, '_> {
         expected: &str,
     ) -> Parsed<T> {
         let span = self.text.span(range);
-        self.sink.error("c-syntax", span, message, |d| d.label(format!("expected {expected}")));
+        self.sink.error("c-syntax", span, message, |d| {
+            d.label(format!("expected {expected}"))
+        });
         Err(Failed)
     }
 
@@ -119,14 +136,22 @@ impl<'a> Parser<'a, '_> {
 
     pub(super) fn expect(&mut self, punct: &str) -> Parsed<Range<usize>> {
         let range = self.tokens.range();
-        if self.eat(punct) { Ok(range) } else { self.unexpected(&format!("`{punct}`")) }
+        if self.eat(punct) {
+            Ok(range)
+        } else {
+            self.unexpected(&format!("`{punct}`"))
+        }
     }
 
     /// Counts a level of nesting around `f`.
     pub(super) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if !self.tokens.descend() {
             let range = self.tokens.range();
-            return self.fail(range, "this is nested too deeply", &format!("at most {MAX_NESTING} levels"));
+            return self.fail(
+                range,
+                "this is nested too deeply",
+                &format!("at most {MAX_NESTING} levels"),
+            );
         }
         let result = f(self);
         self.tokens.ascend();
@@ -172,7 +197,9 @@ impl<'a> Parser<'a, '_> {
                 // That of the block around.
                 Tok::Punct("}") if self.tokens.depth() > 0 => return,
                 // A parenthesis that is not closed ends with its statement.
-                Tok::Punct(";" | "}") if !open.contains(&"{") && (open.is_empty() || !self.closes()) => {
+                Tok::Punct(";" | "}")
+                    if !open.contains(&"{") && (open.is_empty() || !self.closes()) =>
+                {
                     self.next();
                     return;
                 }
@@ -185,7 +212,8 @@ impl<'a> Parser<'a, '_> {
     /// Whether a `)` comes before the next brace.
     fn closes(&self) -> bool {
         let behind = self.tokens.rest().iter().map(|token| token.kind);
-        let mut signs = behind.filter(|tok| matches!(tok, Tok::Punct("{" | "}" | "(" | ")") | Tok::End));
+        let mut signs =
+            behind.filter(|tok| matches!(tok, Tok::Punct("{" | "}" | "(" | ")") | Tok::End));
         signs.next() == Some(Tok::Punct(")"))
     }
 
@@ -221,7 +249,10 @@ impl<'a> Parser<'a, '_> {
             (_, "if") => {
                 self.next();
                 if self.language.cpp && self.word() == "constexpr" {
-                    return self.refuse("choices of the compiler are", "write the branch that is meant, or `#if`");
+                    return self.refuse(
+                        "choices of the compiler are",
+                        "write the branch that is meant, or `#if`",
+                    );
                 }
                 let (before, cond) = self.head(true)?;
                 let then = Box::new(self.statement()?);
@@ -248,12 +279,26 @@ impl<'a> Parser<'a, '_> {
                     },
                     // What the condition declares is made anew each time.
                     false => {
-                        let at = |kind| Stmt { kind, range: range.clone() };
-                        let (goes_on, leaves) = (at(StmtKind::Empty).into(), at(StmtKind::Break).into());
-                        let test = StmtKind::If { cond, then: goes_on, other: Some(leaves) };
+                        let at = |kind| Stmt {
+                            kind,
+                            range: range.clone(),
+                        };
+                        let (goes_on, leaves) =
+                            (at(StmtKind::Empty).into(), at(StmtKind::Break).into());
+                        let test = StmtKind::If {
+                            cond,
+                            then: goes_on,
+                            other: Some(leaves),
+                        };
                         let all = before.into_iter().chain([at(test), body]).collect();
                         let body = Box::new(at(StmtKind::Block(all)));
-                        StmtKind::Loop { init: None, cond: None, step: None, body, test_last: false }
+                        StmtKind::Loop {
+                            init: None,
+                            cond: None,
+                            step: None,
+                            body,
+                            test_last: false,
+                        }
                     }
                 }
             }
@@ -268,7 +313,13 @@ impl<'a> Parser<'a, '_> {
                 let cond = Some(self.comma()?);
                 self.expect(")")?;
                 self.expect(";")?;
-                StmtKind::Loop { init: None, cond, step: None, body, test_last: true }
+                StmtKind::Loop {
+                    init: None,
+                    cond,
+                    step: None,
+                    body,
+                    test_last: true,
+                }
             }
             (_, "for") => self.for_loop()?,
             (_, word) if inline_asm::begins(word) => {
@@ -277,7 +328,11 @@ impl<'a> Parser<'a, '_> {
                 StmtKind::Assembly(assembly.into())
             }
             (_, "break" | "continue") => {
-                let kind = if self.word() == "break" { StmtKind::Break } else { StmtKind::Continue };
+                let kind = if self.word() == "break" {
+                    StmtKind::Break
+                } else {
+                    StmtKind::Continue
+                };
                 self.next();
                 self.expect(";")?;
                 kind
@@ -286,7 +341,9 @@ impl<'a> Parser<'a, '_> {
                 self.next();
                 let value = match self.tokens.peek() {
                     Tok::Punct(";") => None,
-                    Tok::Punct("{") if self.language.cpp => Some(self.braced(self.tokens.range().start, None)?),
+                    Tok::Punct("{") if self.language.cpp => {
+                        Some(self.braced(self.tokens.range().start, None)?)
+                    }
                     _ => Some(self.comma()?),
                 };
                 self.expect(";")?;
@@ -312,7 +369,9 @@ impl<'a> Parser<'a, '_> {
                 self.next();
                 StmtKind::Case(None)
             }
-            (_, "static_assert" | "_Static_assert") if self.tokens.peek_at(1) == Tok::Punct("(") => {
+            (_, "static_assert" | "_Static_assert")
+                if self.tokens.peek_at(1) == Tok::Punct("(") =>
+            {
                 self.next();
                 self.next();
                 let holds = self.expression()?;
@@ -330,17 +389,30 @@ impl<'a> Parser<'a, '_> {
                 let jumps = !word.starts_with(|c: char| c.is_ascii_uppercase()) || word.len() > 3;
                 if number.is_none() && jumps {
                     let span = self.text.span(label);
-                    self.sink.error("unsupported", span, "labels of `goto` are not supported", |d| {
-                        d.label("the language has them, Fencepost does not").help("use `if` and loops")
-                    });
+                    self.sink.error(
+                        "unsupported",
+                        span,
+                        "labels of `goto` are not supported",
+                        |d| {
+                            d.label("the language has them, Fencepost does not")
+                                .help("use `if` and loops")
+                        },
+                    );
                     return Err(Failed);
                 }
                 let Some(number) = number else {
                     let message = format!("`{word}` is no label of a barrier");
-                    return self.fail(label, message, "a label such as `B1:`, the barrier's instance");
+                    return self.fail(
+                        label,
+                        message,
+                        "a label such as `B1:`, the barrier's instance",
+                    );
                 };
                 let barrier = Box::new(self.statement()?);
-                StmtKind::Instance { number: i64::from(number), barrier }
+                StmtKind::Instance {
+                    number: i64::from(number),
+                    barrier,
+                }
             }
             (Tok::Name, _) if begins(self) => {
                 let kind = self.host_call()?;
@@ -366,14 +438,21 @@ impl<'a> Parser<'a, '_> {
                     && let ExprKind::Index(of, _) = &first.kind
                     && matches!(of.kind, ExprKind::Field(..))
                 {
-                    return self.fail(first.range.clone(), "this does nothing", "an assignment or a call");
+                    return self.fail(
+                        first.range.clone(),
+                        "this does nothing",
+                        "an assignment or a call",
+                    );
                 }
                 self.expect(";")?;
                 StmtKind::Expr(value)
             }
         };
         let end = self.tokens.last().range.end.max(start);
-        Ok(Stmt { kind, range: start..end })
+        Ok(Stmt {
+            kind,
+            range: start..end,
+        })
     }
 
     fn block(&mut self) -> Parsed<StmtKind> {
@@ -414,10 +493,16 @@ impl<'a> Parser<'a, '_> {
                     return self.fail(range, "a declaration is no condition in C", "an expression");
                 }
                 let declaration = self.declaration()?;
-                let names = declaration.all.iter().filter(|d| d.value.is_some()).map(|d| &d.declarator.name);
+                let names = declaration
+                    .all
+                    .iter()
+                    .filter(|d| d.value.is_some())
+                    .map(|d| &d.declarator.name);
                 let names: Vec<_> = names.cloned().collect();
                 let cond = match names.as_slice() {
-                    [name] if declaration.all.len() == 1 => Some(self.node(ExprKind::Name, name.clone(), 0)?),
+                    [name] if declaration.all.len() == 1 => {
+                        Some(self.node(ExprKind::Name, name.clone(), 0)?)
+                    }
                     _ => None,
                 };
                 (StmtKind::Declare(declaration), cond)
@@ -431,7 +516,10 @@ impl<'a> Parser<'a, '_> {
                 }
                 (StmtKind::Expr(value), None)
             };
-            before.push(Stmt { kind, range: start..self.tokens.last().range.end.max(start) });
+            before.push(Stmt {
+                kind,
+                range: start..self.tokens.last().range.end.max(start),
+            });
             if self.language.cpp && with_statement && before.len() == 1 && self.eat(";") {
                 continue;
             }
@@ -452,7 +540,10 @@ impl<'a> Parser<'a, '_> {
         if before.is_empty() {
             return kind;
         }
-        before.push(Stmt { kind, range: start..self.tokens.last().range.end.max(start) });
+        before.push(Stmt {
+            kind,
+            range: start..self.tokens.last().range.end.max(start),
+        });
         StmtKind::Block(before)
     }
 
@@ -461,16 +552,29 @@ impl<'a> Parser<'a, '_> {
         while self.tokens.peek() == Tok::Punct("[") && self.tokens.peek_at(1) == Tok::Punct("[") {
             if !self.language.cpp {
                 let range = self.tokens.range();
-                return self.fail(range, "there are no attributes in `[[ ]]` in C", "a statement");
+                return self.fail(
+                    range,
+                    "there are no attributes in `[[ ]]` in C",
+                    "a statement",
+                );
             }
             self.next();
             self.next();
             let known = matches!(
                 self.word(),
-                "likely" | "unlikely" | "fallthrough" | "nodiscard" | "maybe_unused" | "noreturn" | "deprecated"
+                "likely"
+                    | "unlikely"
+                    | "fallthrough"
+                    | "nodiscard"
+                    | "maybe_unused"
+                    | "noreturn"
+                    | "deprecated"
             );
             if !known {
-                return self.refuse("such attributes are", "leave it out, if nothing depends on it");
+                return self.refuse(
+                    "such attributes are",
+                    "leave it out, if nothing depends on it",
+                );
             }
             while self.tokens.peek() != Tok::Punct("]") && self.tokens.peek() != Tok::End {
                 self.next();
@@ -497,23 +601,45 @@ impl<'a> Parser<'a, '_> {
             }
             _ => Some(StmtKind::Expr(self.comma()?)),
         };
-        let init = init.map(|kind| Box::new(Stmt { kind, range: start..self.tokens.range().start }));
+        let init = init.map(|kind| {
+            Box::new(Stmt {
+                kind,
+                range: start..self.tokens.range().start,
+            })
+        });
         self.expect(";")?;
         let cond = match self.tokens.peek() {
             Tok::Punct(";") => None,
             _ if self.language.cpp && self.declares() => {
-                return self.refuse("declarations as the condition of `for` are", "declare it before the loop");
+                return self.refuse(
+                    "declarations as the condition of `for` are",
+                    "declare it before the loop",
+                );
             }
             _ => Some(self.comma()?),
         };
         self.expect(";")?;
         let start = self.tokens.range().start;
-        let step = if self.tokens.peek() == Tok::Punct(")") { None } else { Some(self.comma()?) };
-        let step =
-            step.map(|e| Box::new(Stmt { kind: StmtKind::Expr(e), range: start..self.tokens.range().start }));
+        let step = if self.tokens.peek() == Tok::Punct(")") {
+            None
+        } else {
+            Some(self.comma()?)
+        };
+        let step = step.map(|e| {
+            Box::new(Stmt {
+                kind: StmtKind::Expr(e),
+                range: start..self.tokens.range().start,
+            })
+        });
         self.expect(")")?;
         let body = Box::new(self.statement()?);
-        Ok(StmtKind::Loop { init, cond, step, body, test_last: false })
+        Ok(StmtKind::Loop {
+            init,
+            cond,
+            step,
+            body,
+            test_last: false,
+        })
     }
 }
 

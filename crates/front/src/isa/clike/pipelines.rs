@@ -21,7 +21,9 @@ use super::ptx_forms::plain;
 use super::scope::{Atomic, Binding, Pipeline, PipelineState, SharedPipeline, ThreadGroup};
 use super::types::{Enumeration, Qualified, Type, Value};
 use program::words::CUDA_SCOPES;
-use program::{Access, BarrierAction, BinOp, Class, CmpOp, Expr, Op, RegId, Scope, Tags, Ty, Update};
+use program::{
+    Access, BarrierAction, BinOp, Class, CmpOp, Expr, Op, RegId, Scope, Tags, Ty, Update,
+};
 
 /// Which barrier of a stage.
 #[derive(Clone, Copy)]
@@ -41,7 +43,10 @@ const METHODS: &[(&str, usize)] = &[
 
 const ROLE: &str = "cuda::pipeline_role";
 /// What a pipeline of one thread counts in.
-const COUNT: Ty = Ty { bits: 8, signed: false };
+const COUNT: Ty = Ty {
+    bits: 8,
+    signed: false,
+};
 /// The largest number of groups that the library asks to be incomplete.
 const MOST_PRIOR: i64 = 8;
 /// As many stages as a state may have.
@@ -63,29 +68,52 @@ pub(super) fn role(name: &str) -> Option<Value> {
         _ => return None,
     };
     let (name, ty) = (ROLE.to_owned(), Ty::S32);
-    Some(Value::literal(value, Type::Enum(Rc::new(Enumeration { name, ty, promoted: ty, scoped: true }))))
+    Some(Value::literal(
+        value,
+        Type::Enum(Rc::new(Enumeration {
+            name,
+            ty,
+            promoted: ty,
+            scoped: true,
+        })),
+    ))
 }
 
 impl Lowering<'_, '_> {
     /// A declaration of a pipeline or of its state; otherwise nothing happens.
     pub(super) fn declares_pipeline(&mut self, declaration: &Declaration) -> bool {
         let specifiers = &declaration.specifiers;
-        let Base::Class(range) = &specifiers.base else { return false };
+        let Base::Class(range) = &specifiers.base else {
+            return false;
+        };
         let text = self.str(range);
         let (head, args) = text.split_once('<').unwrap_or((text, ">"));
         if !is_pipeline_class(head.trim()) {
             return false;
         }
         let state = plain(head.trim()) == "pipeline_shared_state";
-        let args: Vec<&str> = args.trim_end_matches('>').split(',').map(str::trim).collect();
-        let scope = CUDA_SCOPES.iter().find(|s| s.0 == plain(args[0])).map(|s| s.1);
-        let stages = args.get(1).and_then(|n| n.parse().ok()).filter(|n| (1..=MOST_STAGES).contains(n));
+        let args: Vec<&str> = args
+            .trim_end_matches('>')
+            .split(',')
+            .map(str::trim)
+            .collect();
+        let scope = CUDA_SCOPES
+            .iter()
+            .find(|s| s.0 == plain(args[0]))
+            .map(|s| s.1);
+        let stages = args
+            .get(1)
+            .and_then(|n| n.parse().ok())
+            .filter(|n| (1..=MOST_STAGES).contains(n));
         for declared in &declaration.all {
             let name = declared.declarator.name.clone();
-            let plain = declared.declarator.pointers.is_empty() && declared.declarator.arrays.is_empty();
+            let plain =
+                declared.declarator.pointers.is_empty() && declared.declarator.arrays.is_empty();
             let problem = match (state, scope, stages) {
                 _ if !plain => "expected neither pointers nor arrays of them",
-                (true, Some(Scope::Cta), Some(stages)) if specifiers.has(Storage::Shared).is_some() => {
+                (true, Some(Scope::Cta), Some(stages))
+                    if specifiers.has(Storage::Shared).is_some() =>
+                {
                     self.pipeline_state(&name, stages);
                     continue;
                 }
@@ -109,24 +137,33 @@ impl Lowering<'_, '_> {
                     "expected `cuda::pipeline<cuda::thread_scope_block>` or `cuda::pipeline<cuda::thread_scope_thread>`"
                 }
             };
-            self.error("unsupported", range, "this declaration of a pipeline is not supported", |d| {
-                d.label(problem)
-            });
+            self.error(
+                "unsupported",
+                range,
+                "this declaration of a pipeline is not supported",
+                |d| d.label(problem),
+            );
         }
         true
     }
 
     /// The pipeline that is given for a parameter that refers to one of that type.
     pub(super) fn pipeline_given(&mut self, wanted: &str, arg: &Tree) -> Option<Binding> {
-        let pipe = self.is_pipeline(arg).then(|| self.pipeline_of(arg)).flatten();
+        let pipe = self
+            .is_pipeline(arg)
+            .then(|| self.pipeline_of(arg))
+            .flatten();
         match pipe {
             Some(pipe) if pipe.shared.is_none() == wanted.contains("thread_scope_thread") => {
                 Some(Binding::Pipeline(pipe))
             }
             _ => {
-                self.error("wrong-operand", &arg.range, "this is no pipeline of the type of the parameter", |d| {
-                    d.label(format!("expected a `{wanted}`"))
-                });
+                self.error(
+                    "wrong-operand",
+                    &arg.range,
+                    "this is no pipeline of the type of the parameter",
+                    |d| d.label(format!("expected a `{wanted}`")),
+                );
                 None
             }
         }
@@ -144,7 +181,14 @@ impl Lowering<'_, '_> {
         ) else {
             return;
         };
-        self.bind(name, Binding::PipelineState(PipelineState { barriers, count, stages }));
+        self.bind(
+            name,
+            Binding::PipelineState(PipelineState {
+                barriers,
+                count,
+                stages,
+            }),
+        );
     }
 
     /// The pipeline that an expression stands for; `None`: it stands for none.
@@ -169,24 +213,38 @@ impl Lowering<'_, '_> {
     fn make_pipeline(&mut self, tree: &Tree, args: &[Tree]) -> Option<Pipeline> {
         let [head, tail] = [(); 2].map(|()| self.set(COUNT, Expr::Const(0)));
         let (group, state, how) = match args {
-            [] => return Some(Pipeline { head, tail, shared: None }),
+            [] => {
+                return Some(Pipeline {
+                    head,
+                    tail,
+                    shared: None,
+                });
+            }
             [group, state] => (group, state, None),
             [group, state, how] => (group, state, Some(how)),
             _ => return self.no_pipeline(tree),
         };
-        let ExprKind::AddressOf(named) = &state.kind else { return self.no_pipeline(tree) };
-        let (Some(group), Some(Binding::PipelineState(state))) =
-            (self.group_of(group).map(|of| (of, group)), self.binding(named).cloned())
-        else {
+        let ExprKind::AddressOf(named) = &state.kind else {
+            return self.no_pipeline(tree);
+        };
+        let (Some(group), Some(Binding::PipelineState(state))) = (
+            self.group_of(group).map(|of| (of, group)),
+            self.binding(named).cloned(),
+        ) else {
             return self.no_pipeline(tree);
         };
         if !matches!(group.0.domain, Scope::Cta | Scope::Warp) {
             return self.no_pipeline(tree);
         }
-        let (first, size) = (self.rank_in(&group.1.range, group.0)?, self.size_of_group(&group.1.range, group.0)?);
+        let (first, size) = (
+            self.rank_in(&group.1.range, group.0)?,
+            self.size_of_group(&group.1.range, group.0)?,
+        );
         let first = first == 0;
         let how = how.map(|how| self.eval(how));
-        let by_role = how.as_ref().is_some_and(|value| matches!(&value.ty, Type::Enum(of) if of.name == ROLE));
+        let by_role = how
+            .as_ref()
+            .is_some_and(|value| matches!(&value.ty, Type::Enum(of) if of.name == ROLE));
         let all = Expr::Const(size);
         let rest = |producers: Expr| match producers {
             Expr::Const(n) => Expr::Const(size - n),
@@ -201,11 +259,19 @@ impl Lowering<'_, '_> {
                     if rmw {
                         tags.insert("RMW");
                     }
-                    Access { tags, scope, ty: Ty::U32 }
+                    Access {
+                        tags,
+                        scope,
+                        ty: Ty::U32,
+                    }
                 };
                 if first {
                     let access = access(false);
-                    self.push(Op::Store { addr: addr.clone(), value: Expr::Const(0), access });
+                    self.push(Op::Store {
+                        addr: addr.clone(),
+                        value: Expr::Const(0),
+                        access,
+                    });
                 }
                 self.sync(group.0, BarrierAction::Sync);
                 let skip = self.branch(differ(role.expr, Expr::Const(0)));
@@ -222,9 +288,15 @@ impl Lowering<'_, '_> {
                 self.sync(group.0, BarrierAction::Sync);
                 let dst = self.temporary(Ty::U32);
                 if first {
-                    self.push(Op::Load { dst, addr, access: access(false) });
+                    self.push(Op::Load {
+                        dst,
+                        addr,
+                        access: access(false),
+                    });
                 }
-                let producers = self.kept(Value::new(Expr::Reg(dst), Type::Int(Ty::WORD))).expr;
+                let producers = self
+                    .kept(Value::new(Expr::Reg(dst), Type::Int(Ty::WORD)))
+                    .expr;
                 [producers.clone(), rest(producers)]
             }
             Some(count) => {
@@ -245,7 +317,15 @@ impl Lowering<'_, '_> {
         self.sync(group.0, BarrierAction::Sync);
         let consumed = self.set(Ty::S32, Expr::Const(1));
         let produced = self.set(Ty::S32, Expr::Const(0));
-        Some(Pipeline { head, tail, shared: Some(SharedPipeline { state, consumed, produced }) })
+        Some(Pipeline {
+            head,
+            tail,
+            shared: Some(SharedPipeline {
+                state,
+                consumed,
+                produced,
+            }),
+        })
     }
 
     fn no_pipeline<T>(&mut self, tree: &Tree) -> Option<T> {
@@ -279,7 +359,8 @@ impl Lowering<'_, '_> {
             let message = format!("`{word}` of a pipeline is not supported");
             self.error("unknown-function", name, message, |d| {
                 let names: Vec<&str> = METHODS.iter().map(|m| m.0).collect();
-                d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(word, names)
+                d.label(format!("expected one of `{}`", names.join("`, `")))
+                    .did_you_mean(word, names)
             });
             return Some(self.nothing());
         }
@@ -296,7 +377,12 @@ impl Lowering<'_, '_> {
                 self.advance(pipe.head, shared.consumed, shared.state.stages);
             }
             ("producer_commit", None) => {
-                self.library(&["cp.async.commit_group;".to_owned()], Vec::new(), &tree.range, None);
+                self.library(
+                    &["cp.async.commit_group;".to_owned()],
+                    Vec::new(),
+                    &tree.range,
+                    None,
+                );
                 self.count(pipe.head);
             }
             ("consumer_wait", Some(shared)) => {
@@ -326,33 +412,63 @@ impl Lowering<'_, '_> {
     /// A barrier of the stage that a thread is at.
     fn stage(&mut self, state: PipelineState, side: Side, at: RegId) -> Atomic {
         let addr = self.stable(barrier_at(state, side, &Expr::Reg(at)));
-        Atomic { addr, of: Ty::WORD.into(), scope: Scope::Cta }
+        Atomic {
+            addr,
+            of: Ty::WORD.into(),
+            scope: Scope::Cta,
+        }
     }
 
     /// Goes on to the next stage; behind the last one comes the first, in the next phase.
     fn advance(&mut self, at: RegId, parity: RegId, stages: i64) {
-        let next = self.set(Ty::S32, bin(BinOp::Add, Ty::S32, Expr::Reg(at), Expr::Const(1)));
-        let last = Expr::Cmp(CmpOp::Eq, Ty::S32, Expr::Reg(next).into(), Expr::Const(stages).into());
-        let value = Expr::Select(last.clone().into(), Expr::Const(0).into(), Expr::Reg(next).into());
+        let next = self.set(
+            Ty::S32,
+            bin(BinOp::Add, Ty::S32, Expr::Reg(at), Expr::Const(1)),
+        );
+        let last = Expr::Cmp(
+            CmpOp::Eq,
+            Ty::S32,
+            Expr::Reg(next).into(),
+            Expr::Const(stages).into(),
+        );
+        let value = Expr::Select(
+            last.clone().into(),
+            Expr::Const(0).into(),
+            Expr::Reg(next).into(),
+        );
         self.push(Op::Assign { dst: at, value });
         let value = bin(BinOp::Xor, Ty::S32, Expr::Reg(parity), last);
         self.push(Op::Assign { dst: parity, value });
     }
 
     fn count(&mut self, at: RegId) {
-        self.push(Op::Assign { dst: at, value: bin(BinOp::Add, COUNT, Expr::Reg(at), Expr::Const(1)) });
+        self.push(Op::Assign {
+            dst: at,
+            value: bin(BinOp::Add, COUNT, Expr::Reg(at), Expr::Const(1)),
+        });
     }
 
     /// Waits for the oldest group of a thread's that it has not waited for, if there is one.
     fn wait_for_oldest(&mut self, pipe: &Pipeline, range: &Range<usize>) {
         let (head, tail) = (Expr::Reg(pipe.head), Expr::Reg(pipe.tail));
-        let none = self.branch(Expr::Cmp(CmpOp::Eq, Ty::U32, head.clone().into(), tail.clone().into()));
+        let none = self.branch(Expr::Cmp(
+            CmpOp::Eq,
+            Ty::U32,
+            head.clone().into(),
+            tail.clone().into(),
+        ));
         let left = bin(BinOp::Sub, COUNT, head, tail);
         let prior = self.set(COUNT, bin(BinOp::Sub, COUNT, left, Expr::Const(1)));
         let mut ends = Vec::new();
         for n in 0..=MOST_PRIOR {
-            let other = (n < MOST_PRIOR).then(|| self.branch(differ(Expr::Reg(prior), Expr::Const(n))));
-            self.library(&[format!("cp.async.wait_group {n};")], Vec::new(), range, None);
+            let other =
+                (n < MOST_PRIOR).then(|| self.branch(differ(Expr::Reg(prior), Expr::Const(n))));
+            self.library(
+                &[format!("cp.async.wait_group {n};")],
+                Vec::new(),
+                range,
+                None,
+            );
             ends.push(self.branch(Expr::Const(1)));
             if let Some(other) = other {
                 let next = self.code.len();
@@ -368,18 +484,25 @@ impl Lowering<'_, '_> {
 
     /// `pipeline_consumer_wait_prior<n>(pipe)`: waits for all groups but the last ones.
     pub(super) fn wait_prior(&mut self, tree: &Tree, n: i64, pipe: &Tree) {
-        let Some(pipe) =
-            self.pipeline_of(pipe).filter(|pipe| pipe.shared.is_none() && (0..=MOST_STAGES).contains(&n))
+        let Some(pipe) = self
+            .pipeline_of(pipe)
+            .filter(|pipe| pipe.shared.is_none() && (0..=MOST_STAGES).contains(&n))
         else {
-            self.error("wrong-operands", &tree.range, "this takes a number and a pipeline of one thread", |d| {
-                d.label("expected the form `cuda::pipeline_consumer_wait_prior<n>(pipe)`")
-            });
+            self.error(
+                "wrong-operands",
+                &tree.range,
+                "this takes a number and a pipeline of one thread",
+                |d| d.label("expected the form `cuda::pipeline_consumer_wait_prior<n>(pipe)`"),
+            );
             return;
         };
         let text = format!("cp.async.wait_group {};", n.min(MOST_PRIOR));
         self.library(&[text], Vec::new(), &tree.range, None);
         let value = bin(BinOp::Sub, COUNT, Expr::Reg(pipe.head), Expr::Const(n));
-        self.push(Op::Assign { dst: pipe.tail, value });
+        self.push(Op::Assign {
+            dst: pipe.tail,
+            value,
+        });
     }
 
     /// A barrier's phase waits for the copies of this thread.
@@ -394,7 +517,11 @@ impl Lowering<'_, '_> {
         self.rank(group, range, "thread_rank").constant()
     }
 
-    pub(super) fn size_of_group(&mut self, range: &Range<usize>, group: ThreadGroup) -> Option<i64> {
+    pub(super) fn size_of_group(
+        &mut self,
+        range: &Range<usize>,
+        group: ThreadGroup,
+    ) -> Option<i64> {
         self.rank(group, range, "size").constant()
     }
 }
@@ -402,7 +529,11 @@ impl Lowering<'_, '_> {
 /// The address of a barrier of a stage.
 fn barrier_at(state: PipelineState, side: Side, stage: &Expr) -> Expr {
     let bytes = i64::from(Ty::WORD.bytes());
-    let offset = if matches!(side, Side::Consumed) { bytes } else { 0 };
+    let offset = if matches!(side, Side::Consumed) {
+        bytes
+    } else {
+        0
+    };
     let offset = match stage {
         Expr::Const(n) => Expr::Const(n * 2 * bytes + offset),
         stage => {

@@ -40,7 +40,9 @@ impl Place {
 pub(super) fn shifted(addr: &Expr, by: u64) -> Expr {
     let (base, offset) = match addr {
         Expr::Bin(BinOp::Add, Ty::WORD, base, offset) if matches!(**offset, Expr::Const(_)) => {
-            let Expr::Const(n) = **offset else { return addr.clone() };
+            let Expr::Const(n) = **offset else {
+                return addr.clone();
+            };
             (Expr::clone(base), n)
         }
         addr => (addr.clone(), 0),
@@ -67,13 +69,18 @@ impl Lowering<'_, '_> {
             _ => ty,
         };
         let atomic = self.env.strict && object.atomic == Some(true);
-        Qualified { atomic, ..ty.into() }
+        Qualified {
+            atomic,
+            ..ty.into()
+        }
     }
 
     /// What the address of a cell of a location points to: an element at its first cell.
     pub(super) fn of_cell(&self, loc: LocId, cell: u32) -> Qualified {
         match &self.symbols.object(loc).1.record {
-            Some(record) if !(cell as usize).is_multiple_of(record.layout().cells()) => record.of_cell(cell),
+            Some(record) if !(cell as usize).is_multiple_of(record.layout().cells()) => {
+                record.of_cell(cell)
+            }
             _ => self.of_location(loc),
         }
     }
@@ -112,9 +119,15 @@ impl Lowering<'_, '_> {
                         return Some(Place::Memory(Expr::Address(loc), self.of_location(loc)));
                     }
                     Some(_) => {
-                        self.error("wrong-operand", &tree.range, format!("`{word}` is a location"), |d| {
-                            d.label("expected a register").help(format!("`*{word} = …` is a plain store"))
-                        });
+                        self.error(
+                            "wrong-operand",
+                            &tree.range,
+                            format!("`{word}` is a location"),
+                            |d| {
+                                d.label("expected a register")
+                                    .help(format!("`*{word} = …` is a plain store"))
+                            },
+                        );
                         return None;
                     }
                     None => {
@@ -148,8 +161,11 @@ impl Lowering<'_, '_> {
                 }
                 let index = self.scalar(i);
                 // `0[a]` is `a[0]`.
-                let (pointer, index) =
-                    if pointer.target().is_some() { (pointer, index) } else { (index, pointer) };
+                let (pointer, index) = if pointer.target().is_some() {
+                    (pointer, index)
+                } else {
+                    (index, pointer)
+                };
                 if pointer.target().is_none() {
                     return self.pointed(pointer, &tree.range);
                 }
@@ -157,12 +173,17 @@ impl Lowering<'_, '_> {
                 let element = self.moved(pointer, index, false, &tree.range);
                 return self.pointed(element, &tree.range);
             }
-            ExprKind::Assign(op, target, value) if self.env.language.cpp && !self.is_object(target) => {
-                return self.assigned(tree, target, *op, value).map(|all| all.0);
-            }
-            ExprKind::Step { target, one, op, prefix: true }
+            ExprKind::Assign(op, target, value)
                 if self.env.language.cpp && !self.is_object(target) =>
             {
+                return self.assigned(tree, target, *op, value).map(|all| all.0);
+            }
+            ExprKind::Step {
+                target,
+                one,
+                op,
+                prefix: true,
+            } if self.env.language.cpp && !self.is_object(target) => {
                 return self.assigned(tree, target, Some(*op), one).map(|all| all.0);
             }
             ExprKind::Comma(a, b) if self.env.language.cpp => {
@@ -171,9 +192,12 @@ impl Lowering<'_, '_> {
             }
             _ => {}
         }
-        self.error("wrong-operand", &tree.range, "this cannot be assigned to", |d| {
-            d.label("expected a register, `*x` or `x[i]`")
-        });
+        self.error(
+            "wrong-operand",
+            &tree.range,
+            "this cannot be assigned to",
+            |d| d.label("expected a register, `*x` or `x[i]`"),
+        );
         None
     }
 
@@ -186,9 +210,15 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         if let Some(instead) = pointer {
-            self.error("wrong-operand", &object.range, format!("`{word}` is a pointer to structures"), |d| {
-                d.label("expected a structure").help(format!("write `{word}{instead}…`"))
-            });
+            self.error(
+                "wrong-operand",
+                &object.range,
+                format!("`{word}` is a pointer to structures"),
+                |d| {
+                    d.label("expected a structure")
+                        .help(format!("write `{word}{instead}…`"))
+                },
+            );
             return None;
         }
         let place = self.place(object)?;
@@ -198,18 +228,29 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         match (place, member) {
-            (Place::Memory(addr, _), Some(member)) => {
-                Some(Place::Memory(shifted(&addr, member.offset), member.of.within(&of)))
-            }
+            (Place::Memory(addr, _), Some(member)) => Some(Place::Memory(
+                shifted(&addr, member.offset),
+                member.of.within(&of),
+            )),
             _ => {
                 let type_name = of.ty.name();
                 let known: Vec<&str> = match &of.ty {
-                    Type::Struct(structure) => structure.members().iter().map(|m| m.name.as_str()).collect(),
+                    Type::Struct(structure) => structure
+                        .members()
+                        .iter()
+                        .map(|m| m.name.as_str())
+                        .collect(),
                     _ => Vec::new(),
                 };
-                self.error("no-field", name, format!("a `{type_name}` has no member `{word}`"), |d| {
-                    d.label("expected a member of a structure").did_you_mean(word, known)
-                });
+                self.error(
+                    "no-field",
+                    name,
+                    format!("a `{type_name}` has no member `{word}`"),
+                    |d| {
+                        d.label("expected a member of a structure")
+                            .did_you_mean(word, known)
+                    },
+                );
                 None
             }
         }
@@ -221,22 +262,37 @@ impl Lowering<'_, '_> {
         if matches!(array.kind, ExprKind::Name) && self.binding(array).is_none() {
             return;
         }
-        let (Some(Type::Array(_, n)), Some(i)) = (self.type_of_place(array).map(|of| of.ty), index.constant())
+        let (Some(Type::Array(_, n)), Some(i)) =
+            (self.type_of_place(array).map(|of| of.ty), index.constant())
         else {
             return;
         };
         // The address behind the last element may be taken.
         if !(0..=i64::from(n)).contains(&i) {
-            self.error("out-of-bounds", range, format!("element {i} of an array of {n}"), |d| {
-                d.label(format!("expected 0 to {}", n - 1)).note("any other is undefined")
-            });
+            self.error(
+                "out-of-bounds",
+                range,
+                format!("element {i} of an array of {n}"),
+                |d| {
+                    d.label(format!("expected 0 to {}", n - 1))
+                        .note("any other is undefined")
+                },
+            );
         }
     }
 
     /// Copies a structure: each of its members plainly, all of them read before the first is written. In which order is left
     /// open by the languages, and plain accesses take part in no synchronisation.
-    pub(super) fn copy_structure(&mut self, (to, of): (Expr, Qualified), value: &Tree, range: &Range<usize>) {
-        let from = match self.type_of_place(value).filter(|from| matches!(from.ty, Type::Struct(_))) {
+    pub(super) fn copy_structure(
+        &mut self,
+        (to, of): (Expr, Qualified),
+        value: &Tree,
+        range: &Range<usize>,
+    ) {
+        let from = match self
+            .type_of_place(value)
+            .filter(|from| matches!(from.ty, Type::Struct(_)))
+        {
             Some(_) => self.memory_place(value),
             None => {
                 let errors = self.sink.errors();
@@ -248,26 +304,44 @@ impl Lowering<'_, '_> {
                     return;
                 }
                 let name = of.ty.name();
-                self.error("wrong-operand", &value.range, format!("this is no `{name}` in memory"), |d| {
-                    d.label("expected the name of one, `*p` or `p[i]`").help("copy its members one by one")
-                });
+                self.error(
+                    "wrong-operand",
+                    &value.range,
+                    format!("this is no `{name}` in memory"),
+                    |d| {
+                        d.label("expected the name of one, `*p` or `p[i]`")
+                            .help("copy its members one by one")
+                    },
+                );
                 return;
             }
         };
         let Some((from, there)) = from else { return };
         if of.ty != there.ty {
             let (a, b) = (there.ty.name(), of.ty.name());
-            self.error("wrong-operand", range, format!("a `{a}` is no `{b}`"), |d| d.label("expected one"));
+            self.error(
+                "wrong-operand",
+                range,
+                format!("a `{a}` is no `{b}`"),
+                |d| d.label("expected one"),
+            );
             return;
         }
         if !of.is_plain() || !there.is_plain() {
-            self.error("unsupported", range, "a copy of a structure with volatile or atomic members", |d| {
-                d.label("expected a copy of each member").note("the languages do not say how they are accessed")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "a copy of a structure with volatile or atomic members",
+                |d| {
+                    d.label("expected a copy of each member")
+                        .note("the languages do not say how they are accessed")
+                },
+            );
             return;
         }
         let mut cells = Vec::new();
-        of.ty.each_cell(&mut |_, offset, of| cells.push((offset, of.clone())));
+        of.ty
+            .each_cell(&mut |_, offset, of| cells.push((offset, of.clone())));
         let values: Vec<Value> = cells
             .iter()
             .map(|(offset, of)| self.read(Place::Memory(shifted(&from, *offset), of.clone())))
@@ -278,24 +352,39 @@ impl Lowering<'_, '_> {
     }
 
     /// `a = b` of structures.
-    fn assign_structure(&mut self, tree: &Tree, target: &Tree, op: Option<BinOp>, value: &Tree, used: bool) {
+    fn assign_structure(
+        &mut self,
+        tree: &Tree,
+        target: &Tree,
+        op: Option<BinOp>,
+        value: &Tree,
+        used: bool,
+    ) {
         if op.is_some() || used {
-            self.error("unsupported", &tree.range, "this use of a structure is not supported", |d| {
-                d.label("expected an assignment in a statement of its own, or its members")
-            });
+            self.error(
+                "unsupported",
+                &tree.range,
+                "this use of a structure is not supported",
+                |d| d.label("expected an assignment in a statement of its own, or its members"),
+            );
             return;
         }
         let (of_target, of_value) = (self.effects_of_place(target), self.effects_of_place(value));
         self.unsequenced(&of_target, &of_value, &tree.range);
-        let Some((addr, of)) = self.memory_place(target) else { return };
+        let Some((addr, of)) = self.memory_place(target) else {
+            return;
+        };
         let addr = self.stable(addr);
         let mut constant = of.constant;
         of.ty.each_cell(&mut |_, _, of| constant |= of.constant);
         if constant {
             let name = self.str(&target.range);
-            self.error("constant", &target.range, format!("`{name}` is `const`"), |d| {
-                d.label("expected something that may be changed")
-            });
+            self.error(
+                "constant",
+                &target.range,
+                format!("`{name}` is `const`"),
+                |d| d.label("expected something that may be changed"),
+            );
             return;
         }
         if let Some(name) = self.constant(&addr).map(str::to_string) {
@@ -327,16 +416,27 @@ impl Lowering<'_, '_> {
 
     /// The place that a value points to.
     fn pointed(&mut self, pointer: Value, range: &Range<usize>) -> Option<Place> {
-        self.address(pointer, range).map(|(addr, of)| Place::Memory(addr, of))
+        self.address(pointer, range)
+            .map(|(addr, of)| Place::Memory(addr, of))
     }
 
     /// The value as an address, and what is there.
-    pub(super) fn address(&mut self, pointer: Value, range: &Range<usize>) -> Option<(Expr, Qualified)> {
+    pub(super) fn address(
+        &mut self,
+        pointer: Value,
+        range: &Range<usize>,
+    ) -> Option<(Expr, Qualified)> {
         match pointer.target() {
             Some(of) if of.ty == Type::Void => {
-                self.error("wrong-operand", range, "nothing is known of what this points to", |d| {
-                    d.label("expected a pointer to a type that has a size").help("cast it: `*(int*)p`")
-                });
+                self.error(
+                    "wrong-operand",
+                    range,
+                    "nothing is known of what this points to",
+                    |d| {
+                        d.label("expected a pointer to a type that has a size")
+                            .help("cast it: `*(int*)p`")
+                    },
+                );
                 None
             }
             Some(of) => Some((pointer.expr.clone(), Qualified::clone(of))),
@@ -355,7 +455,9 @@ impl Lowering<'_, '_> {
     pub(super) fn take_address(&mut self, tree: &Tree, a: &Tree) -> Value {
         let word = self.str(&a.range);
         // Where memory is given by name, `&x` is a common way to write its address.
-        if let (ExprKind::Name, None, Some(_)) = (&a.kind, self.scopes.find(word), self.location(word)) {
+        if let (ExprKind::Name, None, Some(_)) =
+            (&a.kind, self.scopes.find(word), self.location(word))
+        {
             return self.address_of(&a.range);
         }
         if let Some(Binding::Atomic(_)) = self.binding(a) {
@@ -364,7 +466,9 @@ impl Lowering<'_, '_> {
         let is_place = match &a.kind {
             ExprKind::Name => self.scopes.find(word).is_some(),
             ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => true,
-            ExprKind::Assign(..) | ExprKind::Comma(..) | ExprKind::Step { .. } => self.env.language.cpp,
+            ExprKind::Assign(..) | ExprKind::Comma(..) | ExprKind::Step { .. } => {
+                self.env.language.cpp
+            }
             _ => false,
         };
         if !is_place {
@@ -393,7 +497,11 @@ impl Lowering<'_, '_> {
             ExprKind::Name if self.env.language.cpp => {
                 let loc = self.location(self.str(&tree.range))?;
                 let (of, n) = (self.of_location(loc), self.symbols.elements(loc));
-                Some(if n == 1 { of } else { Type::Array(of.into(), n as u32).into() })
+                Some(if n == 1 {
+                    of
+                } else {
+                    Type::Array(of.into(), n as u32).into()
+                })
             }
             ExprKind::Field(..) if self.is_special(tree) => None,
             ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => {
@@ -406,7 +514,11 @@ impl Lowering<'_, '_> {
     /// The value at a place.
     pub(super) fn read(&mut self, place: Place) -> Value {
         match place {
-            Place::Register(Variable { known: Some(value), of, .. }) => Value::literal(value, of.ty),
+            Place::Register(Variable {
+                known: Some(value),
+                of,
+                ..
+            }) => Value::literal(value, of.ty),
             Place::Register(variable) => Value::new(Expr::Reg(variable.reg), variable.of.ty),
             Place::Memory(addr, of) => match (&of.ty, of.word()) {
                 // An array is a pointer to its first element.
@@ -414,7 +526,10 @@ impl Lowering<'_, '_> {
                 (_, None) => Value::void(),
                 (_, Some(ty)) => {
                     let access = self.access(&of, ty);
-                    Value { ty: of.ty, ..self.load(addr, access) }
+                    Value {
+                        ty: of.ty,
+                        ..self.load(addr, access)
+                    }
                 }
             },
         }
@@ -423,10 +538,17 @@ impl Lowering<'_, '_> {
     /// Writes a value, of the place's type, to a place.
     pub(super) fn write(&mut self, place: &Place, value: Expr) {
         match place {
-            Place::Register(variable) => drop(self.push(Op::Assign { dst: variable.reg, value })),
+            Place::Register(variable) => drop(self.push(Op::Assign {
+                dst: variable.reg,
+                value,
+            })),
             Place::Memory(addr, of) => {
                 let access = self.access(of, of.word().unwrap_or(Ty::S32));
-                self.push(Op::Store { addr: addr.clone(), value, access });
+                self.push(Op::Store {
+                    addr: addr.clone(),
+                    value,
+                    access,
+                });
             }
         }
     }
@@ -434,7 +556,8 @@ impl Lowering<'_, '_> {
     fn constant_memory(&mut self, name: &str, range: &Range<usize>) {
         let message = format!("a store to `{name}`, which is in constant memory");
         self.error("constant-memory", range, message, |d| {
-            d.label("expected memory that can be written").note("constant memory is read-only")
+            d.label("expected memory that can be written")
+                .note("constant memory is read-only")
         });
     }
 
@@ -456,9 +579,12 @@ impl Lowering<'_, '_> {
         }
         if of.word().is_none() {
             let name = of.ty.name();
-            self.error("wrong-operand", range, format!("a `{name}` cannot be assigned to"), |d| {
-                d.label("expected an element of it")
-            });
+            self.error(
+                "wrong-operand",
+                range,
+                format!("a `{name}` cannot be assigned to"),
+                |d| d.label("expected an element of it"),
+            );
             return false;
         }
         true
@@ -487,7 +613,8 @@ impl Lowering<'_, '_> {
         };
         if let Some(problem) = problem.filter(|_| self.env.strict) {
             self.error("wrong-operand", range, problem, |d| {
-                d.label(format!("expected `{}`", to.name())).help("if that is meant, write a cast")
+                d.label(format!("expected `{}`", to.name()))
+                    .help("if that is meant, write a cast")
             });
         }
         value.converted(to).expr
@@ -495,9 +622,14 @@ impl Lowering<'_, '_> {
 
     /// Reports a pointer to one named address space where one to another is asked for.
     fn other_space(&mut self, to: &Qualified, value: &Value, range: &Range<usize>) {
-        let named = value.expr.base().map(|loc| self.symbols.object(loc).1.space);
-        let from =
-            value.target().and_then(|from| from.space).or(named.filter(|_| self.env.language.row().regions));
+        let named = value
+            .expr
+            .base()
+            .map(|loc| self.symbols.object(loc).1.space);
+        let from = value
+            .target()
+            .and_then(|from| from.space)
+            .or(named.filter(|_| self.env.language.row().regions));
         if let (Some(to), Some(from)) = (to.space, from)
             && to != from
             && self.env.strict
@@ -516,8 +648,14 @@ impl Lowering<'_, '_> {
             return Some(format!("this pointer would lose its `{lost}`"));
         }
         if from.atomic != to.atomic && from.ty != Type::Void && to.ty != Type::Void {
-            let (is, other) = if from.atomic { ("an", "no ") } else { ("no", "an ") };
-            return Some(format!("a pointer to {is} atomic object, where {other}atomic one is expected"));
+            let (is, other) = if from.atomic {
+                ("an", "no ")
+            } else {
+                ("no", "an ")
+            };
+            return Some(format!(
+                "a pointer to {is} atomic object, where {other}atomic one is expected"
+            ));
         }
         match (to.word(), from.word()) {
             (Some(a), Some(b)) if a.bits != b.bits => {
@@ -552,20 +690,31 @@ impl Lowering<'_, '_> {
         if self.is_object(target) {
             return self.assign_object(target, op, value);
         }
-        if self.type_of_place(target).is_some_and(|of| matches!(of.ty, Type::Struct(_))) {
+        if self
+            .type_of_place(target)
+            .is_some_and(|of| matches!(of.ty, Type::Struct(_)))
+        {
             self.assign_structure(tree, target, op, value, used);
             return Value::void();
         }
-        let Some((place, value)) = self.assigned(tree, target, op, value) else { return self.nothing() };
+        let Some((place, value)) = self.assigned(tree, target, op, value) else {
+            return self.nothing();
+        };
         self.value_of(place, value, used, &tree.range)
     }
 
     /// The value of an assignment that was made.
     fn value_of(&mut self, place: Place, value: Expr, used: bool, range: &Range<usize>) -> Value {
         if used && place.of().volatile && matches!(place, Place::Memory(..)) {
-            self.error("unsupported", range, "the value of an assignment to something volatile", |d| {
-                d.label("whether it is read again is left open").help("read it in a statement of its own")
-            });
+            self.error(
+                "unsupported",
+                range,
+                "the value of an assignment to something volatile",
+                |d| {
+                    d.label("whether it is read again is left open")
+                        .help("read it in a statement of its own")
+                },
+            );
         }
         let ty = place.of().ty.clone();
         match place {
@@ -575,7 +724,13 @@ impl Lowering<'_, '_> {
     }
 
     /// Assigns; the place, and what was written to it.
-    fn assigned(&mut self, tree: &Tree, target: &Tree, op: Option<BinOp>, value: &Tree) -> Option<(Place, Expr)> {
+    fn assigned(
+        &mut self,
+        tree: &Tree,
+        target: &Tree,
+        op: Option<BinOp>,
+        value: &Tree,
+    ) -> Option<(Place, Expr)> {
         self.assume_register(target);
         let of_value = self.effects(value);
         let place;
@@ -611,7 +766,10 @@ impl Lowering<'_, '_> {
                 self.undefined_order(&name, &tree.range);
             }
             let named = self.memory_named(target);
-            if matches!(place, Place::Memory(..)) && of_value.leaves_memory_open(&named) && self.env.strict {
+            if matches!(place, Place::Memory(..))
+                && of_value.leaves_memory_open(&named)
+                && self.env.strict
+            {
                 self.open_order(&tree.range);
             }
             if op.is_some() && !place.of().atomic {
@@ -652,10 +810,17 @@ impl Lowering<'_, '_> {
         range: &Range<usize>,
     ) -> Option<Expr> {
         let (access, ty) = (self.access(of, of.word()?), of.word()?);
-        if !matches!(op, BinOp::Add | BinOp::Sub | BinOp::And | BinOp::Or | BinOp::Xor) || of.ty != Type::Int(ty) {
-            self.error("unsupported", range, "this operator on an atomic object is not supported", |d| {
-                d.label("expected `+=`, `-=`, `&=`, `|=` or `^=` on an integer")
-            });
+        if !matches!(
+            op,
+            BinOp::Add | BinOp::Sub | BinOp::And | BinOp::Or | BinOp::Xor
+        ) || of.ty != Type::Int(ty)
+        {
+            self.error(
+                "unsupported",
+                range,
+                "this operator on an atomic object is not supported",
+                |d| d.label("expected `+=`, `-=`, `&=`, `|=` or `^=` on an integer"),
+            );
             return None;
         }
         let dst = self.temporary(ty);
@@ -663,7 +828,13 @@ impl Lowering<'_, '_> {
         half.tags.insert("RMW");
         let operand = value.fit(ty);
         let update = Update::Apply(op, operand.clone());
-        self.push(Op::Rmw { dst: Some(dst), addr, update, read: half.clone(), write: half });
+        self.push(Op::Rmw {
+            dst: Some(dst),
+            addr,
+            update,
+            read: half.clone(),
+            write: half,
+        });
         Some(Expr::Bin(op, ty, Expr::Reg(dst).into(), operand.into()))
     }
 
@@ -680,10 +851,14 @@ impl Lowering<'_, '_> {
             return self.step_object(target, one, op, prefix);
         }
         if prefix || !used {
-            let Some((place, value)) = self.assigned(tree, target, Some(op), one) else { return self.nothing() };
+            let Some((place, value)) = self.assigned(tree, target, Some(op), one) else {
+                return self.nothing();
+            };
             return self.value_of(place, value, used, &tree.range);
         }
-        let Some(place) = self.place(target) else { return self.nothing() };
+        let Some(place) = self.place(target) else {
+            return self.nothing();
+        };
         if !self.writable(&place, &target.range) {
             return self.nothing();
         }
@@ -691,7 +866,9 @@ impl Lowering<'_, '_> {
             && of.atomic
         {
             let new = self.atomic_update(op, addr.clone(), of, Value::int(1), &tree.range);
-            let Some(Expr::Bin(_, _, old, _)) = new else { return self.nothing() };
+            let Some(Expr::Bin(_, _, old, _)) = new else {
+                return self.nothing();
+            };
             return Value::new(*old, of.ty.clone());
         }
         let mut old = self.read(place.clone());
@@ -706,7 +883,9 @@ impl Lowering<'_, '_> {
 
     /// A cast. A pointer may not be cast to one of another size.
     pub(super) fn cast(&mut self, tree: &Tree, to: &TypeName, a: &Tree) -> Value {
-        let Some(to) = self.named_type(to) else { return self.nothing() };
+        let Some(to) = self.named_type(to) else {
+            return self.nothing();
+        };
         if to.ty == Type::Void {
             self.discard(a);
             return Value::void();
@@ -714,9 +893,12 @@ impl Lowering<'_, '_> {
         let value = self.scalar(a);
         if to.word().is_none() {
             let name = to.ty.name();
-            self.error("wrong-operand", &tree.range, format!("there are no values of the type `{name}`"), |d| {
-                d.label("expected a type that has values")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                format!("there are no values of the type `{name}`"),
+                |d| d.label("expected a type that has values"),
+            );
             return self.nothing();
         }
         if let Type::Pointer(to) = &to.ty {
@@ -760,7 +942,9 @@ impl Lowering<'_, '_> {
         let source = self.env.language.aliasing;
         // Characters may look at any object, other types at their own.
         let rule = match ty.bits {
-            8 => format!("the language has it ({source}), Fencepost has accesses of one size to one location"),
+            8 => format!(
+                "the language has it ({source}), Fencepost has accesses of one size to one location"
+            ),
             _ => format!(
                 "an object is accessed as its own type, or as characters; as another, it is undefined ({source})"
             ),

@@ -78,8 +78,14 @@ const PRAGMAS: &[&str] = &[
 ];
 
 /// Namespaces whose names are known without them.
-const NAMESPACES: &[&str] =
-    &["cuda", "cuda::std", "std", "cooperative_groups", "cuda::experimental", "cuda::device"];
+const NAMESPACES: &[&str] = &[
+    "cuda",
+    "cuda::std",
+    "std",
+    "cooperative_groups",
+    "cuda::experimental",
+    "cuda::device",
+];
 
 /// How long a text may get.
 const LONGEST: usize = 1 << 20;
@@ -159,7 +165,11 @@ fn words(source: &str) -> Vec<Word> {
         } else if c == '"' || c == '\'' {
             quoted(rest, c)
         } else {
-            SIGNS.iter().chain(PUNCTUATION).find(|p| rest.starts_with(**p)).map_or(c.len_utf8(), |p| p.len())
+            SIGNS
+                .iter()
+                .chain(PUNCTUATION)
+                .find(|p| rest.starts_with(**p))
+                .map_or(c.len_utf8(), |p| p.len())
         };
         all.push((at..at + len, first));
         (at, first) = (at + len, false);
@@ -253,29 +263,43 @@ impl<'a> Preprocessor<'a, '_> {
             }
             if self.out.as_str().len() > LONGEST {
                 let span = self.text.span(range);
-                self.sink.error("unsupported", span, "the macros of this code expand to too long a text", |d| {
-                    d.label(format!("expected at most {LONGEST} bytes"))
-                });
+                self.sink.error(
+                    "unsupported",
+                    span,
+                    "the macros of this code expand to too long a text",
+                    |d| d.label(format!("expected at most {LONGEST} bytes")),
+                );
                 break;
             }
         }
-        self.out.push_slice(self.text, from..self.text.as_str().len());
+        self.out
+            .push_slice(self.text, from..self.text.as_str().len());
         if let Some(open) = self.groups.pop() {
-            self.wrong(&open.range, "this `#if` is not closed".into(), "expected `#endif` behind it");
+            self.wrong(
+                &open.range,
+                "this `#if` is not closed".into(),
+                "expected `#endif` behind it",
+            );
         }
     }
 
     fn wrong(&mut self, range: &Range<usize>, message: String, label: &str) {
         let span = self.text.span(range.clone());
-        self.sink.error("c-syntax", span, message, |d| d.label(label));
+        self.sink
+            .error("c-syntax", span, message, |d| d.label(label));
     }
 
     /// The words of the line from here on, lines that end in `\` joined, and where it ends.
     fn line(&self) -> (Vec<Range<usize>>, usize) {
         let rest = self.words[self.at..].iter().enumerate();
-        let all: Vec<_> = rest.take_while(|(n, w)| *n == 0 || !w.1).map(|(_, w)| w.0.clone()).collect();
+        let all: Vec<_> = rest
+            .take_while(|(n, w)| *n == 0 || !w.1)
+            .map(|(_, w)| w.0.clone())
+            .collect();
         let last = all.last().map_or(self.text.as_str().len(), |w| w.end);
-        let end = self.text.as_str()[last..].find('\n').map_or(self.text.as_str().len(), |n| last + n);
+        let end = self.text.as_str()[last..]
+            .find('\n')
+            .map_or(self.text.as_str().len(), |n| last + n);
         (all, end)
     }
 
@@ -283,7 +307,10 @@ impl<'a> Preprocessor<'a, '_> {
     fn directive(&mut self, start: usize) -> Option<(usize, bool)> {
         let (line, end) = self.line();
         let words: Vec<&str> = line.iter().map(|r| self.str(r)).collect();
-        let rest = |n: usize| line.get(n).map_or("", |r| self.text.as_str()[r.start..end].trim());
+        let rest = |n: usize| {
+            line.get(n)
+                .map_or("", |r| self.text.as_str()[r.start..end].trim())
+        };
         let refused = match (words.get(1).copied().unwrap_or_default(), rest(2)) {
             ("", _) => None,
             ("include", name) => {
@@ -293,7 +320,10 @@ impl<'a> Preprocessor<'a, '_> {
             }
             ("pragma", pragma) => {
                 let known = PRAGMAS.iter().any(|p| pragma.starts_with(p));
-                (!known).then_some(("this pragma is", "leave it out, if it does not change what the program does"))
+                (!known).then_some((
+                    "this pragma is",
+                    "leave it out, if it does not change what the program does",
+                ))
             }
             ("define", _) => self.define(&line),
             ("undef", name) => {
@@ -305,13 +335,18 @@ impl<'a> Preprocessor<'a, '_> {
                 return Some((self.conditional(&line, end), false));
             }
             ("error" | "warning" | "line", _) => Some(("this directive is", "leave it out")),
-            _ => Some(("this is no directive: it is", "expected `#define`, `#include` or `#pragma`")),
+            _ => Some((
+                "this is no directive: it is",
+                "expected `#define`, `#include` or `#pragma`",
+            )),
         };
         if let Some((what, instead)) = refused {
             let span = self.text.span(start..end);
-            self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
-                d.label("expected code that stands for itself").help(instead)
-            });
+            self.sink
+                .error("unsupported", span, format!("{what} not supported"), |d| {
+                    d.label("expected code that stands for itself")
+                        .help(instead)
+                });
         }
         Some((end, false))
     }
@@ -323,19 +358,31 @@ impl<'a> Preprocessor<'a, '_> {
         let go_on = match word {
             "if" | "ifdef" | "ifndef" => {
                 let holds = self.condition(word, line, end);
-                self.groups.push(Group { range, taken: holds, last: false });
+                self.groups.push(Group {
+                    range,
+                    taken: holds,
+                    last: false,
+                });
                 holds
             }
             "endif" => {
                 if self.groups.pop().is_none() {
-                    self.wrong(&range, "`#endif` closes nothing".into(), "expected an `#if` before it");
+                    self.wrong(
+                        &range,
+                        "`#endif` closes nothing".into(),
+                        "expected an `#if` before it",
+                    );
                 }
                 true
             }
             _ => {
                 let open = self.groups.last().map(|group| (group.taken, group.last));
                 let Some((taken, false)) = open else {
-                    self.wrong(&range, format!("`#{word}` belongs to nothing"), "expected an `#if` before it");
+                    self.wrong(
+                        &range,
+                        format!("`#{word}` belongs to nothing"),
+                        "expected an `#if` before it",
+                    );
                     return end;
                 };
                 let holds = !taken && (word == "else" || self.condition("if", line, end));
@@ -351,7 +398,11 @@ impl<'a> Preprocessor<'a, '_> {
     /// Where the next directive begins that belongs to the innermost `#if`.
     fn next_branch(&self, from: usize) -> usize {
         let mut open = 0;
-        let behind = self.words.iter().enumerate().filter(|(_, w)| w.0.start >= from && w.1);
+        let behind = self
+            .words
+            .iter()
+            .enumerate()
+            .filter(|(_, w)| w.0.start >= from && w.1);
         for (n, (range, _)) in behind.filter(|(_, w)| self.str(&w.0) == "#") {
             match self.words.get(n + 1).map_or("", |w| self.str(&w.0)) {
                 "if" | "ifdef" | "ifndef" => open += 1,
@@ -370,8 +421,11 @@ impl<'a> Preprocessor<'a, '_> {
             ("if", _) => self.number(&words),
             (_, [name]) if is_name(name) => {
                 // `#ifndef N`, `#define N 4`: what holds where nobody says more.
-                let next: Vec<&str> =
-                    self.words[self.at + line.len()..].iter().take(3).map(|w| self.str(&w.0)).collect();
+                let next: Vec<&str> = self.words[self.at + line.len()..]
+                    .iter()
+                    .take(3)
+                    .map(|w| self.str(&w.0))
+                    .collect();
                 let default = word == "ifndef" && next == ["#", "define", name.as_str()];
                 let number = match self.defined(name) {
                     Number::Unknown(_) if default => Number::Is(0),
@@ -400,7 +454,11 @@ impl<'a> Preprocessor<'a, '_> {
                 true
             }
             Err(problem) => {
-                self.wrong(&range, problem, "expected a condition of numbers and macros");
+                self.wrong(
+                    &range,
+                    problem,
+                    "expected a condition of numbers and macros",
+                );
                 true
             }
         }
@@ -433,7 +491,9 @@ impl<'a> Preprocessor<'a, '_> {
                 continue;
             }
             let name = match &words[at..] {
-                [open, name, close, ..] if (open.as_str(), close.as_str()) == ("(", ")") && is_name(name) => {
+                [open, name, close, ..]
+                    if (open.as_str(), close.as_str()) == ("(", ")") && is_name(name) =>
+                {
                     at += 3;
                     name
                 }
@@ -447,8 +507,17 @@ impl<'a> Preprocessor<'a, '_> {
             asked.push(self.defined(name));
         }
         let (mut out, mut budget) = (Vec::new(), LONGEST);
-        expand(&plain, &self.macros, &mut Vec::new(), 0, &mut out, &mut budget)?;
-        conditional::value(&out, &|name| match name.strip_prefix("defined ").and_then(|n| n.parse::<usize>().ok())
+        expand(
+            &plain,
+            &self.macros,
+            &mut Vec::new(),
+            0,
+            &mut out,
+            &mut budget,
+        )?;
+        conditional::value(&out, &|name| match name
+            .strip_prefix("defined ")
+            .and_then(|n| n.parse::<usize>().ok())
         {
             Some(n) => asked[n].clone(),
             None if name == "true" => Number::Is(1),
@@ -466,15 +535,26 @@ impl<'a> Preprocessor<'a, '_> {
         let Some(name) = words.get(2).filter(|w| is_name(w)) else {
             return Some(("a macro without a name is", "write `#define NAME words`"));
         };
-        let adjacent = line.get(3).is_some_and(|r| r.start == line[2].end && self.str(r) == "(");
+        let adjacent = line
+            .get(3)
+            .is_some_and(|r| r.start == line[2].end && self.str(r) == "(");
         let (parameters, body) = if adjacent {
             let Some(close) = words.iter().position(|w| *w == ")") else {
-                return Some(("a list of parameters without an end is", "write `)` behind it"));
+                return Some((
+                    "a list of parameters without an end is",
+                    "write `)` behind it",
+                ));
             };
-            let names: Vec<String> =
-                words[4..close].iter().filter(|w| **w != ",").map(|w| w.to_string()).collect();
+            let names: Vec<String> = words[4..close]
+                .iter()
+                .filter(|w| **w != ",")
+                .map(|w| w.to_string())
+                .collect();
             if !names.iter().all(|n| is_name(n)) {
-                return Some(("macros with a variable number of arguments are", "write out what it stands for"));
+                return Some((
+                    "macros with a variable number of arguments are",
+                    "write out what it stands for",
+                ));
             }
             (Some(names), &words[close + 1..])
         } else {
@@ -487,9 +567,19 @@ impl<'a> Preprocessor<'a, '_> {
         if let Some(old) = self.macros.get(*name)
             && (&old.parameters, &old.body) != (&parameters, &body)
         {
-            return Some(("a macro with two definitions is", "give it another name, or `#undef` it first"));
+            return Some((
+                "a macro with two definitions is",
+                "give it another name, or `#undef` it first",
+            ));
         }
-        self.macros.insert(name.to_string(), Macro { parameters, body, depth: 0 });
+        self.macros.insert(
+            name.to_string(),
+            Macro {
+                parameters,
+                body,
+                depth: 0,
+            },
+        );
         None
     }
 
@@ -520,7 +610,9 @@ impl<'a> Preprocessor<'a, '_> {
                     ));
                 }
             }
-            ["namespace", name, "=", ref of @ ..] | ["using", name, "=", ref of @ ..] if is_name(name) => {
+            ["namespace", name, "=", ref of @ ..] | ["using", name, "=", ref of @ ..]
+                if is_name(name) =>
+            {
                 let plain = |w: &&str| {
                     is_name(w)
                         || matches!(*w, "::" | "<" | ">" | ",")
@@ -529,12 +621,20 @@ impl<'a> Preprocessor<'a, '_> {
                 let keyword = is_keyword(name, self.dialect);
                 if keyword {
                     let span = self.text.span(start..end);
-                    self.sink.error("c-syntax", span, format!("`{name}` is a keyword"), |d| {
-                        d.label("expected another name")
-                    });
+                    self.sink
+                        .error("c-syntax", span, format!("`{name}` is a keyword"), |d| {
+                            d.label("expected another name")
+                        });
                 } else if of.iter().all(plain) {
                     let body = of.iter().map(|w| w.to_string()).collect();
-                    self.macros.insert(name.to_string(), Macro { parameters: None, body, depth: self.depth });
+                    self.macros.insert(
+                        name.to_string(),
+                        Macro {
+                            parameters: None,
+                            body,
+                            depth: self.depth,
+                        },
+                    );
                 } else {
                     refused = Some(("names of such types are", "write out the type"));
                 }
@@ -544,20 +644,30 @@ impl<'a> Preprocessor<'a, '_> {
                 if is_name(name) && of.first().is_some_and(|w| w.starts_with("ndrange_")) =>
             {
                 let body = of.iter().map(|w| w.to_string()).collect();
-                self.macros.insert(name.to_string(), Macro { parameters: None, body, depth: self.depth });
+                self.macros.insert(
+                    name.to_string(),
+                    Macro {
+                        parameters: None,
+                        body,
+                        depth: self.depth,
+                    },
+                );
             }
             ["using", ref name @ ..]
-                if NAMESPACES
-                    .iter()
-                    .any(|n| name_of(name).trim_start_matches("::").starts_with(&format!("{n}::"))) => {}
+                if NAMESPACES.iter().any(|n| {
+                    name_of(name)
+                        .trim_start_matches("::")
+                        .starts_with(&format!("{n}::"))
+                }) => {}
             // A definition, which the grammar knows or not.
             _ => return None,
         }
         if let Some((what, instead)) = refused {
             let span = self.text.span(start..end);
-            self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
-                d.label("stands here").help(instead)
-            });
+            self.sink
+                .error("unsupported", span, format!("{what} not supported"), |d| {
+                    d.label("stands here").help(instead)
+                });
         }
         Some((end, false))
     }
@@ -591,11 +701,20 @@ impl<'a> Preprocessor<'a, '_> {
         let span = self.text.span(range.start..end);
         let mut out = Vec::new();
         let mut budget = LONGEST;
-        let message = expand(&call, &self.macros, &mut Vec::new(), 0, &mut out, &mut budget).err();
+        let message = expand(
+            &call,
+            &self.macros,
+            &mut Vec::new(),
+            0,
+            &mut out,
+            &mut budget,
+        )
+        .err();
         self.out.push_slice(self.text, from..range.start);
         if let Some(message) = message {
-            self.sink
-                .error("c-syntax", span, message, |d| d.label("expected a use of the macro as it is defined"));
+            self.sink.error("c-syntax", span, message, |d| {
+                d.label("expected a use of the macro as it is defined")
+            });
         }
         let (before, behind) = self.text.as_str().split_at(range.start);
         let mut text = joined(&out);
@@ -638,19 +757,39 @@ fn expand(
     let mut at = 0;
     while let Some(word) = words.get(at) {
         at += 1;
-        *budget = budget.checked_sub(word.len() + 1).ok_or("this macro expands to too long a text")?;
+        *budget = budget
+            .checked_sub(word.len() + 1)
+            .ok_or("this macro expands to too long a text")?;
         let of = macros.get(word).filter(|_| !hidden.contains(word));
         let body = match of {
             None => None,
-            Some(Macro { parameters: None, body, .. }) => Some(body.clone()),
-            Some(Macro { parameters: Some(_), .. }) if words.get(at).map(String::as_str) != Some("(") => None,
-            Some(Macro { parameters: Some(names), body, .. }) => {
-                let (arguments, behind) = arguments(words, at).ok_or("this macro's arguments have no end")?;
+            Some(Macro {
+                parameters: None,
+                body,
+                ..
+            }) => Some(body.clone()),
+            Some(Macro {
+                parameters: Some(_),
+                ..
+            }) if words.get(at).map(String::as_str) != Some("(") => None,
+            Some(Macro {
+                parameters: Some(names),
+                body,
+                ..
+            }) => {
+                let (arguments, behind) =
+                    arguments(words, at).ok_or("this macro's arguments have no end")?;
                 at = behind;
-                let given =
-                    if names.is_empty() && arguments == [Vec::<String>::new()] { 0 } else { arguments.len() };
+                let given = if names.is_empty() && arguments == [Vec::<String>::new()] {
+                    0
+                } else {
+                    arguments.len()
+                };
                 if given != names.len() {
-                    return Err(format!("the macro `{word}` takes {} arguments, {given} given", names.len()));
+                    return Err(format!(
+                        "the macro `{word}` takes {} arguments, {given} given",
+                        names.len()
+                    ));
                 }
                 let mut whole = Vec::new();
                 for argument in &arguments {
@@ -706,9 +845,20 @@ mod tests {
         let file = SourceFile::new("test", code);
         let mut sink = Sink::new(&file);
         let out = preprocess(MappedText::verbatim(code, 0), Dialect::Cuda, &mut sink);
-        let text = out.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = out
+            .as_str()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let found = sink.into_diagnostics();
-        (text, found.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))
+        (
+            text,
+            found
+                .iter()
+                .map(|d| d.message.clone())
+                .collect::<Vec<_>>()
+                .join("; "),
+        )
     }
 
     #[track_caller]
@@ -719,20 +869,32 @@ mod tests {
     #[test]
     fn directives_and_aliases_leave_code_without_them() {
         reads("#include <cuda/atomic>\n#pragma unroll 4\nx = 1;", "x = 1;");
-        reads("#define N 4\n#define M (N + 1)\nx = M; y = xN;", "x = ( 4 + 1 ) ; y = xN;");
+        reads(
+            "#define N 4\n#define M (N + 1)\nx = M; y = xN;",
+            "x = ( 4 + 1 ) ; y = xN;",
+        );
         reads(
             "#define LOAD(p) atomicAdd(p, 0)\nr = LOAD(&x) + LOAD(&y);",
             "r = atomicAdd ( & x , 0 ) + atomicAdd ( & y , 0 ) ;",
         );
         reads("#define A B\n#define B A\nA;", "A ;");
-        reads("#define S \\\n  cuda::thread_scope_device\nS;", "cuda::thread_scope_device ;");
+        reads(
+            "#define S \\\n  cuda::thread_scope_device\nS;",
+            "cuda::thread_scope_device ;",
+        );
         reads("#define N 1\n#undef N\nN; \"N\" // N", "N; \"N\" // N");
         reads(
             "using namespace cuda; namespace cg = cooperative_groups; cg::sync(g);",
             "cooperative_groups::sync(g);",
         );
-        reads("{ using T = unsigned int; T r; } T s;", "{ unsigned int r; } T s;");
-        reads("ndrange_t n = ndrange_1D(4, 2); f(q, n);", "f(q, ndrange_1D ( 4 , 2 ) );");
+        reads(
+            "{ using T = unsigned int; T r; } T s;",
+            "{ unsigned int r; } T s;",
+        );
+        reads(
+            "ndrange_t n = ndrange_1D(4, 2); f(q, n);",
+            "f(q, ndrange_1D ( 4 , 2 ) );",
+        );
         reads(
             "using R = cuda::atomic_ref<int, cuda::thread_scope_device>; R f(x);",
             "cuda::atomic_ref < int , cuda::thread_scope_device > f(x);",
@@ -742,13 +904,28 @@ mod tests {
     #[test]
     fn conditions_choose_what_is_compiled() {
         reads("#if 1\na;\n#else\nb;\n#endif\nc;", "a; c;");
-        reads("#if 0\na;\n#if 1\nx;\n#else\ny;\n#endif\n#elif 1\nb;\n#else\nc;\n#endif", "b;");
-        reads("#define N 3\n#if N > 2 && !defined(M) || defined N\na;\n#endif", "a;");
+        reads(
+            "#if 0\na;\n#if 1\nx;\n#else\ny;\n#endif\n#elif 1\nb;\n#else\nc;\n#endif",
+            "b;",
+        );
+        reads(
+            "#define N 3\n#if N > 2 && !defined(M) || defined N\na;\n#endif",
+            "a;",
+        );
         reads("#ifndef N\n#define N 4\n#endif\nN;", "4 ;");
         reads("#undef DEBUG\n#ifdef DEBUG\na;\n#endif\nb;", "b;");
-        reads("#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 600\na;\n#else\nb;\n#endif", "a;");
-        reads("#if 700 > __CUDA_ARCH__\na;\n#endif\n#ifdef __OPENCL_VERSION__\nb;\n#endif\nc;", "c;");
-        reads("#define A (1 << 4)\n#if A / 0x8 - 02 == 0 && -1 < +1\na;\n#endif", "a;");
+        reads(
+            "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 600\na;\n#else\nb;\n#endif",
+            "a;",
+        );
+        reads(
+            "#if 700 > __CUDA_ARCH__\na;\n#endif\n#ifdef __OPENCL_VERSION__\nb;\n#endif\nc;",
+            "c;",
+        );
+        reads(
+            "#define A (1 << 4)\n#if A / 0x8 - 02 == 0 && -1 < +1\na;\n#endif",
+            "a;",
+        );
         // What is not compiled may be anything, and what it rests on unknown.
         reads("#if 0 && DEBUG\n# frob \"\n#endif\nb;", "b;");
     }
@@ -757,8 +934,14 @@ mod tests {
     fn what_is_not_understood_is_refused() {
         for (code, part) in [
             ("#include \"mine.h\"", "headers of your own"),
-            ("#ifdef DEBUG\nx = 1;\n#endif", "what is compiled here is not in the code"),
-            ("#if __CUDA_ARCH__ >= 900\nx = 1;\n#endif", "what is compiled here is not in the code"),
+            (
+                "#ifdef DEBUG\nx = 1;\n#endif",
+                "what is compiled here is not in the code",
+            ),
+            (
+                "#if __CUDA_ARCH__ >= 900\nx = 1;\n#endif",
+                "what is compiled here is not in the code",
+            ),
             ("#if 1\nx = 1;", "not closed"),
             ("#endif", "closes nothing"),
             ("#if 1\n#else\n#else\n#endif", "`#else` belongs to nothing"),

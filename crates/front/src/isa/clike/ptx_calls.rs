@@ -22,13 +22,19 @@ use super::types::{Qualified, Type, Value};
 use program::{BarrierAction, BinOp, Class, Expr, Init, Op, RegId, Scope, Space, Ty};
 
 use Arg::{
-    Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Response, Room, Tag, Time, To, Value as Bits, Wide,
+    Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Response, Room, Tag, Time, To,
+    Value as Bits, Wide,
 };
 use Gives::{Coordinate, Meeting, Nothing, Token, Truth};
 
 impl Lowering<'_, '_> {
     /// A call of a function that is an instruction of PTX, or of one that has to do with them.
-    pub(super) fn ptx_call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
+    pub(super) fn ptx_call(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Option<Value> {
         if !self.env.language.cpp {
             return None;
         }
@@ -37,7 +43,9 @@ impl Lowering<'_, '_> {
             let object = match args {
                 [object] => self.mbarrier_of(object),
                 _ => {
-                    self.error("wrong-operands", &tree.range, "this takes a barrier", |d| d.label("expected one"));
+                    self.error("wrong-operands", &tree.range, "this takes a barrier", |d| {
+                        d.label("expected one")
+                    });
                     None
                 }
             };
@@ -47,9 +55,16 @@ impl Lowering<'_, '_> {
         match (plain(word), args) {
             ("aligned_size_t", [_, bytes]) => return Some(self.eval(bytes)),
             ("make_pipeline", _) => {
-                self.error("wrong-operand", &tree.range, "a pipeline is no value here", |d| {
-                    d.label("expected it in a declaration: `auto pipe = cuda::make_pipeline();`")
-                });
+                self.error(
+                    "wrong-operand",
+                    &tree.range,
+                    "a pipeline is no value here",
+                    |d| {
+                        d.label(
+                            "expected it in a declaration: `auto pipe = cuda::make_pipeline();`",
+                        )
+                    },
+                );
                 return Some(self.nothing());
             }
             ("pipeline_consumer_wait_prior", [n, pipe]) => {
@@ -62,9 +77,12 @@ impl Lowering<'_, '_> {
         }
         let known = is_instruction(word);
         if known && self.env.host.as_ref().is_some_and(|host| !host.of_kernel) {
-            self.error("unsupported-function", name, format!("`{word}` is a function of the device"), |d| {
-                d.label("expected it in a kernel")
-            });
+            self.error(
+                "unsupported-function",
+                name,
+                format!("`{word}` is a function of the device"),
+                |d| d.label("expected it in a kernel"),
+            );
             return Some(self.nothing());
         }
         if !known && !plain(word).starts_with("ptx::") {
@@ -74,7 +92,9 @@ impl Lowering<'_, '_> {
             self.no_form(tree, name, known);
             return Some(self.nothing());
         };
-        let value = self.instruction(form, tree, args).unwrap_or_else(|| self.nothing());
+        let value = self
+            .instruction(form, tree, args)
+            .unwrap_or_else(|| self.nothing());
         if form.gives == Meeting
             && let Some(group) = args.iter().find_map(|tree| self.group_of(tree))
         {
@@ -86,7 +106,9 @@ impl Lowering<'_, '_> {
     /// How a number of bytes is aligned: as it says, or as elements are.
     fn alignment(&self, tree: &Tree, element: Option<Ty>) -> i64 {
         match &tree.kind {
-            ExprKind::Call(name, args) if plain(self.str(name)) == "aligned_size_t" && args.len() == 2 => {
+            ExprKind::Call(name, args)
+                if plain(self.str(name)) == "aligned_size_t" && args.len() == 2 =>
+            {
                 match args[0].kind {
                     ExprKind::Int(n, _) => n,
                     _ => 0,
@@ -170,8 +192,9 @@ impl Lowering<'_, '_> {
                 Room => (self.room_of(tree)?, Ty::U64),
                 Response => {
                     let halves = self.response_of(tree)?;
-                    let mut of =
-                        |half: usize| self.passed(halves[half].clone(), 10 * (number + 1) + half, Ty::U64);
+                    let mut of = |half: usize| {
+                        self.passed(halves[half].clone(), 10 * (number + 1) + half, Ty::U64)
+                    };
                     let halves = [of(0), of(1)];
                     words.push(format!("{{{}, {}}}", halves[0].word(), halves[1].word()));
                     given.extend(halves);
@@ -189,11 +212,17 @@ impl Lowering<'_, '_> {
                     (addr, Ty::U64)
                 }
                 Element => {
-                    let ty = element.map_or(Ty::U32, |of: Ty| Ty { signed: false, ..of });
+                    let ty = element.map_or(Ty::U32, |of: Ty| Ty {
+                        signed: false,
+                        ..of
+                    });
                     (self.scalar(tree).fit(ty), ty)
                 }
                 Bits(bits) => {
-                    let ty = Ty { bits: *bits, signed: false };
+                    let ty = Ty {
+                        bits: *bits,
+                        signed: false,
+                    };
                     (self.scalar(tree).fit(ty), ty)
                 }
                 Pipe => {
@@ -211,7 +240,10 @@ impl Lowering<'_, '_> {
                     }
                     let members = match form.gives {
                         Meeting => None,
-                        _ => Some((self.rank_in(&tree.range, of)?, self.size_of_group(&tree.range, of)?)),
+                        _ => Some((
+                            self.rank_in(&tree.range, of)?,
+                            self.size_of_group(&tree.range, of)?,
+                        )),
                     };
                     group = members.map(|(rank, size)| (of, rank, size));
                     words.push(String::new());
@@ -219,10 +251,16 @@ impl Lowering<'_, '_> {
                 }
                 Number | Pieces | Wide => {
                     let Some(n) = self.eval(tree).constant() else {
-                        self.error("wrong-operand", &tree.range, "this has to be a constant", |d| {
-                            d.label("expected a constant")
-                                .note("how many accesses a copy makes is known before a program runs")
-                        });
+                        self.error(
+                            "wrong-operand",
+                            &tree.range,
+                            "this has to be a constant",
+                            |d| {
+                                d.label("expected a constant").note(
+                                    "how many accesses a copy makes is known before a program runs",
+                                )
+                            },
+                        );
                         return None;
                     };
                     if matches!(arg, Pieces) {
@@ -243,11 +281,14 @@ impl Lowering<'_, '_> {
         if let Some((bytes, alignment)) = pieces {
             let size = alignment.min(16);
             if bytes <= 0 || !matches!(size, 4 | 8 | 16) || bytes % size != 0 {
-                let message =
-                    format!("{bytes} bytes that are aligned at {alignment} are no asynchronous copy here");
+                let message = format!(
+                    "{bytes} bytes that are aligned at {alignment} are no asynchronous copy here"
+                );
                 self.error("unsupported", &tree.range, message, |d| {
                     d.label("expected a multiple of an alignment of 4, 8 or 16 bytes")
-                        .note("the library copies others with loads and stores (cuda/__memcpy_async)")
+                        .note(
+                            "the library copies others with loads and stores (cuda/__memcpy_async)",
+                        )
                 });
                 return None;
             }
@@ -275,7 +316,12 @@ impl Lowering<'_, '_> {
         self.library(&texts, given, &tree.range, element)?;
         Some(match (form.gives, result) {
             (Truth, Some(reg)) => Value::new(
-                Expr::Bin(BinOp::And, Ty::U32, Expr::Reg(reg).into(), Expr::Const(1).into()),
+                Expr::Bin(
+                    BinOp::And,
+                    Ty::U32,
+                    Expr::Reg(reg).into(),
+                    Expr::Const(1).into(),
+                ),
                 Type::Bool,
             ),
             (Coordinate, Some(reg)) => Value::of(Expr::Reg(reg), Ty::U32),
@@ -294,7 +340,10 @@ impl Lowering<'_, '_> {
     ) -> Option<()> {
         let mut mapped = self.declared_operands(&given, range);
         // Each instruction is a place of its own: that tells it from the next one.
-        let ends = self.str(range).char_indices().map(|(at, c)| range.start + at + c.len_utf8());
+        let ends = self
+            .str(range)
+            .char_indices()
+            .map(|(at, c)| range.start + at + c.len_utf8());
         let ends: Vec<usize> = ends.collect();
         for (text, end) in texts.iter().zip(ends.iter().rev()) {
             mapped.push_opaque(text, self.unit.text.span(range.start..*end));
@@ -323,15 +372,26 @@ impl Lowering<'_, '_> {
 
     /// The barrier of the library that an expression names, as the address of an mbarrier object.
     fn mbarrier_of(&mut self, tree: &Tree) -> Option<Expr> {
-        match self.is_object(tree).then(|| self.atomic_object(tree)).flatten() {
+        match self
+            .is_object(tree)
+            .then(|| self.atomic_object(tree))
+            .flatten()
+        {
             Some((Class::Barrier(Scope::Cta), atomic)) => {
                 self.in_space(&atomic.addr, Space::Shared, &tree.range)?;
                 Some(atomic.addr)
             }
             _ => {
-                self.error("wrong-operand", &tree.range, "this is no barrier of block scope", |d| {
-                    d.label("expected a `cuda::barrier<cuda::thread_scope_block>` in shared memory")
-                });
+                self.error(
+                    "wrong-operand",
+                    &tree.range,
+                    "this is no barrier of block scope",
+                    |d| {
+                        d.label(
+                            "expected a `cuda::barrier<cuda::thread_scope_block>` in shared memory",
+                        )
+                    },
+                );
                 None
             }
         }
@@ -343,9 +403,12 @@ impl Lowering<'_, '_> {
         match value.target().and_then(|to| to.word()) {
             Some(ty) if ty.bits == 64 => {}
             _ => {
-                self.error("wrong-operand", &tree.range, "this is no address of a 64-bit word", |d| {
-                    d.label("expected one, of a `uint64_t` in shared memory")
-                });
+                self.error(
+                    "wrong-operand",
+                    &tree.range,
+                    "this is no address of a 64-bit word",
+                    |d| d.label("expected one, of a `uint64_t` in shared memory"),
+                );
                 return None;
             }
         }
@@ -358,7 +421,8 @@ impl Lowering<'_, '_> {
         let value = self.scalar(tree);
         let fits = value.target().is_some_and(|to| {
             let mut sizes = Vec::new();
-            to.ty.each_cell(&mut |_, _, cell| sizes.push(cell.ty.size()));
+            to.ty
+                .each_cell(&mut |_, _, cell| sizes.push(cell.ty.size()));
             let alike = sizes.iter().all(|size| *size > 0 && *size == sizes[0]);
             !matches!(to.ty, Type::Struct(_)) || alike && to.ty.size() == 16
         });
@@ -379,20 +443,33 @@ impl Lowering<'_, '_> {
 
     /// The halves of a response that lies in a structure: each of its members is read, as by any copy of it.
     fn response_of(&mut self, tree: &Tree) -> Option<[Expr; 2]> {
-        let of = self.type_of_place(tree).filter(|of| matches!(of.ty, Type::Struct(_)) && of.ty.size() == 16);
+        let of = self
+            .type_of_place(tree)
+            .filter(|of| matches!(of.ty, Type::Struct(_)) && of.ty.size() == 16);
         if of.is_none_or(|of| !of.is_plain()) {
-            self.error("wrong-operand", &tree.range, "a response is of 16 bytes", |d| {
-                d.label("expected a structure that holds one, such as a `uint4` or a `longlong2`")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                "a response is of 16 bytes",
+                |d| {
+                    d.label(
+                        "expected a structure that holds one, such as a `uint4` or a `longlong2`",
+                    )
+                },
+            );
             return None;
         }
         let (addr, of) = self.memory_place(tree)?;
         let mut cells = Vec::new();
-        of.ty.each_cell(&mut |_, offset, cell| cells.push((offset, cell.clone())));
+        of.ty
+            .each_cell(&mut |_, offset, cell| cells.push((offset, cell.clone())));
         let mut halves = [Expr::Const(0), Expr::Const(0)];
         for (offset, cell) in cells {
             let part = self.read(Place::Memory(shifted(&addr, offset), cell));
-            let bits = Ty { signed: false, ..part.word() };
+            let bits = Ty {
+                signed: false,
+                ..part.word()
+            };
             let wide = Expr::Cast(Ty::U64, Expr::Cast(bits, part.expr.into()).into());
             let shift = 8 * (offset % 8) as i64;
             let half = &mut halves[(offset / 8) as usize];
@@ -400,7 +477,8 @@ impl Lowering<'_, '_> {
                 (0, 64) => wide,
                 (0, _) => Expr::Bin(BinOp::Or, Ty::U64, wide.into(), half.clone().into()),
                 _ => {
-                    let high = Expr::Bin(BinOp::Shl, Ty::U64, wide.into(), Expr::Const(shift).into());
+                    let high =
+                        Expr::Bin(BinOp::Shl, Ty::U64, wide.into(), Expr::Const(shift).into());
                     Expr::Bin(BinOp::Or, Ty::U64, half.clone().into(), high.into())
                 }
             };
@@ -412,9 +490,12 @@ impl Lowering<'_, '_> {
     fn elements_of(&mut self, tree: &Tree, space: Space) -> Option<(Expr, Ty)> {
         let value = self.scalar(tree);
         let Some(ty) = value.target().and_then(|to| to.word()) else {
-            self.error("wrong-operand", &tree.range, "this is no pointer to integers", |d| {
-                d.label("expected a pointer to what is copied")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                "this is no pointer to integers",
+                |d| d.label("expected a pointer to what is copied"),
+            );
             return None;
         };
         let addr = self.counted_from_the_start(value.expr, &tree.range);
@@ -449,12 +530,27 @@ impl Lowering<'_, '_> {
 
     /// The address that a register has had since it got one, if it got no other value so far.
     fn address_in(&self, reg: RegId) -> Option<Expr> {
-        let mut written = self.code.iter().filter(|instr| instr.op.defines() == Some(reg));
-        match (written.next().map(|instr| &instr.op), &self.regs[usize::from(reg.0)].init) {
+        let mut written = self
+            .code
+            .iter()
+            .filter(|instr| instr.op.defines() == Some(reg));
+        match (
+            written.next().map(|instr| &instr.op),
+            &self.regs[usize::from(reg.0)].init,
+        ) {
             (None, Init::Address { loc, index }) => {
                 let offset = i64::from(*index) * i64::from(self.symbols.ty(*loc).bytes());
-                let sum = Expr::Bin(BinOp::Add, Ty::U64, Expr::Address(*loc).into(), Expr::Const(offset).into());
-                Some(if offset == 0 { Expr::Address(*loc) } else { sum })
+                let sum = Expr::Bin(
+                    BinOp::Add,
+                    Ty::U64,
+                    Expr::Address(*loc).into(),
+                    Expr::Const(offset).into(),
+                );
+                Some(if offset == 0 {
+                    Expr::Address(*loc)
+                } else {
+                    sum
+                })
             }
             (Some(Op::Assign { value, .. }), _) if written.next().is_none() => match value {
                 Expr::Reg(other) if *other != reg => self.address_in(*other),
@@ -474,15 +570,30 @@ impl Lowering<'_, '_> {
     }
 
     /// Reports an address that is surely of another space.
-    pub(super) fn in_space(&mut self, addr: &Expr, space: Space, range: &Range<usize>) -> Option<()> {
-        let Some(loc) = addr.base().filter(|loc| self.symbols.object(*loc).1.space != space) else {
+    pub(super) fn in_space(
+        &mut self,
+        addr: &Expr,
+        space: Space,
+        range: &Range<usize>,
+    ) -> Option<()> {
+        let Some(loc) = addr
+            .base()
+            .filter(|loc| self.symbols.object(*loc).1.space != space)
+        else {
             return Some(());
         };
         let name = self.symbols.get(loc).name.clone();
-        let wanted = if space == Space::Shared { "shared" } else { "global" };
-        self.error("wrong-space", range, format!("`{name}` is not in {wanted} memory"), |d| {
-            d.label(format!("expected memory that is {wanted}"))
-        });
+        let wanted = if space == Space::Shared {
+            "shared"
+        } else {
+            "global"
+        };
+        self.error(
+            "wrong-space",
+            range,
+            format!("`{name}` is not in {wanted} memory"),
+            |d| d.label(format!("expected memory that is {wanted}")),
+        );
         None
     }
 
@@ -492,7 +603,10 @@ impl Lowering<'_, '_> {
             return Given::Constant(n);
         }
         let reg = self.temporary(ty);
-        self.push(Op::Assign { dst: reg, value: value.clone() });
+        self.push(Op::Assign {
+            dst: reg,
+            value: value.clone(),
+        });
         let known = self.init_of(&value);
         Given::Register {
             reg,
@@ -535,7 +649,9 @@ fn is_address(value: &Expr) -> bool {
 
 /// Whether an operation is one on bits, which have no sign.
 fn is_bitwise(words: &[String]) -> bool {
-    words.iter().any(|w| matches!(w.as_str(), ".and" | ".or" | ".xor"))
+    words
+        .iter()
+        .any(|w| matches!(w.as_str(), ".and" | ".or" | ".xor"))
 }
 
 /// The assembly of a form.
@@ -581,57 +697,109 @@ mod tests {
         let file = SourceFile::new("test", code);
         let mut sink = Sink::new(&file);
         let mut symbols = Symbols::default();
-        let shared = Object { space: Space::Shared, ..Object::scalar(0) };
+        let shared = Object {
+            space: Space::Shared,
+            ..Object::scalar(0)
+        };
         for (name, ty, elements, class) in [
             ("x", Ty::U32, 4, None),
             ("g", Ty::U32, 4, None),
             ("b", Ty::U64, 1, None),
             ("bar", Ty::WORD, 1, Some(Class::Barrier(Scope::Cta))),
         ] {
-            let of = if name == "g" { Object::scalar(0) } else { shared.clone() };
-            let object =
-                Object { init: vec![Init::Int(0); elements], ty: Some((ty, Span::default())), class, ..of };
+            let of = if name == "g" {
+                Object::scalar(0)
+            } else {
+                shared.clone()
+            };
+            let object = Object {
+                init: vec![Init::Int(0); elements],
+                ty: Some((ty, Span::default())),
+                class,
+                ..of
+            };
             symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
         }
-        let env = crate::isa::clike::Env { cluster: (0..8).collect(), ..env(Dialect::Cuda) };
+        let env = crate::isa::clike::Env {
+            cluster: (0..8).collect(),
+            ..env(Dialect::Cuda)
+        };
         let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
         let lowered = unit.lower(&env, &mut symbols, &mut sink);
         if sink.errors() == 0 {
             // A lane alone elects itself, and a query looks at a value.
-            let acts = lowered.code.iter().any(|i| i.op.is_ptx() || i.op.barrier().is_some());
+            let acts = lowered
+                .code
+                .iter()
+                .any(|i| i.op.is_ptx() || i.op.barrier().is_some());
             assert!(acts || code.contains("elect_sync") || code.contains("query_cancel"));
         }
-        sink.into_diagnostics().iter().map(|d| render(d, Style::Plain)).collect()
+        sink.into_diagnostics()
+            .iter()
+            .map(|d| render(d, Style::Plain))
+            .collect()
     }
 
     #[test]
     fn what_is_no_request_or_response_is_refused_where_it_stands() {
         let says = |code: &str, what: &str, at: &str| {
             let message = wrong(code);
-            assert!(message.contains(what) && message.contains(at), "{code}: {message}");
+            assert!(
+                message.contains(what) && message.contains(at),
+                "{code}: {message}"
+            );
         };
         let ask = |args: &str| format!("cuda::ptx::clusterlaunchcontrol_try_cancel({args});");
         assert_eq!(wrong(&ask("x, &b")), "");
         says(&ask("g, &b"), "`g` is not in shared memory", ":1:44");
         says(&ask("&x[2], &b"), "16 bytes at byte 8 of `x`", ":1:1");
-        says(&ask("7, &b"), "this is no pointer to room for a response", ":1:44");
+        says(
+            &ask("7, &b"),
+            "this is no pointer to room for a response",
+            ":1:44",
+        );
         says(&ask("x, x"), "this is no address of a 64-bit word", ":1:47");
-        says(&ask("x"), "this form of `cuda::ptx::clusterlaunchcontrol_try_cancel` is not supported", ":1:1");
+        says(
+            &ask("x"),
+            "this form of `cuda::ptx::clusterlaunchcontrol_try_cancel` is not supported",
+            ":1:1",
+        );
         let query = |what: &str, arg: &str| {
             format!("auto r = cuda::ptx::clusterlaunchcontrol_query_cancel_{what}({arg});")
         };
         assert_eq!(wrong(&query("is_canceled", "make_longlong2(1, 2)")), "");
-        assert_eq!(wrong(&query("get_first_ctaid_z<unsigned int>", "make_ulonglong2(1, 2)")), "");
-        says(&query("is_canceled", "make_uint2(1, 2)"), "a response is of 16 bytes", ":1:67");
-        says(&query("is_canceled", "x[0]"), "a response is of 16 bytes", ":1:67");
-        says(&query("get_first_ctaid_x<long long>", "make_uint4(1, 2, 3, 4)"), "integers of 32 bits", ":1:");
-        says(&query("get_first_ctaid_w<int>", "make_uint4(1, 2, 3, 4)"), "is not supported in CUDA C++", ":1:10");
+        assert_eq!(
+            wrong(&query(
+                "get_first_ctaid_z<unsigned int>",
+                "make_ulonglong2(1, 2)"
+            )),
+            ""
+        );
+        says(
+            &query("is_canceled", "make_uint2(1, 2)"),
+            "a response is of 16 bytes",
+            ":1:67",
+        );
+        says(
+            &query("is_canceled", "x[0]"),
+            "a response is of 16 bytes",
+            ":1:67",
+        );
+        says(
+            &query("get_first_ctaid_x<long long>", "make_uint4(1, 2, 3, 4)"),
+            "integers of 32 bits",
+            ":1:",
+        );
+        says(
+            &query("get_first_ctaid_w<int>", "make_uint4(1, 2, 3, 4)"),
+            "is not supported in CUDA C++",
+            ":1:10",
+        );
     }
 
     #[test]
     fn every_form_is_assembly_that_the_rows_of_ptx_have() {
-        let before =
-            "auto pipe = cuda::make_pipeline(); auto tile = cg::tiled_partition<32>(cg::this_thread_block()); ";
+        let before = "auto pipe = cuda::make_pipeline(); auto tile = cg::tiled_partition<32>(cg::this_thread_block()); ";
         for form in FORMS {
             // Each word of each tag, and the first ones of the others.
             for n in 0..8 {
@@ -653,9 +821,17 @@ mod tests {
                 };
                 let parity = form.name.ends_with("_parity");
                 let args: Vec<String> = form.args.iter().map(arg).collect();
-                let args = args.join(", ").replace(", 7", if parity { ", 1" } else { ", 7" });
-                let space =
-                    if ["cuda", "__", "cg::"].iter().any(|p| form.name.starts_with(p)) { "" } else { "cuda::" };
+                let args = args
+                    .join(", ")
+                    .replace(", 7", if parity { ", 1" } else { ", 7" });
+                let space = if ["cuda", "__", "cg::"]
+                    .iter()
+                    .any(|p| form.name.starts_with(p))
+                {
+                    ""
+                } else {
+                    "cuda::"
+                };
                 let code = match form.name {
                     "cg::wait_prior" => format!("{before}cg::wait_prior<2>(tile);"),
                     name => format!("{before}{space}{name}({args});"),

@@ -65,11 +65,17 @@ pub(super) struct Form {
 }
 
 const fn form(name: &'static str, args: &'static [Arg], gives: Gives, text: &'static str) -> Form {
-    Form { name, args, gives, text }
+    Form {
+        name,
+        args,
+        gives,
+        text,
+    }
 }
 
 use Arg::{
-    Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Response, Room, Tag, Time, To, Value as Bits, Wide,
+    Barrier, Element, Group, Number, Object, One, Pieces, Pipe, Response, Room, Tag, Time, To,
+    Value as Bits, Wide,
 };
 use Gives::{Coordinate, Meeting, Nothing, Token, Truth};
 
@@ -82,17 +88,44 @@ const AWAY: Arg = Tag(&["space_cluster"]);
 const OWN: Arg = Tag(&["space_shared"]);
 const GLOBAL: Arg = Tag(&["space_global"]);
 const TO_OWN: Arg = Tag(&["space_shared", "space_cluster"]);
-const OPERATION: Arg = Tag(&["op_add", "op_min", "op_max", "op_inc", "op_dec", "op_and", "op_or", "op_xor"]);
+const OPERATION: Arg = Tag(&[
+    "op_add", "op_min", "op_max", "op_inc", "op_dec", "op_and", "op_or", "op_xor",
+]);
 const SHARED: Arg = To(Space::Shared);
 const THERE: Arg = To(Space::Global);
 
 /// The forms of `cuda::ptx`, of `cuda::device`, and of the device runtime.
 pub(super) const FORMS: &[Form] = &[
-    form("ptx::mbarrier_init", &[Object, Bits(32)], Nothing, "mbarrier.init.shared.b64 [%1], %2;"),
-    form("ptx::mbarrier_inval", &[Object], Nothing, "mbarrier.inval.shared.b64 [%1];"),
-    form("ptx::mbarrier_arrive", &[Object], Token, "mbarrier.arrive.shared.b64 %0, [%1];"),
-    form("ptx::mbarrier_arrive", &[Object, Bits(32)], Token, "mbarrier.arrive.shared::cta.b64 %0, [%1], %2;"),
-    form("ptx::mbarrier_arrive", &[RELEASES, REACH, OWN, Object], Token, "mbarrier.arrive%1%2%3.b64 %0, [%4];"),
+    form(
+        "ptx::mbarrier_init",
+        &[Object, Bits(32)],
+        Nothing,
+        "mbarrier.init.shared.b64 [%1], %2;",
+    ),
+    form(
+        "ptx::mbarrier_inval",
+        &[Object],
+        Nothing,
+        "mbarrier.inval.shared.b64 [%1];",
+    ),
+    form(
+        "ptx::mbarrier_arrive",
+        &[Object],
+        Token,
+        "mbarrier.arrive.shared.b64 %0, [%1];",
+    ),
+    form(
+        "ptx::mbarrier_arrive",
+        &[Object, Bits(32)],
+        Token,
+        "mbarrier.arrive.shared::cta.b64 %0, [%1], %2;",
+    ),
+    form(
+        "ptx::mbarrier_arrive",
+        &[RELEASES, REACH, OWN, Object],
+        Token,
+        "mbarrier.arrive%1%2%3.b64 %0, [%4];",
+    ),
     form(
         "ptx::mbarrier_arrive",
         &[RELEASES, REACH, OWN, Object, Bits(32)],
@@ -153,7 +186,12 @@ pub(super) const FORMS: &[Form] = &[
         Nothing,
         "mbarrier.complete_tx%1%2%3.b64 [%4], %5;",
     ),
-    form("ptx::mbarrier_test_wait", &[Object, Bits(64)], Truth, "mbarrier.test_wait.shared.b64 p, [%1], %2;"),
+    form(
+        "ptx::mbarrier_test_wait",
+        &[Object, Bits(64)],
+        Truth,
+        "mbarrier.test_wait.shared.b64 p, [%1], %2;",
+    ),
     form(
         "ptx::mbarrier_test_wait",
         &[ACQUIRES, REACH, Object, Bits(64)],
@@ -172,7 +210,12 @@ pub(super) const FORMS: &[Form] = &[
         Truth,
         "mbarrier.test_wait.parity%1%2.shared::cta.b64 p, [%3], %4;",
     ),
-    form("ptx::mbarrier_try_wait", &[Object, Bits(64)], Truth, "mbarrier.try_wait.shared::cta.b64 p, [%1], %2;"),
+    form(
+        "ptx::mbarrier_try_wait",
+        &[Object, Bits(64)],
+        Truth,
+        "mbarrier.try_wait.shared::cta.b64 p, [%1], %2;",
+    ),
     form(
         "ptx::mbarrier_try_wait",
         &[Object, Bits(64), Time],
@@ -286,9 +329,24 @@ pub(super) const FORMS: &[Form] = &[
         Nothing,
         "cp.async.bulk%1%2.mbarrier::complete_tx::bytes.multicast::cluster [%3], [%4], %5, [%6], %7;",
     ),
-    form("ptx::cp_async_bulk_commit_group", &[], Nothing, "cp.async.bulk.commit_group;"),
-    form("ptx::cp_async_bulk_wait_group", &[Number], Nothing, "cp.async.bulk.wait_group %1;"),
-    form("ptx::cp_async_bulk_wait_group_read", &[Number], Nothing, "cp.async.bulk.wait_group.read %1;"),
+    form(
+        "ptx::cp_async_bulk_commit_group",
+        &[],
+        Nothing,
+        "cp.async.bulk.commit_group;",
+    ),
+    form(
+        "ptx::cp_async_bulk_wait_group",
+        &[Number],
+        Nothing,
+        "cp.async.bulk.wait_group %1;",
+    ),
+    form(
+        "ptx::cp_async_bulk_wait_group_read",
+        &[Number],
+        Nothing,
+        "cp.async.bulk.wait_group.read %1;",
+    ),
     form(
         "ptx::cp_reduce_async_bulk",
         &[GLOBAL, OWN, OPERATION, THERE, SHARED, Number],
@@ -350,12 +408,42 @@ pub(super) const FORMS: &[Form] = &[
         "clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %0, %1;",
     ),
     form("ptx::elect_sync", &[Number], Truth, "elect.sync _|p, %1;"),
-    form("ptx::cp_async_mbarrier_arrive", &[Object], Nothing, "cp.async.mbarrier.arrive.b64 [%1];"),
-    form("ptx::cp_async_mbarrier_arrive_noinc", &[Object], Nothing, "cp.async.mbarrier.arrive.noinc.b64 [%1];"),
-    form("ptx::barrier_cluster_arrive", &[], Nothing, "barrier.cluster.arrive;"),
-    form("ptx::barrier_cluster_arrive", &[RELEASES], Nothing, "barrier.cluster.arrive%1;"),
-    form("ptx::barrier_cluster_wait", &[], Nothing, "barrier.cluster.wait;"),
-    form("ptx::barrier_cluster_wait", &[Tag(&["sem_acquire"])], Nothing, "barrier.cluster.wait%1;"),
+    form(
+        "ptx::cp_async_mbarrier_arrive",
+        &[Object],
+        Nothing,
+        "cp.async.mbarrier.arrive.b64 [%1];",
+    ),
+    form(
+        "ptx::cp_async_mbarrier_arrive_noinc",
+        &[Object],
+        Nothing,
+        "cp.async.mbarrier.arrive.noinc.b64 [%1];",
+    ),
+    form(
+        "ptx::barrier_cluster_arrive",
+        &[],
+        Nothing,
+        "barrier.cluster.arrive;",
+    ),
+    form(
+        "ptx::barrier_cluster_arrive",
+        &[RELEASES],
+        Nothing,
+        "barrier.cluster.arrive%1;",
+    ),
+    form(
+        "ptx::barrier_cluster_wait",
+        &[],
+        Nothing,
+        "barrier.cluster.wait;",
+    ),
+    form(
+        "ptx::barrier_cluster_wait",
+        &[Tag(&["sem_acquire"])],
+        Nothing,
+        "barrier.cluster.wait%1;",
+    ),
     form(
         "device::barrier_arrive_tx",
         &[Barrier, One, Bits(32)],
@@ -387,7 +475,12 @@ pub(super) const FORMS: &[Form] = &[
         "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%1], [%2], %3, [%4]; \
          mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%4], %3;",
     ),
-    form("memcpy_async", &[SHARED, THERE, Pieces, Barrier], Nothing, "cp.async.mbarrier.arrive.shared.b64 [%4];"),
+    form(
+        "memcpy_async",
+        &[SHARED, THERE, Pieces, Barrier],
+        Nothing,
+        "cp.async.mbarrier.arrive.shared.b64 [%4];",
+    ),
     form("memcpy_async", &[SHARED, THERE, Pieces, Pipe], Nothing, ""),
     form(
         "memcpy_async",
@@ -402,11 +495,31 @@ pub(super) const FORMS: &[Form] = &[
         Nothing,
         "cp.async.mbarrier.arrive.shared.b64 [%5];",
     ),
-    form("memcpy_async", &[Group, SHARED, THERE, Pieces, Pipe], Nothing, ""),
-    form("cg::memcpy_async", &[Group, SHARED, THERE, Pieces], Nothing, "cp.async.commit_group;"),
+    form(
+        "memcpy_async",
+        &[Group, SHARED, THERE, Pieces, Pipe],
+        Nothing,
+        "",
+    ),
+    form(
+        "cg::memcpy_async",
+        &[Group, SHARED, THERE, Pieces],
+        Nothing,
+        "cp.async.commit_group;",
+    ),
     form("cg::wait", &[Group], Meeting, "cp.async.wait_group 0;"),
-    form("cg::wait_prior", &[Number, Group], Meeting, "cp.async.wait_group %1;"),
-    form("pipeline_producer_commit", &[Pipe, Barrier], Nothing, "cp.async.mbarrier.arrive.shared.b64 [%2];"),
+    form(
+        "cg::wait_prior",
+        &[Number, Group],
+        Meeting,
+        "cp.async.wait_group %1;",
+    ),
+    form(
+        "pipeline_producer_commit",
+        &[Pipe, Barrier],
+        Nothing,
+        "cp.async.mbarrier.arrive.shared.b64 [%2];",
+    ),
     form(
         "__pipeline_memcpy_async",
         &[SHARED, THERE, Number],
@@ -414,10 +527,30 @@ pub(super) const FORMS: &[Form] = &[
         "cp.async.ca.shared.global [%1], [%2], %3, %3;",
     ),
     form("__pipeline_commit", &[], Nothing, "cp.async.commit_group;"),
-    form("__pipeline_wait_prior", &[Number], Nothing, "cp.async.wait_group %1;"),
-    form("__pipeline_arrive_on", &[Object], Nothing, "cp.async.mbarrier.arrive.shared.b64 [%1];"),
-    form("cudaGridDependencySynchronize", &[], Nothing, "griddepcontrol.wait;"),
-    form("cudaTriggerProgrammaticLaunchCompletion", &[], Nothing, "griddepcontrol.launch_dependents;"),
+    form(
+        "__pipeline_wait_prior",
+        &[Number],
+        Nothing,
+        "cp.async.wait_group %1;",
+    ),
+    form(
+        "__pipeline_arrive_on",
+        &[Object],
+        Nothing,
+        "cp.async.mbarrier.arrive.shared.b64 [%1];",
+    ),
+    form(
+        "cudaGridDependencySynchronize",
+        &[],
+        Nothing,
+        "griddepcontrol.wait;",
+    ),
+    form(
+        "cudaTriggerProgrammaticLaunchCompletion",
+        &[],
+        Nothing,
+        "griddepcontrol.launch_dependents;",
+    ),
 ];
 
 /// The name of a function as rows have it.
@@ -429,22 +562,30 @@ pub(super) fn plain(name: &str) -> &str {
 /// The same, with the namespace of groups as rows have it.
 fn in_row(name: &str) -> (&str, bool) {
     let word = group_word(name);
-    if word == name { (plain(name), false) } else { (word, true) }
+    if word == name {
+        (plain(name), false)
+    } else {
+        (word, true)
+    }
 }
 
 /// Whether a function, without its namespaces, is called with the type of what it gives, as others are but for the coordinate.
 pub(super) fn is_typed(name: &str) -> bool {
     let of_all = |name: &str| name.rsplit_once('_').map(|(of_all, _)| of_all.to_owned());
     let name = of_all(&format!("ptx::{name}"));
-    FORMS.iter().any(|form| form.gives == Gives::Coordinate && of_all(form.name) == name)
+    FORMS
+        .iter()
+        .any(|form| form.gives == Gives::Coordinate && of_all(form.name) == name)
 }
 
 pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {
     let (word, of_groups) = in_row(name);
-    FORMS.iter().filter(move |form| match form.name.strip_prefix("cg::") {
-        Some(name) => of_groups && name == word,
-        None => !of_groups && form.name == word,
-    })
+    FORMS
+        .iter()
+        .filter(move |form| match form.name.strip_prefix("cg::") {
+            Some(name) => of_groups && name == word,
+            None => !of_groups && form.name == word,
+        })
 }
 
 /// Whether a function is one of the device that is an instruction, whatever its name begins with.

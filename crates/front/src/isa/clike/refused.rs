@@ -20,42 +20,145 @@ const CLASSES: &[(&str, &str, &str)] = &[(
 const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     (&["float", "double"], ALL, FLOATING, INTEGERS),
     (&["half"], [false, true, true], FLOATING, INTEGERS),
-    (&["_Float16", "__float128", "_Complex", "_Imaginary"], [true, false, false], FLOATING, INTEGERS),
     (
-        &["__half", "__half2", "half2", "__nv_bfloat16", "__nv_bfloat162", "nv_bfloat16", "nv_bfloat162"],
+        &["_Float16", "__float128", "_Complex", "_Imaginary"],
+        [true, false, false],
+        FLOATING,
+        INTEGERS,
+    ),
+    (
+        &[
+            "__half",
+            "__half2",
+            "half2",
+            "__nv_bfloat16",
+            "__nv_bfloat162",
+            "nv_bfloat16",
+            "nv_bfloat162",
+        ],
         CUDA,
         FLOATING,
         INTEGERS,
     ),
-    (&["__int128", "__int128_t", "__uint128_t"], [true, false, true], "integers of 128 bits are", "use 64 bits"),
-    (&["class"], CUDA, "classes of your own are", "use a `struct` of plain members, and functions that take it"),
+    (
+        &["__int128", "__int128_t", "__uint128_t"],
+        [true, false, true],
+        "integers of 128 bits are",
+        "use 64 bits",
+    ),
+    (
+        &["class"],
+        CUDA,
+        "classes of your own are",
+        "use a `struct` of plain members, and functions that take it",
+    ),
     (&["union"], ALL, "unions are", UNIONS),
-    (&["template", "typename"], CUDA, "templates of your own are", "write out the instance that is used"),
-    (&["operator"], CUDA, "operators of your own are", "write out what they do"),
-    (&["try", "throw", "catch", "noexcept"], CUDA, "exceptions are", "leave them out"),
-    (&["new", "delete"], CUDA, "memory from the heap is", "declare it in `[memory]`"),
+    (
+        &["template", "typename"],
+        CUDA,
+        "templates of your own are",
+        "write out the instance that is used",
+    ),
+    (
+        &["operator"],
+        CUDA,
+        "operators of your own are",
+        "write out what they do",
+    ),
+    (
+        &["try", "throw", "catch", "noexcept"],
+        CUDA,
+        "exceptions are",
+        "leave them out",
+    ),
+    (
+        &["new", "delete"],
+        CUDA,
+        "memory from the heap is",
+        "declare it in `[memory]`",
+    ),
     (&["goto"], ALL, "jumps are", "use `if` and loops"),
-    (&["namespace", "using"], CUDA, "namespaces of your own are", "write the names without them"),
-    (&["this", "virtual", "friend", "mutable", "explicit"], CUDA, "classes of your own are", "use functions"),
-    (&["typeid", "dynamic_cast"], CUDA, "types at run time are", "write what is meant"),
-    (&["decltype"], CUDA, "types of expressions are", "write the type, or `auto`"),
-    (&["typeof", "__typeof__", "__typeof"], [true, false, true], "types of expressions are", "write the type"),
+    (
+        &["namespace", "using"],
+        CUDA,
+        "namespaces of your own are",
+        "write the names without them",
+    ),
+    (
+        &["this", "virtual", "friend", "mutable", "explicit"],
+        CUDA,
+        "classes of your own are",
+        "use functions",
+    ),
+    (
+        &["typeid", "dynamic_cast"],
+        CUDA,
+        "types at run time are",
+        "write what is meant",
+    ),
+    (
+        &["decltype"],
+        CUDA,
+        "types of expressions are",
+        "write the type, or `auto`",
+    ),
+    (
+        &["typeof", "__typeof__", "__typeof"],
+        [true, false, true],
+        "types of expressions are",
+        "write the type",
+    ),
     (&["alignof", "alignas"], CUDA, ALIGNMENT, UNALIGNED),
-    (&["_Alignof", "_Alignas"], [true, false, false], ALIGNMENT, UNALIGNED),
+    (
+        &["_Alignof", "_Alignas"],
+        [true, false, false],
+        ALIGNMENT,
+        UNALIGNED,
+    ),
     (&["__align__"], CUDA, ALIGNMENT, UNALIGNED),
     (&["__alignof__"], [true, false, true], ALIGNMENT, UNALIGNED),
-    (&["_Generic"], [true, false, false], "generic selections are", "write the one that is selected"),
-    (&["thread_local"], CUDA, "variables of threads of the host are", "use a variable of the function"),
-    (&["_Thread_local"], [true, false, false], "such variables are", "use a variable of the thread's code"),
-    (&["_Noreturn"], [true, false, false], "functions that do not return are", "leave the word out"),
-    (&["__extension__", "__label__"], [true, false, true], "extensions of GCC are", "write it in the language"),
+    (
+        &["_Generic"],
+        [true, false, false],
+        "generic selections are",
+        "write the one that is selected",
+    ),
+    (
+        &["thread_local"],
+        CUDA,
+        "variables of threads of the host are",
+        "use a variable of the function",
+    ),
+    (
+        &["_Thread_local"],
+        [true, false, false],
+        "such variables are",
+        "use a variable of the thread's code",
+    ),
+    (
+        &["_Noreturn"],
+        [true, false, false],
+        "functions that do not return are",
+        "leave the word out",
+    ),
+    (
+        &["__extension__", "__label__"],
+        [true, false, true],
+        "extensions of GCC are",
+        "write it in the language",
+    ),
     (
         &["__managed__"],
         CUDA,
         "managed variables of the code are",
         "declare it in `[memory]`, with `kind = \"managed\"`",
     ),
-    (&["__grid_constant__"], CUDA, "such parameters are", "leave the word out: parameters keep their values"),
+    (
+        &["__grid_constant__"],
+        CUDA,
+        "such parameters are",
+        "leave the word out: parameters keep their values",
+    ),
     (
         &["__cluster_dims__", "__block_size__"],
         CUDA,
@@ -63,7 +166,10 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "say them in `[kernel]`: `cluster = 2`, `block = 32`",
     ),
     (
-        &["and", "or", "not", "xor", "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq"],
+        &[
+            "and", "or", "not", "xor", "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq",
+            "not_eq",
+        ],
         CUDA,
         "operators in words are",
         "write the sign: `&&`",
@@ -74,9 +180,19 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "such spellings are",
         "write the word without `__`",
     ),
-    (&["dim3"], CUDA, "variables of type `dim3` are", "write the member that is meant, as in `blockDim.x`"),
     (
-        &["cudaTextureObject_t", "cudaSurfaceObject_t", "texture", "surface"],
+        &["dim3"],
+        CUDA,
+        "variables of type `dim3` are",
+        "write the member that is meant, as in `blockDim.x`",
+    ),
+    (
+        &[
+            "cudaTextureObject_t",
+            "cudaSurfaceObject_t",
+            "texture",
+            "surface",
+        ],
         CUDA,
         "textures and surfaces are",
         "see the proxies of PTX: `tld`, `suld`",
@@ -101,9 +217,24 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "images are",
         "use buffers",
     ),
-    (&["pipe"], OPENCL, "pipes are", "use a buffer and atomic operations"),
-    (&["event_t"], OPENCL, "asynchronous copies are", "copy with plain loads and stores"),
-    (&["reserve_id_t"], OPENCL, "pipes are", "use a buffer and atomic operations"),
+    (
+        &["pipe"],
+        OPENCL,
+        "pipes are",
+        "use a buffer and atomic operations",
+    ),
+    (
+        &["event_t"],
+        OPENCL,
+        "asynchronous copies are",
+        "copy with plain loads and stores",
+    ),
+    (
+        &["reserve_id_t"],
+        OPENCL,
+        "pipes are",
+        "use a buffer and atomic operations",
+    ),
     (
         &["constexpr", "static_cast", "reinterpret_cast", "const_cast"],
         CUDA,
@@ -113,19 +244,68 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     (&["__shared__"], CUDA, "", "OpenCL C has `local`"),
     (&["__global__"], CUDA, "", "OpenCL C has `kernel`"),
     (
-        &["__device__", "__host__", "__constant__", "__managed__", "__forceinline__", "__noinline__"],
+        &[
+            "__device__",
+            "__host__",
+            "__constant__",
+            "__managed__",
+            "__forceinline__",
+            "__noinline__",
+        ],
         CUDA,
         "",
         "leave it out",
     ),
-    (&["__launch_bounds__", "__maxnreg__"], CUDA, "", "leave it out"),
-    (&["kernel", "__kernel"], OPENCL, "", "CUDA C++ has `__global__`"),
-    (&["local", "__local"], OPENCL, "", "CUDA C++ has `__shared__`"),
-    (&["__global", "global", "__constant", "constant", "__private", "__generic"], OPENCL, "", "leave it out"),
+    (
+        &["__launch_bounds__", "__maxnreg__"],
+        CUDA,
+        "",
+        "leave it out",
+    ),
+    (
+        &["kernel", "__kernel"],
+        OPENCL,
+        "",
+        "CUDA C++ has `__global__`",
+    ),
+    (
+        &["local", "__local"],
+        OPENCL,
+        "",
+        "CUDA C++ has `__shared__`",
+    ),
+    (
+        &[
+            "__global",
+            "global",
+            "__constant",
+            "constant",
+            "__private",
+            "__generic",
+        ],
+        OPENCL,
+        "",
+        "leave it out",
+    ),
     (&["register"], [true, false, false], "", "leave it out"),
-    (&["_Atomic"], [true, false, false], "", "use the atomic types and functions of the language"),
-    (&["restrict"], [true, true, false], "", "CUDA C++ has `__restrict__`"),
-    (&["threadIdx", "blockIdx", "blockDim", "gridDim"], CUDA, "", "OpenCL C has `get_local_id(0)` and its like"),
+    (
+        &["_Atomic"],
+        [true, false, false],
+        "",
+        "use the atomic types and functions of the language",
+    ),
+    (
+        &["restrict"],
+        [true, true, false],
+        "",
+        "CUDA C++ has `__restrict__`",
+    ),
+    (
+        &["threadIdx", "blockIdx", "blockDim", "gridDim"],
+        CUDA,
+        "",
+        "OpenCL C has `get_local_id(0)` and its like",
+    ),
 ];
 
 const ALL: [bool; 3] = [true; 3];
@@ -153,18 +333,25 @@ impl Refused {
         let Refused { has, what, instead } = *self;
         if has[column(dialect)] {
             sink.error("unsupported", span, format!("{what} not supported"), |d| {
-                d.label("the language has them, Fencepost does not").help(instead)
+                d.label("the language has them, Fencepost does not")
+                    .help(instead)
             });
             return;
         }
-        let others: Vec<&str> = LANGUAGES.iter().zip(has).filter(|of| of.1).map(|of| of.0.1).collect();
+        let others: Vec<&str> = LANGUAGES
+            .iter()
+            .zip(has)
+            .filter(|of| of.1)
+            .map(|of| of.0.1)
+            .collect();
         sink.error(
             "not-in-language",
             span,
             format!("there is no `{word}` in {}", LANGUAGES[column(dialect)].1),
             |d| {
                 let have = if others.len() == 1 { "has" } else { "have" };
-                d.label(format!("{} {have} it", others.join(" and "))).help(instead)
+                d.label(format!("{} {have} it", others.join(" and ")))
+                    .help(instead)
             },
         );
     }
@@ -174,7 +361,11 @@ impl Refused {
 pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {
     if let Some((_, has, what, instead)) = WORDS.iter().find(|row| row.0.contains(&word)) {
         let supported = has[column(dialect)] && what.is_empty();
-        return (!supported).then_some(Refused { has: *has, what, instead });
+        return (!supported).then_some(Refused {
+            has: *has,
+            what,
+            instead,
+        });
     }
     type_word(word, dialect)
 }
@@ -183,29 +374,49 @@ pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {
 fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
     let of = word.trim_end_matches(|c: char| c.is_ascii_digit());
     if matches!(of, "float" | "double" | "half") && of != word {
-        return Some(Refused { has: [false, true, true], what: FLOATING, instead: INTEGERS });
+        return Some(Refused {
+            has: [false, true, true],
+            what: FLOATING,
+            instead: INTEGERS,
+        });
     }
-    let vectors = [false, Structure::vector(word, true).is_some(), Structure::vector(word, false).is_some()];
+    let vectors = [
+        false,
+        Structure::vector(word, true).is_some(),
+        Structure::vector(word, false).is_some(),
+    ];
     if vectors[column(dialect)] {
         return None;
     }
     if vectors.contains(&true) {
         let has = vectors;
-        return Some(Refused { has, what: "", instead: "use a variable for each component" });
+        return Some(Refused {
+            has,
+            what: "",
+            instead: "use a variable for each component",
+        });
     }
     // `int16`, but `int16_t` is another name.
     if let Some(of) = word.strip_suffix("16").or(word.strip_suffix('8'))
         && Structure::vector(&format!("{of}2"), true).is_some()
     {
         let what = "vectors of more than four components are";
-        return Some(Refused { has: OPENCL, what, instead: "use vectors of four, or an array" });
+        return Some(Refused {
+            has: OPENCL,
+            what,
+            instead: "use vectors of four, or an array",
+        });
     }
     if type_named(word).is_none() || has_type(word, dialect) {
         return None;
     }
     let all = [Dialect::C, Dialect::OpenCl, Dialect::Cuda];
     let has = all.map(|dialect| has_type(word, dialect));
-    Some(Refused { has, what: "", instead: "use a type of the language, such as `unsigned int`" })
+    Some(Refused {
+        has,
+        what: "",
+        instead: "use a type of the language, such as `unsigned int`",
+    })
 }
 
 /// Whether a word is the name of a type in one of the languages, or a word that declarations begin with.
@@ -220,13 +431,37 @@ const TOGETHER: &str = "which lanes of a warp run together is not determined by 
 /// Functions that the languages and their compilers have, and the checker has not: how their names begin, what they are, and
 /// what to write instead.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
-    ("__shfl", "shuffles without `_sync`, which GPUs of today do not have", "use `__shfl_sync`"),
-    ("__ballot", "votes without `_sync`, which GPUs of today do not have", "use `__ballot_sync`"),
-    ("__any", "votes without `_sync`, which GPUs of today do not have", "use `__any_sync`"),
-    ("__all", "votes without `_sync`, which GPUs of today do not have", "use `__all_sync`"),
-    ("__match_", "warp matches with a second result", "use `__match_any_sync`"),
+    (
+        "__shfl",
+        "shuffles without `_sync`, which GPUs of today do not have",
+        "use `__shfl_sync`",
+    ),
+    (
+        "__ballot",
+        "votes without `_sync`, which GPUs of today do not have",
+        "use `__ballot_sync`",
+    ),
+    (
+        "__any",
+        "votes without `_sync`, which GPUs of today do not have",
+        "use `__any_sync`",
+    ),
+    (
+        "__all",
+        "votes without `_sync`, which GPUs of today do not have",
+        "use `__all_sync`",
+    ),
+    (
+        "__match_",
+        "warp matches with a second result",
+        "use `__match_any_sync`",
+    ),
     ("__activemask", TOGETHER, "write the mask that is meant"),
-    ("coalesced_threads", TOGETHER, "use a tile of the block, or functions with a mask"),
+    (
+        "coalesced_threads",
+        TOGETHER,
+        "use a tile of the block, or functions with a mask",
+    ),
     (
         "__sync_",
         "builtins that are documented as full barriers, which no order of C11 is",
@@ -242,38 +477,114 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "builtins with values in memory, or without effect on it",
         "use the forms that end in `_n`",
     ),
-    ("__nv_atomic_", "builtins with values in memory", "use the forms that end in `_n`"),
-    ("__cvta_", "conversions between address spaces", "give assembly the pointer itself: `\"l\"(p)`"),
+    (
+        "__nv_atomic_",
+        "builtins with values in memory",
+        "use the forms that end in `_n`",
+    ),
+    (
+        "__cvta_",
+        "conversions between address spaces",
+        "give assembly the pointer itself: `\"l\"(p)`",
+    ),
     ("__cluster_", "queries of clusters", "leave them out"),
-    ("__pipeline_", "asynchronous copies", "copy with plain loads and stores"),
-    ("memcpy_async", "asynchronous copies", "copy with plain loads and stores"),
-    ("async_work_group_", "asynchronous copies", "copy with plain loads and stores"),
-    ("wait_group_events", "asynchronous copies", "copy with plain loads and stores"),
+    (
+        "__pipeline_",
+        "asynchronous copies",
+        "copy with plain loads and stores",
+    ),
+    (
+        "memcpy_async",
+        "asynchronous copies",
+        "copy with plain loads and stores",
+    ),
+    (
+        "async_work_group_",
+        "asynchronous copies",
+        "copy with plain loads and stores",
+    ),
+    (
+        "wait_group_events",
+        "asynchronous copies",
+        "copy with plain loads and stores",
+    ),
     ("clock", "time", "leave it out"),
-    ("vload", "vectors of what lies in a row", "load the elements one by one"),
-    ("vstore", "vectors of what lies in a row", "store the elements one by one"),
-    ("convert_", "conversions of vectors and of floating-point numbers", "convert the components one by one"),
-    ("as_", "other readings of vectors and of floating-point numbers", "convert the components one by one"),
+    (
+        "vload",
+        "vectors of what lies in a row",
+        "load the elements one by one",
+    ),
+    (
+        "vstore",
+        "vectors of what lies in a row",
+        "store the elements one by one",
+    ),
+    (
+        "convert_",
+        "conversions of vectors and of floating-point numbers",
+        "convert the components one by one",
+    ),
+    (
+        "as_",
+        "other readings of vectors and of floating-point numbers",
+        "convert the components one by one",
+    ),
     ("__mul64hi", "products of 128 bits", "write out the halves"),
     ("__umul64hi", "products of 128 bits", "write out the halves"),
-    ("mad_sat", "sums of products that keep to their type", "write out the steps"),
+    (
+        "mad_sat",
+        "sums of products that keep to their type",
+        "write out the steps",
+    ),
     ("upsample", "joined halves", "write out the shift"),
-    ("shuffle", "vectors of what lies in a row", "name the components"),
-    ("__byte_perm", "permutations of bytes", "write out the shifts"),
+    (
+        "shuffle",
+        "vectors of what lies in a row",
+        "name the components",
+    ),
+    (
+        "__byte_perm",
+        "permutations of bytes",
+        "write out the shifts",
+    ),
     ("__double", "floating-point numbers", "use integers"),
     ("__float", "floating-point numbers", "use integers"),
     ("__int_as_float", "floating-point numbers", "use integers"),
-    ("__longlong_as_double", "floating-point numbers", "use integers"),
-    ("abort", "the abortion of a program", "write the outcome that must not be into `condition`"),
+    (
+        "__longlong_as_double",
+        "floating-point numbers",
+        "use integers",
+    ),
+    (
+        "abort",
+        "the abortion of a program",
+        "write the outcome that must not be into `condition`",
+    ),
     ("exit", "the end of a program", "use `return`"),
     ("malloc", "memory from the heap", "declare it in `[memory]`"),
     ("free", "memory from the heap", "leave it out"),
-    ("memcpy", "copies of memory", "copy with plain loads and stores"),
+    (
+        "memcpy",
+        "copies of memory",
+        "copy with plain loads and stores",
+    ),
     ("memset", "copies of memory", "write with plain stores"),
     ("tex", "textures", "see the texture proxy of PTX: `tld`"),
-    ("surf", "surfaces", "see the surface proxy of PTX: `suld`, `sust`"),
-    ("read_image", "images, which no published model covers", "use buffers"),
-    ("write_image", "images, which no published model covers", "use buffers"),
+    (
+        "surf",
+        "surfaces",
+        "see the surface proxy of PTX: `suld`, `sust`",
+    ),
+    (
+        "read_image",
+        "images, which no published model covers",
+        "use buffers",
+    ),
+    (
+        "write_image",
+        "images, which no published model covers",
+        "use buffers",
+    ),
     ("read_pipe", "pipes", "use a buffer and atomic operations"),
     ("write_pipe", "pipes", "use a buffer and atomic operations"),
     (
@@ -286,25 +597,40 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "sub-group functions of extensions, which not all work-items of the sub-group have to come to",
         "exchange through local memory and `sub_group_barrier`, which orders more",
     ),
-    ("__builtin_c", "counts that are undefined for 0", "use `__builtin_popcount`, or `__clz` in CUDA C++"),
+    (
+        "__builtin_c",
+        "counts that are undefined for 0",
+        "use `__builtin_popcount`, or `__clz` in CUDA C++",
+    ),
     (
         "atomic_signal_fence",
         "fences between a thread and its signal handlers",
         "leave it out: it orders no threads",
     ),
-    ("thrd_", "threads that programs start", "write each as a `[[thread]]`"),
+    (
+        "thrd_",
+        "threads that programs start",
+        "write each as a `[[thread]]`",
+    ),
     (
         "pthread_",
         "threads that programs start, and their locks",
         "write each as a `[[thread]]`, and the lock with atomic operations",
     ),
-    ("mtx_", "locks of the C library", "write the lock with atomic operations"),
+    (
+        "mtx_",
+        "locks of the C library",
+        "write the lock with atomic operations",
+    ),
 ];
 
 /// What a function that is not supported is, and what to write instead; `None`: there is none of that name.
 pub(super) fn function(name: &str) -> Option<(&'static str, &'static str)> {
     let name = name.rsplit("::").next().unwrap_or(name);
-    FUNCTIONS.iter().find(|f| name.starts_with(f.0)).map(|f| (f.1, f.2))
+    FUNCTIONS
+        .iter()
+        .find(|f| name.starts_with(f.0))
+        .map(|f| (f.1, f.2))
 }
 
 /// What a class of a library that is not supported is, and what to do instead.
@@ -332,8 +658,15 @@ const ENDINGS: &[(&str, Scope)] = &[
 
 /// The dialect's name for a scope that another dialect calls so.
 pub(super) fn scope_meant(word: &str, dialect: Dialect) -> Option<&'static str> {
-    let (_, scope) = ENDINGS.iter().find(|e| word.ends_with(&format!("_{}", e.0)))?;
-    dialect.row().scopes.iter().find(|s| s.1 == *scope).map(|s| s.0)
+    let (_, scope) = ENDINGS
+        .iter()
+        .find(|e| word.ends_with(&format!("_{}", e.0)))?;
+    dialect
+        .row()
+        .scopes
+        .iter()
+        .find(|s| s.1 == *scope)
+        .map(|s| s.0)
 }
 
 #[cfg(test)]
@@ -342,7 +675,8 @@ mod tests {
 
     #[test]
     fn words_are_refused_where_they_mean_something() {
-        let said = |name: &str, dialect| word(name, dialect).map(|refused| refused.what.to_string());
+        let said =
+            |name: &str, dialect| word(name, dialect).map(|refused| refused.what.to_string());
         assert!(class("cg::coalesced_group").is_some() && class("coalesced_group").is_none());
         assert_eq!(said("goto", Dialect::C).as_deref(), Some("jumps are"));
         assert_eq!(said("x", Dialect::C), None);
@@ -360,7 +694,11 @@ mod tests {
             ("__global__", [false, false, true]),
             ("restrict", [true, true, false]),
         ] {
-            for (dialect, has) in [(Dialect::C, c), (Dialect::OpenCl, opencl), (Dialect::Cuda, cuda)] {
+            for (dialect, has) in [
+                (Dialect::C, c),
+                (Dialect::OpenCl, opencl),
+                (Dialect::Cuda, cuda),
+            ] {
                 assert_eq!(said(name, dialect).is_none(), has, "{name} in {dialect}");
             }
         }
@@ -368,8 +706,14 @@ mod tests {
 
     #[test]
     fn scopes_of_other_dialects_are_understood_in_messages() {
-        assert_eq!(scope_meant("cuda::thread_scope_gpu", Dialect::Cuda), Some("thread_scope_device"));
-        assert_eq!(scope_meant("memory_scope_block", Dialect::OpenCl), Some("memory_scope_work_group"));
+        assert_eq!(
+            scope_meant("cuda::thread_scope_gpu", Dialect::Cuda),
+            Some("thread_scope_device")
+        );
+        assert_eq!(
+            scope_meant("memory_scope_block", Dialect::OpenCl),
+            Some("memory_scope_work_group")
+        );
         assert_eq!(scope_meant("memory_scope_devise", Dialect::OpenCl), None);
     }
 }

@@ -111,7 +111,10 @@ pub(super) struct Scopes {
 
 impl Scopes {
     pub(super) fn new() -> Scopes {
-        Scopes { blocks: vec![HashMap::new()], base: 1 }
+        Scopes {
+            blocks: vec![HashMap::new()],
+            base: 1,
+        }
     }
 
     /// Begins a block.
@@ -139,9 +142,20 @@ impl Scopes {
 
     /// What a name stands for.
     pub(super) fn find(&self, name: &str) -> Option<&Binding> {
-        let own = self.blocks.iter().skip(self.base).rev().find_map(|block| block.get(name));
-        let outside = || self.blocks.get(1)?.get(name).filter(|binding| binding.is_constant());
-        own.or_else(outside).or_else(|| self.blocks.first()?.get(name))
+        let own = self
+            .blocks
+            .iter()
+            .skip(self.base)
+            .rev()
+            .find_map(|block| block.get(name));
+        let outside = || {
+            self.blocks
+                .get(1)?
+                .get(name)
+                .filter(|binding| binding.is_constant())
+        };
+        own.or_else(outside)
+            .or_else(|| self.blocks.first()?.get(name))
     }
 
     /// In how many blocks the code is.
@@ -151,7 +165,9 @@ impl Scopes {
 
     /// Whether the innermost block declares a name.
     pub(super) fn declares(&self, name: &str) -> bool {
-        self.blocks.last().is_some_and(|block| block.contains_key(name))
+        self.blocks
+            .last()
+            .is_some_and(|block| block.contains_key(name))
     }
 
     /// Declares a name in the innermost block.
@@ -171,6 +187,7 @@ impl Scopes {
     /// All names that can be seen.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let own = self.blocks.iter().skip(self.base);
-        own.chain(self.blocks.first()).flat_map(|block| block.keys().map(String::as_str))
+        own.chain(self.blocks.first())
+            .flat_map(|block| block.keys().map(String::as_str))
     }
 }

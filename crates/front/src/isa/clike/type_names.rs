@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::ast::{
-    Base, Declaration, Declarator, EnumSyntax, Expr as Tree, Qualifiers, Specifiers, StmtKind, Storage,
-    StructSyntax, TypeName,
+    Base, Declaration, Declarator, EnumSyntax, Expr as Tree, Qualifiers, Specifiers, StmtKind,
+    Storage, StructSyntax, TypeName,
 };
 use super::classes::{atomic_alias, class_named, is_class_word};
 use super::is_boolean;
@@ -53,25 +53,42 @@ impl<'a> Lowering<'a, '_> {
                 }
                 _ => {
                     let name = self.str(range);
-                    let built_in =
-                        type_named(name).filter(|of| has_type(name, self.env.language.dialect) && !of.1);
-                    let of = self.vector(name).or(built_in.map(|(ty, _)| match is_boolean(name) {
-                        true => Type::Bool,
-                        false => Type::Int(ty),
-                    }));
+                    let built_in = type_named(name)
+                        .filter(|of| has_type(name, self.env.language.dialect) && !of.1);
+                    let of = self
+                        .vector(name)
+                        .or(built_in.map(|(ty, _)| match is_boolean(name) {
+                            true => Type::Bool,
+                            false => Type::Int(ty),
+                        }));
                     let Some(of) = of else {
-                        self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
-                            d.label("expected a type")
-                        });
+                        self.error(
+                            "unknown-type",
+                            range,
+                            format!("`{name}` is no type here"),
+                            |d| d.label("expected a type"),
+                        );
                         return None;
                     };
                     of
                 }
             },
         };
-        let Qualifiers { constant, volatile, atomic, space, .. } = specifiers.of_base;
+        let Qualifiers {
+            constant,
+            volatile,
+            atomic,
+            space,
+            ..
+        } = specifiers.of_base;
         let constant = constant || specifiers.has(Storage::Constexpr).is_some();
-        let of = Qualified { ty, constant, volatile, atomic, space };
+        let of = Qualified {
+            ty,
+            constant,
+            volatile,
+            atomic,
+            space,
+        };
         // What a `typedef` says besides the type.
         Some(match named {
             Some(named) => Qualified {
@@ -92,7 +109,13 @@ impl<'a> Lowering<'a, '_> {
         declarator: &Declarator,
         elements: Option<usize>,
     ) -> Option<Qualified> {
-        self.array_type(base, &declarator.name, &declarator.pointers, &declarator.arrays, elements)
+        self.array_type(
+            base,
+            &declarator.name,
+            &declarator.pointers,
+            &declarator.arrays,
+            elements,
+        )
     }
 
     /// The type that pointers and dimensions make of another; `name` is what it is declared for.
@@ -114,32 +137,56 @@ impl<'a> Lowering<'a, '_> {
         }
         let mut of = base;
         for pointer in pointers {
-            let Qualifiers { constant, volatile, atomic, space, .. } = *pointer;
-            of = Qualified { ty: of.pointer(), constant, volatile, atomic, space };
+            let Qualifiers {
+                constant,
+                volatile,
+                atomic,
+                space,
+                ..
+            } = *pointer;
+            of = Qualified {
+                ty: of.pointer(),
+                constant,
+                volatile,
+                atomic,
+                space,
+            };
         }
         for (size, range) in arrays.iter().rev() {
             let n = match (size, elements) {
                 (Some(size), _) => self.fixed(size, "the size of an array")?,
                 (None, Some(n)) => n as i64,
                 (None, None) => {
-                    self.error("wrong-operand", range, "an array without a size", |d| d.label("expected a size"));
+                    self.error("wrong-operand", range, "an array without a size", |d| {
+                        d.label("expected a size")
+                    });
                     return None;
                 }
             };
             if of.ty.size() == 0 {
                 let name = of.ty.name();
-                self.error("wrong-operand", range, format!("an array of `{name}`, which has no size"), |d| {
-                    d.label("expected elements that have one")
-                });
+                self.error(
+                    "wrong-operand",
+                    range,
+                    format!("an array of `{name}`, which has no size"),
+                    |d| d.label("expected elements that have one"),
+                );
                 return None;
             }
             if n < 1 || of.ty.cells().saturating_mul(n as u64) > MAX_ELEMENTS {
                 let message = format!("an array has 1 to {MAX_ELEMENTS} elements, not {n}");
-                self.error("bad-number", range, message, |d| d.label("expected another size"));
+                self.error("bad-number", range, message, |d| {
+                    d.label("expected another size")
+                });
                 return None;
             }
             let (constant, volatile, space) = (of.constant, of.volatile, of.space);
-            of = Qualified { constant, volatile, space, ..Type::Array(of.into(), n as u32).into() };
+            of = Qualified {
+                constant,
+                volatile,
+                space,
+                ..Type::Array(of.into(), n as u32).into()
+            };
         }
         Some(of)
     }
@@ -150,7 +197,12 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The same, of a type that is asked for.
-    pub(super) fn fixed_as(&mut self, tree: &Tree, what: &str, of: impl Fn(&Type) -> bool) -> Option<i64> {
+    pub(super) fn fixed_as(
+        &mut self,
+        tree: &Tree,
+        what: &str,
+        of: impl Fn(&Type) -> bool,
+    ) -> Option<i64> {
         let value = self.scalar(tree);
         match value.constant().filter(|_| value.fixed && of(&value.ty)) {
             Some(n) => Some(n),
@@ -169,7 +221,10 @@ impl<'a> Lowering<'a, '_> {
 
     /// A vector type of CUDA or of OpenCL C, by its name.
     pub(super) fn vector(&self, name: &str) -> Option<Type> {
-        self.env.language.vector(name).map(|of| Type::Struct(of.into()))
+        self.env
+            .language
+            .vector(name)
+            .map(|of| Type::Struct(of.into()))
     }
 
     /// The structure that is named, if the name is that of one.
@@ -189,10 +244,18 @@ impl<'a> Lowering<'a, '_> {
 
     /// A class of the library.
     fn class_type(&mut self, range: &Range<usize>) -> Option<Type> {
-        let words = self.str(range).split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = self
+            .str(range)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let word = words.split('<').next()?.trim();
         let named = is_class_word(word) || (atomic_alias(word).is_some() && !word.contains("::"));
-        let name = if named { format!("cuda::{words}") } else { words };
+        let name = if named {
+            format!("cuda::{words}")
+        } else {
+            words
+        };
         let Some(named) = class_named(&name) else {
             self.error("unsupported", range, format!("a `{name}` is not supported here"), |d| {
                 d.label("expected it in a declaration of its own, or as a reference that a function takes")
@@ -201,11 +264,20 @@ impl<'a> Lowering<'a, '_> {
         };
         match named {
             Ok((ty, class)) => {
-                let of = if is_boolean(&name) { Type::Bool } else { Type::Int(ty) };
+                let of = if is_boolean(&name) {
+                    Type::Bool
+                } else {
+                    Type::Int(ty)
+                };
                 Some(Type::Object(class, of.into()))
             }
             Err(problem) => {
-                self.error("unknown-type", range, format!("`{name}` is no type here"), |d| d.label(problem));
+                self.error(
+                    "unknown-type",
+                    range,
+                    format!("`{name}` is no type here"),
+                    |d| d.label(problem),
+                );
                 None
             }
         }
@@ -220,9 +292,12 @@ impl<'a> Lowering<'a, '_> {
             return match self.scopes.find(&tag(name)) {
                 Some(Binding::Type(of)) => Some(of.ty.clone()),
                 _ => {
-                    self.error("unknown-type", range, format!("there is no enumeration `{name}` here"), |d| {
-                        d.label("expected one that was defined before")
-                    });
+                    self.error(
+                        "unknown-type",
+                        range,
+                        format!("there is no enumeration `{name}` here"),
+                        |d| d.label("expected one that was defined before"),
+                    );
                     None
                 }
             };
@@ -236,7 +311,9 @@ impl<'a> Lowering<'a, '_> {
             self.scopes.leave();
         }
         let values = values?;
-        let (least, most) = values.iter().fold((0, 0), |(a, b), v| (v.1.min(a), v.1.max(b)));
+        let (least, most) = values
+            .iter()
+            .fold((0, 0), |(a, b), v| (v.1.min(a), v.1.max(b)));
         // What the compilers take where the text says no type: the first of these that holds all values.
         let fits = |ty: &Ty| ty.wrap(least) == least && ty.wrap(most) == most;
         // The underlying type of a scoped one is `int` (ISO C++, dcl.enum).
@@ -244,9 +321,12 @@ impl<'a> Lowering<'a, '_> {
         let ty = underlying.or([Ty::U32, Ty::S32, Ty::WORD].into_iter().find(fits))?;
         if underlying.is_some() && !fits(&ty) {
             let name = syntax.name.as_ref().unwrap_or(&all[0].0);
-            self.error("wrong-operand", name, "an enumerator is no value of the underlying type", |d| {
-                d.label("expected a larger type, or other values")
-            });
+            self.error(
+                "wrong-operand",
+                name,
+                "an enumerator is no value of the underlying type",
+                |d| d.label("expected a larger type, or other values"),
+            );
         }
         let promoted = match (self.env.language.cpp, underlying) {
             // ISO C++, conv.prom: by its values, or by the type that it names.
@@ -256,7 +336,12 @@ impl<'a> Lowering<'a, '_> {
         };
         let name = syntax.name.as_ref().map_or("enum", |range| self.str(range));
         let scoped = syntax.scoped;
-        let ty = Type::Enum(Rc::new(Enumeration { name: name.to_string(), ty, promoted, scoped }));
+        let ty = Type::Enum(Rc::new(Enumeration {
+            name: name.to_string(),
+            ty,
+            promoted,
+            scoped,
+        }));
         if self.env.language.cpp {
             for (word, value) in values {
                 let value = Value::literal(value, ty.clone());
@@ -264,12 +349,14 @@ impl<'a> Lowering<'a, '_> {
                     self.scopes.bind(word, Binding::Constant(value.clone()));
                 }
                 if syntax.name.is_some() {
-                    self.scopes.bind(&format!("{name}::{word}"), Binding::Constant(value));
+                    self.scopes
+                        .bind(&format!("{name}::{word}"), Binding::Constant(value));
                 }
             }
         }
         if syntax.name.is_some() {
-            self.scopes.bind(&tag(name), Binding::Type(ty.clone().into()));
+            self.scopes
+                .bind(&tag(name), Binding::Type(ty.clone().into()));
             if self.env.language.cpp {
                 self.scopes.bind(name, Binding::Type(ty.clone().into()));
             }
@@ -286,7 +373,11 @@ impl<'a> Lowering<'a, '_> {
                 next = self.fixed(value, "the value of an enumerator")?;
             }
             // Within the definition, and in C also behind it, an enumerator is an `int` if it is one.
-            let ty = if Ty::S32.wrap(next) == next { Ty::S32 } else { Ty::WORD };
+            let ty = if Ty::S32.wrap(next) == next {
+                Ty::S32
+            } else {
+                Ty::WORD
+            };
             self.bind(name, Binding::Constant(Value::literal(next, Type::Int(ty))));
             values.push((self.str(name), next));
             next = next.wrapping_add(1);
@@ -299,7 +390,10 @@ impl<'a> Lowering<'a, '_> {
         let word = syntax.name.as_ref().map_or("", |range| self.str(range));
         let tag = format!("struct {word}");
         let known = match self.scopes.find(&tag) {
-            Some(Binding::Type(Qualified { ty: Type::Struct(of), .. })) => Some(of.clone()),
+            Some(Binding::Type(Qualified {
+                ty: Type::Struct(of),
+                ..
+            })) => Some(of.clone()),
             _ => None,
         };
         let here = self.scopes.declares(&tag);
@@ -307,7 +401,11 @@ impl<'a> Lowering<'a, '_> {
             (Some(of), None) => return Some(Type::Struct(of)),
             (Some(of), Some(_)) if here => of,
             _ => {
-                let of = Rc::new(Structure::new(if word.is_empty() { "struct" } else { word }));
+                let of = Rc::new(Structure::new(if word.is_empty() {
+                    "struct"
+                } else {
+                    word
+                }));
                 if !word.is_empty() {
                     let binding = Binding::Type(Type::Struct(of.clone()).into());
                     self.scopes.bind(&tag, binding.clone());
@@ -319,11 +417,16 @@ impl<'a> Lowering<'a, '_> {
             }
         };
         let ty = Type::Struct(structure.clone());
-        let Some(declarations) = &syntax.members else { return Some(ty) };
+        let Some(declarations) = &syntax.members else {
+            return Some(ty);
+        };
         if structure.is_complete() {
-            self.error("duplicate-name", &syntax.range, format!("`{word}` is defined twice in this block"), |d| {
-                d.label("expected another name")
-            });
+            self.error(
+                "duplicate-name",
+                &syntax.range,
+                format!("`{word}` is defined twice in this block"),
+                |d| d.label("expected another name"),
+            );
             return None;
         }
         let mut members: Vec<(String, Qualified)> = Vec::new();
@@ -337,7 +440,9 @@ impl<'a> Lowering<'a, '_> {
                 let problem = match () {
                     () if declared.declarator.reference => Some("a reference in a structure"),
                     () if of.ty.size() == 0 => Some("a member of a type that has no size here"),
-                    () if members.iter().any(|m| m.0 == word) => Some("a second member of that name"),
+                    () if members.iter().any(|m| m.0 == word) => {
+                        Some("a second member of that name")
+                    }
                     () if of.space.is_some() => Some("a member in an address space of its own"),
                     () if matches!(of.ty, Type::Object(class, _) if !matches!(class, Class::Atomic(_))) => {
                         Some("a member of a class that is made with a count")
@@ -345,7 +450,9 @@ impl<'a> Lowering<'a, '_> {
                     () => None,
                 };
                 if let Some(problem) = problem {
-                    self.error("wrong-operand", name, problem, |d| d.label("expected another member"));
+                    self.error("wrong-operand", name, problem, |d| {
+                        d.label("expected another member")
+                    });
                     return None;
                 }
                 cells = cells.saturating_add(of.ty.cells());
@@ -354,7 +461,9 @@ impl<'a> Lowering<'a, '_> {
         }
         if !(1..=MAX_ELEMENTS).contains(&cells) {
             let message = format!("a structure of 1 to {MAX_ELEMENTS} integers, not {cells}");
-            self.error("bad-number", &syntax.range, message, |d| d.label("expected another one"));
+            self.error("bad-number", &syntax.range, message, |d| {
+                d.label("expected another one")
+            });
             return None;
         }
         structure.define(members);
@@ -365,12 +474,16 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn defined_structure(&mut self, name: &str) -> Option<Record> {
         let only_types = |declaration: &Declaration| {
             declaration.all.is_empty()
-                || [Storage::Typedef, Storage::Constexpr].iter().any(|s| declaration.specifiers.has(*s).is_some())
+                || [Storage::Typedef, Storage::Constexpr]
+                    .iter()
+                    .any(|s| declaration.specifiers.has(*s).is_some())
                 || declaration.specifiers.of_base.constant
         };
         for stmt in &self.unit.stmts {
             match &stmt.kind {
-                StmtKind::Declare(declaration) if only_types(declaration) => self.declaration(declaration),
+                StmtKind::Declare(declaration) if only_types(declaration) => {
+                    self.declaration(declaration)
+                }
                 _ => {}
             }
         }

@@ -41,10 +41,28 @@ pub(super) struct Structure {
 
 /// What vector types are made of.
 const VECTORS: &[(&str, Ty)] = &[
-    ("char", Ty { bits: 8, signed: true }),
+    (
+        "char",
+        Ty {
+            bits: 8,
+            signed: true,
+        },
+    ),
     ("uchar", BYTE),
-    ("short", Ty { bits: 16, signed: true }),
-    ("ushort", Ty { bits: 16, signed: false }),
+    (
+        "short",
+        Ty {
+            bits: 16,
+            signed: true,
+        },
+    ),
+    (
+        "ushort",
+        Ty {
+            bits: 16,
+            signed: false,
+        },
+    ),
     ("int", Ty::S32),
     ("uint", Ty::U32),
     ("long", Ty::WORD),
@@ -80,9 +98,22 @@ impl std::fmt::Debug for Structure {
 
 impl PartialEq for Structure {
     fn eq(&self, other: &Structure) -> bool {
-        let named = |m: &Member| (m.name.clone(), m.of.ty.name(), m.of.volatile, m.of.atomic, m.offset);
+        let named = |m: &Member| {
+            (
+                m.name.clone(),
+                m.of.ty.name(),
+                m.of.volatile,
+                m.of.atomic,
+                m.offset,
+            )
+        };
         std::ptr::eq(self, other)
-            || (self.name == other.name && self.members().iter().map(named).eq(other.members().iter().map(named)))
+            || (self.name == other.name
+                && self
+                    .members()
+                    .iter()
+                    .map(named)
+                    .eq(other.members().iter().map(named)))
     }
 }
 
@@ -91,13 +122,22 @@ impl Eq for Structure {}
 impl Structure {
     /// One that is not defined yet.
     pub(super) fn new(name: &str) -> Structure {
-        Structure { name: name.to_string(), members: OnceCell::new() }
+        Structure {
+            name: name.to_string(),
+            members: OnceCell::new(),
+        }
     }
 
     /// The same with another name.
     pub(super) fn renamed(&self, name: &str) -> Structure {
-        let members = self.members.get().map(|m| Members { all: m.all.clone(), ..*m });
-        Structure { name: name.to_string(), members: members.map_or_else(OnceCell::new, OnceCell::from) }
+        let members = self.members.get().map(|m| Members {
+            all: m.all.clone(),
+            ..*m
+        });
+        Structure {
+            name: name.to_string(),
+            members: members.map_or_else(OnceCell::new, OnceCell::from),
+        }
     }
 
     /// Whether it is defined.
@@ -109,7 +149,11 @@ impl Structure {
     pub(super) fn define(&self, members: Vec<(String, Qualified)>) {
         let (mut size, mut align) = (0, 1);
         let mut all = Vec::new();
-        let depth = members.iter().map(|(_, of)| of.ty.depth()).max().unwrap_or(0);
+        let depth = members
+            .iter()
+            .map(|(_, of)| of.ty.depth())
+            .max()
+            .unwrap_or(0);
         for (name, of) in members {
             let offset = u64::next_multiple_of(size, of.ty.align());
             size = offset + of.ty.size();
@@ -117,7 +161,12 @@ impl Structure {
             all.push(Member { name, of, offset });
         }
         // One that is defined stays what it is; a second definition was reported.
-        let _ = self.members.set(Members { all, size: size.next_multiple_of(align), align, depth });
+        let _ = self.members.set(Members {
+            all,
+            size: size.next_multiple_of(align),
+            align,
+            depth,
+        });
     }
 
     /// A vector type, if a name is that of one: a structure with up to four members, aligned as a whole if they are two or four
@@ -125,18 +174,39 @@ impl Structure {
     /// of Types*).
     pub(super) fn vector(name: &str, opencl: bool) -> Option<Structure> {
         let (of, n) = name.split_at_checked(name.len().checked_sub(1)?)?;
-        let n = n.parse::<usize>().ok().filter(|n| (1 + usize::from(opencl)..=4).contains(n))?;
-        let ty = VECTORS.iter().find(|v| v.0 == of && !(opencl && of.ends_with("longlong")))?.1;
+        let n = n
+            .parse::<usize>()
+            .ok()
+            .filter(|n| (1 + usize::from(opencl)..=4).contains(n))?;
+        let ty = VECTORS
+            .iter()
+            .find(|v| v.0 == of && !(opencl && of.ends_with("longlong")))?
+            .1;
         let structure = Structure::new(name);
-        structure.define(["x", "y", "z", "w"][..n].iter().map(|m| (m.to_string(), ty.into())).collect());
+        structure.define(
+            ["x", "y", "z", "w"][..n]
+                .iter()
+                .map(|m| (m.to_string(), ty.into()))
+                .collect(),
+        );
         let members = structure.members.into_inner()?;
         let whole = u64::from(ty.bytes()) * n.next_multiple_of(2) as u64;
         let members = match (opencl, n % 2) {
-            (true, _) => Members { align: whole, size: whole, ..members },
-            (false, 0) => Members { align: whole.min(16), ..members },
+            (true, _) => Members {
+                align: whole,
+                size: whole,
+                ..members
+            },
+            (false, 0) => Members {
+                align: whole.min(16),
+                ..members
+            },
             (false, _) => members,
         };
-        Some(Structure { name: structure.name, members: OnceCell::from(members) })
+        Some(Structure {
+            name: structure.name,
+            members: OnceCell::from(members),
+        })
     }
 
     /// Its members, none of one that is not defined.
@@ -156,7 +226,13 @@ impl Record {
         self.0.each_cell(&mut |path, offset, of| {
             let boolean = of.ty.is_boolean();
             let ty = of.ty.stored().unwrap_or(BYTE);
-            fields.push(Field { path: path.to_string(), offset: offset as u32, ty, boolean, mbarrier: false });
+            fields.push(Field {
+                path: path.to_string(),
+                offset: offset as u32,
+                ty,
+                boolean,
+                mbarrier: false,
+            });
         });
         let name = match &self.0 {
             Type::Struct(of) => Some(of.name.as_str()),
@@ -197,11 +273,20 @@ pub(super) struct Qualified {
 }
 
 /// The type of the elements of memory that nothing says more about.
-pub(super) const BYTE: Ty = Ty { bits: 8, signed: false };
+pub(super) const BYTE: Ty = Ty {
+    bits: 8,
+    signed: false,
+};
 
 impl From<Type> for Qualified {
     fn from(ty: Type) -> Qualified {
-        Qualified { ty, constant: false, volatile: false, atomic: false, space: None }
+        Qualified {
+            ty,
+            constant: false,
+            volatile: false,
+            atomic: false,
+            space: None,
+        }
     }
 }
 
@@ -232,7 +317,10 @@ impl Qualified {
                 for member in of.members() {
                     path.push('.');
                     path.push_str(&member.name);
-                    member.of.within(self).cells(path, offset + member.offset, f);
+                    member
+                        .of
+                        .within(self)
+                        .cells(path, offset + member.offset, f);
                     path.truncate(length);
                 }
             }
@@ -251,15 +339,30 @@ impl Qualified {
             Type::Array(of, n) => Type::Array(of.within(whole).into(), *n),
             ty => ty.clone(),
         };
-        let (constant, volatile) = (self.constant || whole.constant, self.volatile || whole.volatile);
-        Qualified { ty, constant, volatile, atomic: self.atomic, space: self.space.or(whole.space) }
+        let (constant, volatile) = (
+            self.constant || whole.constant,
+            self.volatile || whole.volatile,
+        );
+        Qualified {
+            ty,
+            constant,
+            volatile,
+            atomic: self.atomic,
+            space: self.space.or(whole.space),
+        }
     }
 
     /// What it consists of, if it is an array or a structure: parts with their offsets.
     pub(super) fn parts(&self) -> Vec<(u64, Qualified)> {
         match &self.ty {
-            Type::Array(of, n) => (0..u64::from(*n)).map(|i| (i * of.ty.size(), of.within(self))).collect(),
-            Type::Struct(of) => of.members().iter().map(|m| (m.offset, m.of.within(self))).collect(),
+            Type::Array(of, n) => (0..u64::from(*n))
+                .map(|i| (i * of.ty.size(), of.within(self)))
+                .collect(),
+            Type::Struct(of) => of
+                .members()
+                .iter()
+                .map(|m| (m.offset, m.of.within(self)))
+                .collect(),
             _ => Vec::new(),
         }
     }
@@ -267,7 +370,8 @@ impl Qualified {
     /// Whether a plain copy of it is what the language makes of its assignment: nothing in it is volatile or atomic.
     pub(super) fn is_plain(&self) -> bool {
         let mut plain = !self.volatile;
-        self.ty.each_cell(&mut |_, _, of| plain &= !of.volatile && !of.atomic && of.word().is_some());
+        self.ty
+            .each_cell(&mut |_, _, of| plain &= !of.volatile && !of.atomic && of.word().is_some());
         plain
     }
 
@@ -307,7 +411,10 @@ impl Type {
     pub(super) fn cells(&self) -> u64 {
         match self {
             Type::Array(of, n) => of.ty.cells().saturating_mul(u64::from(*n)),
-            Type::Struct(of) => of.members().iter().fold(0, |n: u64, m| n.saturating_add(m.of.ty.cells())),
+            Type::Struct(of) => of
+                .members()
+                .iter()
+                .fold(0, |n: u64, m| n.saturating_add(m.of.ty.cells())),
             _ => 1,
         }
     }
@@ -381,7 +488,11 @@ impl Type {
             Type::Int(ty) if ty.bits < 32 => Some(Ty::S32),
             Type::Int(ty) => Some(*ty),
             Type::Enum(e) => Some(e.promoted).filter(|_| !e.scoped),
-            Type::Void | Type::Pointer(_) | Type::Array(..) | Type::Struct(_) | Type::Object(..) => None,
+            Type::Void
+            | Type::Pointer(_)
+            | Type::Array(..)
+            | Type::Struct(_)
+            | Type::Object(..) => None,
         }
     }
 
@@ -398,7 +509,11 @@ impl Type {
                     32 => "int",
                     _ => "long",
                 };
-                if ty.signed { name.into() } else { format!("unsigned {name}") }
+                if ty.signed {
+                    name.into()
+                } else {
+                    format!("unsigned {name}")
+                }
             }
             Type::Pointer(to) => {
                 let mut words = Vec::new();
@@ -419,7 +534,10 @@ pub(super) fn common(a: Ty, b: Ty) -> Ty {
     match a.bits.cmp(&b.bits) {
         std::cmp::Ordering::Greater => a,
         std::cmp::Ordering::Less => b,
-        std::cmp::Ordering::Equal => Ty { bits: a.bits, signed: a.signed && b.signed },
+        std::cmp::Ordering::Equal => Ty {
+            bits: a.bits,
+            signed: a.signed && b.signed,
+        },
     }
 }
 
@@ -440,28 +558,48 @@ pub(super) struct Value {
 impl Value {
     /// A value of an integer type.
     pub(super) fn of(expr: Expr, ty: Ty) -> Value {
-        Value { expr, ty: Type::Int(ty), fixed: false }
+        Value {
+            expr,
+            ty: Type::Int(ty),
+            fixed: false,
+        }
     }
 
     /// A value of some type.
     pub(super) fn new(expr: Expr, ty: Type) -> Value {
-        Value { expr, ty, fixed: false }
+        Value {
+            expr,
+            ty,
+            fixed: false,
+        }
     }
 
     /// A constant of the text.
     pub(super) fn literal(value: i64, ty: Type) -> Value {
-        Value { expr: Expr::Const(value), ty, fixed: true }
+        Value {
+            expr: Expr::Const(value),
+            ty,
+            fixed: true,
+        }
     }
 
     /// An integer; an `int` if it is one.
     pub(super) fn int(value: i64) -> Value {
-        let ty = if Ty::S32.wrap(value) == value { Ty::S32 } else { Ty::WORD };
+        let ty = if Ty::S32.wrap(value) == value {
+            Ty::S32
+        } else {
+            Ty::WORD
+        };
         Value::literal(value, Type::Int(ty))
     }
 
     /// What a call without a value gives.
     pub(super) fn void() -> Value {
-        Value { expr: Expr::Const(0), ty: Type::Void, fixed: false }
+        Value {
+            expr: Expr::Const(0),
+            ty: Type::Void,
+            fixed: false,
+        }
     }
 
     /// What it points to, if it is an address.
@@ -500,7 +638,11 @@ impl Value {
             Type::Bool if self.ty != Type::Bool => folded(self.is_true()),
             _ => self.fit(to.word().unwrap_or(Ty::S32)),
         };
-        Value { expr, ty: to.clone(), fixed: self.fixed }
+        Value {
+            expr,
+            ty: to.clone(),
+            fixed: self.fixed,
+        }
     }
 
     /// An expression that is 1 where the value is not 0, else 0.
@@ -508,7 +650,12 @@ impl Value {
         match &self.expr {
             cmp @ Expr::Cmp(..) => cmp.clone(),
             Expr::Const(v) => Expr::Const(i64::from(*v != 0)),
-            expr => Expr::Cmp(CmpOp::Ne, self.word(), expr.clone().into(), Expr::Const(0).into()),
+            expr => Expr::Cmp(
+                CmpOp::Ne,
+                self.word(),
+                expr.clone().into(),
+                Expr::Const(0).into(),
+            ),
         }
     }
 
@@ -526,7 +673,12 @@ impl Value {
                 };
                 Expr::Cmp(negated, *ty, a.clone(), b.clone())
             }
-            expr => Expr::Cmp(CmpOp::Eq, self.word(), expr.clone().into(), Expr::Const(0).into()),
+            expr => Expr::Cmp(
+                CmpOp::Eq,
+                self.word(),
+                expr.clone().into(),
+                Expr::Const(0).into(),
+            ),
         }
     }
 
@@ -534,7 +686,11 @@ impl Value {
     pub(super) fn calculated(op: BinOp, ty: Ty, a: &Value, b: Expr, fixed: bool) -> Value {
         let expr = Expr::Bin(op, ty, a.fit(ty).into(), b.into());
         let expr = if fixed { folded(expr) } else { expr };
-        Value { expr, ty: Type::Int(ty), fixed }
+        Value {
+            expr,
+            ty: Type::Int(ty),
+            fixed,
+        }
     }
 }
 

@@ -10,7 +10,10 @@ const fn int(bits: u8) -> Ty {
 }
 
 const fn uint(bits: u8) -> Ty {
-    Ty { bits, signed: false }
+    Ty {
+        bits,
+        signed: false,
+    }
 }
 
 /// Integer types by name, and whether C, OpenCL C and CUDA C++ have them, with the headers that come with them.
@@ -55,16 +58,33 @@ const TYPES: &[(&str, Ty, [bool; 3])] = &[
 ];
 
 /// Atomic types that are not called as the type of their values is, behind `atomic_`.
-const ATOMIC_TYPES: &[(&str, Ty)] =
-    &[("schar", int(8)), ("llong", int(64)), ("ullong", uint(64)), ("uchar", uint(8)), ("uint", uint(32))];
+const ATOMIC_TYPES: &[(&str, Ty)] = &[
+    ("schar", int(8)),
+    ("llong", int(64)),
+    ("ullong", uint(64)),
+    ("uchar", uint(8)),
+    ("uint", uint(32)),
+];
 
 /// The atomic types of OpenCL C (*Atomic Integer and Floating-Point Types*), behind `atomic_`.
-const ATOMIC_IN_OPENCL: &[&str] =
-    &["int", "uint", "long", "ulong", "size_t", "intptr_t", "uintptr_t", "ptrdiff_t", "flag"];
+const ATOMIC_IN_OPENCL: &[&str] = &[
+    "int",
+    "uint",
+    "long",
+    "ulong",
+    "size_t",
+    "intptr_t",
+    "uintptr_t",
+    "ptrdiff_t",
+    "flag",
+];
 
 /// C, OpenCL C and CUDA C++, each a column of tables, and their names.
-pub(super) const LANGUAGES: [(Dialect, &str); 3] =
-    [(Dialect::C, "C"), (Dialect::OpenCl, "OpenCL C"), (Dialect::Cuda, "CUDA C++")];
+pub(super) const LANGUAGES: [(Dialect, &str); 3] = [
+    (Dialect::C, "C"),
+    (Dialect::OpenCl, "OpenCL C"),
+    (Dialect::Cuda, "CUDA C++"),
+];
 
 /// Where the language of a dialect stands in tables of these three.
 pub(super) fn column(dialect: Dialect) -> usize {
@@ -74,11 +94,19 @@ pub(super) fn column(dialect: Dialect) -> usize {
 /// Words that name nothing else in C, OpenCL C and CUDA C++.
 const KEYWORDS: [&[&str]; 3] = [C_KEYWORDS, OPENCL_KEYWORDS, CPP_KEYWORDS];
 const COMMON: &[&str] = &[
-    "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "inline", "int", "long", "register", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "auto",
+    "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "return", "short",
+    "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
+    "volatile", "while", "auto",
 ];
-const C_KEYWORDS: &[&str] = &["restrict", "_Atomic", "_Bool", "_Generic", "_Static_assert", "_Thread_local"];
+const C_KEYWORDS: &[&str] = &[
+    "restrict",
+    "_Atomic",
+    "_Bool",
+    "_Generic",
+    "_Static_assert",
+    "_Thread_local",
+];
 const OPENCL_KEYWORDS: &[&str] = &[
     "restrict",
     "_Bool",
@@ -229,21 +257,37 @@ pub(super) fn has_type(name: &str, dialect: Dialect) -> bool {
 
 /// Names of the types that a declaration may begin with.
 pub(super) fn type_names() -> Vec<String> {
-    TYPES.iter().flat_map(|t| [t.0.to_string(), format!("atomic_{}", t.0)]).collect()
+    TYPES
+        .iter()
+        .flat_map(|t| [t.0.to_string(), format!("atomic_{}", t.0)])
+        .collect()
 }
 
 /// Words that may stand beside a type and say nothing that matters to a model.
-pub(super) const QUALIFIERS: &[&str] = &["volatile", "const", "restrict", "__restrict", "private", "__private"];
+pub(super) const QUALIFIERS: &[&str] = &[
+    "volatile",
+    "const",
+    "restrict",
+    "__restrict",
+    "private",
+    "__private",
+];
 
 /// A name without the namespaces of the standard libraries.
 pub(super) fn bare(name: &str) -> &str {
-    ["cuda::std::", "cuda::", "std::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+    ["cuda::std::", "cuda::", "std::"]
+        .iter()
+        .find_map(|p| name.strip_prefix(p))
+        .unwrap_or(name)
 }
 
 /// An order or scope of C++ as C would write it: `cuda::std::memory_order::release` is `memory_order_release`.
 pub(super) fn enumerator(name: &str) -> Cow<'_, str> {
     let name = bare(name.strip_prefix("::").unwrap_or(name));
-    match (name.strip_prefix("memory_order::"), name.strip_prefix("thread_scope::")) {
+    match (
+        name.strip_prefix("memory_order::"),
+        name.strip_prefix("thread_scope::"),
+    ) {
         (Some(order), _) => format!("memory_order_{order}").into(),
         (_, Some(scope)) => scope.into(),
         _ => name.into(),
@@ -251,9 +295,17 @@ pub(super) fn enumerator(name: &str) -> Cow<'_, str> {
 }
 
 /// Types of groups of threads, without their namespace.
-pub(super) const GROUP_TYPES: &[&str] = &["thread_block", "grid_group", "cluster_group", "thread_block_tile"];
+pub(super) const GROUP_TYPES: &[&str] = &[
+    "thread_block",
+    "grid_group",
+    "cluster_group",
+    "thread_block_tile",
+];
 
 /// A name without the namespace of cooperative groups.
 pub(super) fn group_word(name: &str) -> &str {
-    ["cooperative_groups::", "cg::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+    ["cooperative_groups::", "cg::"]
+        .iter()
+        .find_map(|p| name.strip_prefix(p))
+        .unwrap_or(name)
 }

@@ -10,15 +10,20 @@
 //! - Arithmetic on addresses is restricted, by [`super::pointers`].
 
 use super::floats::{
-    calculate, converted, fused, negated, reciprocal, root, rounds, saturating, set, set_predicates, suits,
+    calculate, converted, fused, negated, reciprocal, root, rounds, saturating, set,
+    set_predicates, suits,
 };
 use super::lower::{Arg, Call, Emit};
 use super::table::{
-    B128, DATA, DATA_PRED, FLUSH, Group, GroupKind, NUMBERS, ROUND, ResultTy, Role, Row, TYPES, TYPES_PRED, WIDE,
+    B128, DATA, DATA_PRED, FLUSH, Group, GroupKind, NUMBERS, ROUND, ResultTy, Role, Row, TYPES,
+    TYPES_PRED, WIDE,
 };
 use program::{BinOp, Expr, Op, Ty};
 
-const LOW: Group = Group { kind: GroupKind::Ignored, words: &["lo"] };
+const LOW: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["lo"],
+};
 const ARITH: &[Group] = &[LOW, TYPES];
 /// Of integers and of floating-point numbers.
 const CALCULATED: &[Group] = &[LOW, ROUND, FLUSH, SAT, SUMMED];
@@ -26,31 +31,60 @@ const CALCULATED: &[Group] = &[LOW, ROUND, FLUSH, SAT, SUMMED];
 const SUMMED: Group = Group {
     kind: GroupKind::Type,
     words: &[
-        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64", "f16",
-        "f16x2", "bf16", "bf16x2", "f32x2",
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
+        "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2",
     ],
 };
 const EXACT: &[Group] = &[FLUSH, NUMBERS];
-const ORDERED: &[Group] = &[FLUSH, Group { kind: GroupKind::Clamp, words: &["NaN"] }, NUMBERS];
-const FLOATS: &[Group] = &[ROUND, FLUSH, Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
-const COPIED: &[Group] = &[Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
+const ORDERED: &[Group] = &[
+    FLUSH,
+    Group {
+        kind: GroupKind::Clamp,
+        words: &["NaN"],
+    },
+    NUMBERS,
+];
+const FLOATS: &[Group] = &[
+    ROUND,
+    FLUSH,
+    Group {
+        kind: GroupKind::Type,
+        words: &["f32", "f64"],
+    },
+];
+const COPIED: &[Group] = &[Group {
+    kind: GroupKind::Type,
+    words: &["f32", "f64"],
+}];
 const FUSED: &[Group] = &[
     ROUND,
     FLUSH,
     SAT,
     RELU,
-    Group { kind: GroupKind::Type, words: &["f32", "f64", "f32x2", "f16", "f16x2", "bf16", "bf16x2"] },
+    Group {
+        kind: GroupKind::Type,
+        words: &["f32", "f64", "f32x2", "f16", "f16x2", "bf16", "bf16x2"],
+    },
 ];
-const SAT: Group = Group { kind: GroupKind::Clamp, words: &["sat"] };
-const LIMITS: Group = Group { kind: GroupKind::Clamp, words: &["sat", "satfinite"] };
-const RELU: Group = Group { kind: GroupKind::Rectify, words: &["relu"] };
+const SAT: Group = Group {
+    kind: GroupKind::Clamp,
+    words: &["sat"],
+};
+const LIMITS: Group = Group {
+    kind: GroupKind::Clamp,
+    words: &["sat", "satfinite"],
+};
+const RELU: Group = Group {
+    kind: GroupKind::Rectify,
+    words: &["relu"],
+};
 const MOVED: &[Group] = &[DATA_PRED];
 const LOGIC: &[Group] = &[TYPES_PRED];
 pub(super) const COMPARISONS: Group = Group {
     kind: GroupKind::Op,
     words: &[
-        "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu",
-        "num", "nan",
+        "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
+        "gtu", "geu", "num", "nan",
     ],
 };
 const SPACE: Group = Group {
@@ -67,9 +101,14 @@ const SPACE: Group = Group {
         "param::entry",
     ],
 };
-const CONVERSIONS: Group = Group { kind: GroupKind::Types, words: NUMBERS.words };
-const ROUNDINGS: Group =
-    Group { kind: GroupKind::Round, words: &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi"] };
+const CONVERSIONS: Group = Group {
+    kind: GroupKind::Types,
+    words: NUMBERS.words,
+};
+const ROUNDINGS: Group = Group {
+    kind: GroupKind::Round,
+    words: &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi"],
+};
 const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
 const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
@@ -99,9 +138,16 @@ const fn compares(
     operands: &'static [Role],
     lower: fn(&mut Emit<'_, '_>, &Call),
 ) -> Row {
-    Row::new("setp", syntax, doc, &[COMPARISONS, FLUSH, NUMBERS], operands, lower)
-        .keyed(keys)
-        .result(ResultTy::Pred)
+    Row::new(
+        "setp",
+        syntax,
+        doc,
+        &[COMPARISONS, FLUSH, NUMBERS],
+        operands,
+        lower,
+    )
+    .keyed(keys)
+    .result(ResultTy::Pred)
 }
 
 pub(super) const ROWS: &[Row] = &[
@@ -299,10 +345,16 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Copies a value, takes it to pieces or puts it together.
 fn moved(e: &mut Emit<'_, '_>, c: &Call) {
-    let whole = Ty { signed: false, ..c.ty };
+    let whole = Ty {
+        signed: false,
+        ..c.ty
+    };
     let (to, from) = (c.elements(0).len() as u8, c.elements(1).len() as u8);
-    let fits =
-        |pieces: u8| pieces > 0 && c.ty.bits.is_multiple_of(pieces) && [8, 16, 32].contains(&(c.ty.bits / pieces));
+    let fits = |pieces: u8| {
+        pieces > 0
+            && c.ty.bits.is_multiple_of(pieces)
+            && [8, 16, 32].contains(&(c.ty.bits / pieces))
+    };
     let shift = |pieces: u8, i: usize| Expr::Const(i as i64 * i64::from(c.ty.bits / pieces));
     match (to, from) {
         (1, 1) => {
@@ -315,26 +367,41 @@ fn moved(e: &mut Emit<'_, '_>, c: &Call) {
                 let Arg::Dst(Some(dst)) = *dst else { continue };
                 let piece = op(BinOp::Shr, whole, c.expr(1), shift(pieces, i));
                 read |= c.expr(1) == Expr::Reg(dst);
-                e.push(Op::Assign { dst, value: Expr::Cast(whole.piece(pieces), Box::new(piece)) });
+                e.push(Op::Assign {
+                    dst,
+                    value: Expr::Cast(whole.piece(pieces), Box::new(piece)),
+                });
             }
             if read {
-                e.error("wrong-operand", c.opcode.clone(), "a value is taken to pieces into itself", |d| {
-                    d.label("expected other registers for the pieces")
-                });
+                e.error(
+                    "wrong-operand",
+                    c.opcode.clone(),
+                    "a value is taken to pieces into itself",
+                    |d| d.label("expected other registers for the pieces"),
+                );
             }
         }
         (1, pieces) if fits(pieces) => {
             let pieces_of = c.elements(1).iter().enumerate().map(|(i, arg)| {
-                let piece = if let Arg::Expr(piece) = arg { piece.clone() } else { Expr::Const(0) };
+                let piece = if let Arg::Expr(piece) = arg {
+                    piece.clone()
+                } else {
+                    Expr::Const(0)
+                };
                 let piece = Expr::Cast(whole.piece(pieces), Box::new(piece));
                 op(BinOp::Shl, whole, piece, shift(pieces, i))
             });
-            let value = pieces_of.reduce(|low, high| op(BinOp::Or, whole, low, high)).unwrap_or(Expr::Const(0));
+            let value = pieces_of
+                .reduce(|low, high| op(BinOp::Or, whole, low, high))
+                .unwrap_or(Expr::Const(0));
             assign(e, c, value);
         }
-        _ => e.error("wrong-operand", c.opcode.clone(), "these are no pieces of a value of this type", |d| {
-            d.label(format!("expected two or four of {} bits in all", c.ty.bits))
-        }),
+        _ => e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "these are no pieces of a value of this type",
+            |d| d.label(format!("expected two or four of {} bits in all", c.ty.bits)),
+        ),
     }
 }
 
@@ -358,15 +425,20 @@ fn moved_halves(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    copies.into_iter().for_each(|(dst, value)| e.push(Op::Assign { dst, value }));
+    copies
+        .into_iter()
+        .for_each(|(dst, value)| e.push(Op::Assign { dst, value }));
 }
 
 pub(super) fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
     match c.dst(0) {
         Some(dst) => e.push(Op::Assign { dst, value }),
-        None => e.error("wrong-operand", c.opcode.clone(), "a result is needed here", |d| {
-            d.label("only `atom` can discard its result with `_`")
-        }),
+        None => e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "a result is needed here",
+            |d| d.label("only `atom` can discard its result with `_`"),
+        ),
     }
 }
 
@@ -382,10 +454,15 @@ fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     match (c.quals.format(), c.quals.place(GroupKind::Clamp)) {
         (Some(format), _) => calculate(e, c, format, operation),
         (None, None) => assign(e, c, op(operation, c.ty, c.expr(1), c.expr(2))),
-        (None, Some(_)) if matches!(operation, BinOp::Add | BinOp::Sub) => saturating(e, c, operation),
-        (None, Some(place)) => e.error("conflicting-qualifiers", place, "there is no such product", |d| {
-            d.label("expected `.sat` with `.f32`, `.f16` or `.f16x2`")
-        }),
+        (None, Some(_)) if matches!(operation, BinOp::Add | BinOp::Sub) => {
+            saturating(e, c, operation)
+        }
+        (None, Some(place)) => e.error(
+            "conflicting-qualifiers",
+            place,
+            "there is no such product",
+            |d| d.label("expected `.sat` with `.f32`, `.f16` or `.f16x2`"),
+        ),
     }
 }
 
@@ -399,14 +476,25 @@ fn shifted(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
 }
 
 pub(super) fn double(ty: Ty) -> Ty {
-    Ty { bits: ty.bits.saturating_mul(2).min(64), ..ty }
+    Ty {
+        bits: ty.bits.saturating_mul(2).min(64),
+        ..ty
+    }
 }
 
 pub(super) fn wide_product(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
     if c.ty.bits == 64 {
-        e.error("unsupported-type", c.opcode.clone(), "a product of 128 bits is not supported", |d| {
-            d.label("expected 16-bit or 32-bit types")
-        });
+        e.error(
+            "unsupported-type",
+            c.opcode.clone(),
+            "a product of 128 bits is not supported",
+            |d| d.label("expected 16-bit or 32-bit types"),
+        );
     }
-    op(BinOp::Mul, double(c.ty), e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty))
+    op(
+        BinOp::Mul,
+        double(c.ty),
+        e.fit(c.expr(1), c.ty),
+        e.fit(c.expr(2), c.ty),
+    )
 }

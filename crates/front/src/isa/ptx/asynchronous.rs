@@ -18,7 +18,8 @@
 
 use super::atomics::{RED_OPS, SEM, acquires_nothing, updated_by};
 use super::copies::{
-    Accesses, TRACKED, UNIT, aligned, end, mark, of_units, one_address, one_type, reduction, wait_group,
+    Accesses, TRACKED, UNIT, aligned, end, mark, of_units, one_address, one_type, reduction,
+    wait_group,
 };
 use super::lower::{Arg, Call, Emit};
 use super::mbarrier;
@@ -28,12 +29,30 @@ use super::table::{B128, DATA, Group, GroupKind, Role, Row, SCOPES, TYPES};
 use diag::Sink;
 use program::{Op, Program, Scope, Space, Tags};
 
-const STORE: Group = Group { kind: GroupKind::Sem, words: &["weak", "release"] };
-const SPACE: Group = Group { kind: GroupKind::Space, words: &["shared::cluster", "global"] };
-const FLAG: Group = Group { kind: GroupKind::Flag, words: &["mmio"] };
-const TOLD: Group = Group { kind: GroupKind::Ignored, words: &[TRACKED] };
-const WIDTHS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", B128] };
-const ALIGNED: Group = Group { kind: GroupKind::Ignored, words: &["sync", "aligned"] };
+const STORE: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["weak", "release"],
+};
+const SPACE: Group = Group {
+    kind: GroupKind::Space,
+    words: &["shared::cluster", "global"],
+};
+const FLAG: Group = Group {
+    kind: GroupKind::Flag,
+    words: &["mmio"],
+};
+const TOLD: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &[TRACKED],
+};
+const WIDTHS: Group = Group {
+    kind: GroupKind::Vector,
+    words: &["v2", "v4", B128],
+};
+const ALIGNED: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["sync", "aligned"],
+};
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
@@ -103,14 +122,28 @@ pub(super) const ROWS: &[Row] = &[
 fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
     // The object has no say in the type.
     e.through_register = false;
-    let (sem, scope, told) = (c.quals.get(GroupKind::Sem), c.quals.scope(), c.given(2).is_some());
+    let (sem, scope, told) = (
+        c.quals.get(GroupKind::Sem),
+        c.quals.scope(),
+        c.given(2).is_some(),
+    );
     let release = sem == Some("release");
     let is = |kind| c.quals.get(kind).is_some();
     let wrong = match (release, scope) {
-        _ if !release && !weak && sem.is_none() => ("missing-order", "this needs an order and a scope"),
-        (true, _) if told => ("conflicting-qualifiers", "no mbarrier object tells of a release"),
-        (false, _) if !told => ("wrong-operands", "this needs an mbarrier object that tells of it"),
-        (_, None) if sem.is_some_and(|sem| sem != "weak") => ("missing-scope", "an order needs a scope"),
+        _ if !release && !weak && sem.is_none() => {
+            ("missing-order", "this needs an order and a scope")
+        }
+        (true, _) if told => (
+            "conflicting-qualifiers",
+            "no mbarrier object tells of a release",
+        ),
+        (false, _) if !told => (
+            "wrong-operands",
+            "this needs an mbarrier object that tells of it",
+        ),
+        (_, None) if sem.is_some_and(|sem| sem != "weak") => {
+            ("missing-scope", "an order needs a scope")
+        }
         (true, Some(Scope::Gpu | Scope::Sys))
             if !is(GroupKind::Ignored)
                 && !is(GroupKind::Vector)
@@ -130,7 +163,9 @@ fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
     if wrong.0.is_empty() {
         return Some(release);
     }
-    e.error(wrong.0, c.opcode.clone(), wrong.1, |d| d.label(format!("expected the form {}", c.row.syntax)));
+    e.error(wrong.0, c.opcode.clone(), wrong.1, |d| {
+        d.label(format!("expected the form {}", c.row.syntax))
+    });
     None
 }
 
@@ -152,16 +187,38 @@ fn reaches(e: &mut Emit<'_, '_>, c: &Call, space: Space) -> Option<()> {
     }
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
-    let word = if space == Space::Shared { "shared" } else { "global" };
-    e.error("wrong-space", c.opcode.clone(), format!("`{name}` is not in {word} memory"), |d| {
-        d.label(format!("expected a location in {word} memory")).also(place, "declared here")
-    });
+    let word = if space == Space::Shared {
+        "shared"
+    } else {
+        "global"
+    };
+    e.error(
+        "wrong-space",
+        c.opcode.clone(),
+        format!("`{name}` is not in {word} memory"),
+        |d| {
+            d.label(format!("expected a location in {word} memory"))
+                .also(place, "declared here")
+        },
+    );
     None
 }
 
 fn store(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(release) = releases(e, c, true) else { return };
-    if reaches(e, c, if release { Space::Global } else { Space::Shared }).is_none() {
+    let Some(release) = releases(e, c, true) else {
+        return;
+    };
+    if reaches(
+        e,
+        c,
+        if release {
+            Space::Global
+        } else {
+            Space::Shared
+        },
+    )
+    .is_none()
+    {
         return;
     }
     if !release && c.ty.bits < 32 {
@@ -173,8 +230,13 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
         );
         return;
     }
-    let how = Accesses { strong: c.quals.scope().filter(|_| release), ..Accesses::weak("GEN") };
-    let Some(all) = addresses(e, c, c.expr(0)) else { return };
+    let how = Accesses {
+        strong: c.quals.scope().filter(|_| release),
+        ..Accesses::weak("GEN")
+    };
+    let Some(all) = addresses(e, c, c.expr(0)) else {
+        return;
+    };
     let bytes = all.len() as i64 * i64::from(c.ty.bytes());
     if !release && mbarrier::is_object(e, c, 2).is_none() {
         return;
@@ -186,8 +248,16 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     let ops = all.into_iter().zip(c.elements(1)).map(|(addr, value)| {
-        let value = if let Arg::Expr(value) = value { value.clone() } else { c.expr(1) };
-        Op::Store { addr, value: e.fit(value, c.ty), access: how.target("REL", c.ty) }
+        let value = if let Arg::Expr(value) = value {
+            value.clone()
+        } else {
+            c.expr(1)
+        };
+        Op::Store {
+            addr,
+            value: e.fit(value, c.ty),
+            access: how.target("REL", c.ty),
+        }
     });
     let ops = ops.collect();
     e.push_elements(ops);
@@ -200,21 +270,41 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     if acquires_nothing(e, c).is_none() {
         return;
     }
-    let Some(release) = releases(e, c, false) else { return };
+    let Some(release) = releases(e, c, false) else {
+        return;
+    };
     if release && c.quals.get(GroupKind::Op).is_some_and(|op| op != "add") {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "a reduction that releases adds", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "a reduction that releases adds",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return;
     }
     if reduction(e, c, false).is_none()
-        || reaches(e, c, if release { Space::Global } else { Space::Shared }).is_none()
+        || reaches(
+            e,
+            c,
+            if release {
+                Space::Global
+            } else {
+                Space::Shared
+            },
+        )
+        .is_none()
     {
         return;
     }
     let operand = e.fit(c.expr(1), c.ty);
-    let Some(update) = updated_by(e, c, operand) else { return };
-    let how = Accesses { strong: c.quals.scope(), away: !release, ..Accesses::weak("GEN") };
+    let Some(update) = updated_by(e, c, operand) else {
+        return;
+    };
+    let how = Accesses {
+        strong: c.quals.scope(),
+        away: !release,
+        ..Accesses::weak("GEN")
+    };
     e.push(how.reduction(if release { "REL" } else { "RLX" }, c.ty, c.expr(0), update));
     if !release {
         mbarrier::complete(e, c, 2, c.expr(2), i64::from(c.ty.bytes()));
@@ -224,18 +314,28 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
 fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
     e.through_register = false;
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else { return };
+    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else {
+        return;
+    };
     if one_address(e, c, source).is_none() {
         return;
     }
-    let Some(ty) = one_type(e, c, source, source) else { return };
+    let Some(ty) = one_type(e, c, source, source) else {
+        return;
+    };
     let from = aligned(c.expr(1), UNIT);
     let mut access = Accesses::weak("ASYNC").source(ty);
     access.tags.insert("WGMMA");
     for k in 0..bytes / i64::from(ty.bytes()) {
         let first = c.dst(0).filter(|_| k == 0);
-        let Some(dst) = first.or_else(|| e.temporary(c, "matrix operand", ty)) else { return };
-        e.push(Op::Load { dst, addr: plus(from.clone(), k, ty), access: access.clone() });
+        let Some(dst) = first.or_else(|| e.temporary(c, "matrix operand", ty)) else {
+            return;
+        };
+        e.push(Op::Load {
+            dst,
+            addr: plus(from.clone(), k, ty),
+            access: access.clone(),
+        });
     }
 }
 
@@ -243,19 +343,33 @@ fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
 pub fn refuse_accumulators(program: &Program, sink: &mut Sink) {
     for thread in &program.threads {
         let code = &thread.code;
-        for written in code.iter().filter(|i| i.op.accesses().any(|access| access.tags.has("WGMMA"))) {
-            let Some(dst) = written.op.defines() else { continue };
-            let mut used = code.iter().filter(|other| other.span != written.span).filter(|other| {
-                let mut reads = other.op.defines() == Some(dst);
-                other.op.operands().iter().for_each(|e| e.registers(&mut |r| reads |= r == dst));
-                reads
-            });
+        for written in code
+            .iter()
+            .filter(|i| i.op.accesses().any(|access| access.tags.has("WGMMA")))
+        {
+            let Some(dst) = written.op.defines() else {
+                continue;
+            };
+            let mut used = code
+                .iter()
+                .filter(|other| other.span != written.span)
+                .filter(|other| {
+                    let mut reads = other.op.defines() == Some(dst);
+                    other
+                        .op
+                        .operands()
+                        .iter()
+                        .for_each(|e| e.registers(&mut |r| reads |= r == dst));
+                    reads
+                });
             let name = &thread.regs[usize::from(dst.0)].name;
             if let Some(other) = used.find(|_| name != "matrix operand") {
-                let message =
-                    format!("`{name}` holds what a matrix instruction computes, which is not known here");
+                let message = format!(
+                    "`{name}` holds what a matrix instruction computes, which is not known here"
+                );
                 sink.error("unsupported-operand", other.span, message, |d| {
-                    d.label("expected a register of its own").also(written.span, "the matrix instruction")
+                    d.label("expected a register of its own")
+                        .also(written.span, "the matrix instruction")
                 });
             }
         }

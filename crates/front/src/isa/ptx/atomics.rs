@@ -20,16 +20,30 @@ use super::operands::plus;
 use super::table::{
     B128, CACHE, Group, GroupKind, NOFTZ, NUMBERS, Role, Row, SCOPES, SPACES, TYPES, VECTORS, WIDE,
 };
-use program::{Access, BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Rounding, Scope, Tags, Ty, Update};
+use program::{
+    Access, BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Rounding, Scope, Tags, Ty, Update,
+};
 
-pub(super) const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
-const OPS: Group =
-    Group { kind: GroupKind::Op, words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec", "exch"] };
-pub(super) const RED_OPS: Group =
-    Group { kind: GroupKind::Op, words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec"] };
+pub(super) const SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["relaxed", "acquire", "release", "acq_rel"],
+};
+const OPS: Group = Group {
+    kind: GroupKind::Op,
+    words: &[
+        "add", "sub", "and", "or", "xor", "min", "max", "inc", "dec", "exch",
+    ],
+};
+pub(super) const RED_OPS: Group = Group {
+    kind: GroupKind::Op,
+    words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec"],
+};
 
 /// A number of a packed type.
-pub(super) const HALF: Ty = Ty { bits: 16, signed: false };
+pub(super) const HALF: Ty = Ty {
+    bits: 16,
+    signed: false,
+};
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
@@ -73,13 +87,20 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Reports a reduction that would acquire.
 pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
-    let Some(sem @ ("acquire" | "acq_rel")) = c.quals.get(GroupKind::Sem) else { return Some(()) };
+    let Some(sem @ ("acquire" | "acq_rel")) = c.quals.get(GroupKind::Sem) else {
+        return Some(());
+    };
     let place = c.quals.place(GroupKind::Sem).unwrap_or_default();
-    e.error("acquire-on-red", place, format!("`red` has no form `.{sem}`"), |d| {
-        d.label("expected `.relaxed` or `.release`")
-            .note("a reduction returns nothing, so nothing can be ordered after what it reads")
-            .help("use `atom` with the result `_`")
-    });
+    e.error(
+        "acquire-on-red",
+        place,
+        format!("`red` has no form `.{sem}`"),
+        |d| {
+            d.label("expected `.relaxed` or `.release`")
+                .note("a reduction returns nothing, so nothing can be ordered after what it reads")
+                .help("use `atom` with the result `_`")
+        },
+    );
     None
 }
 
@@ -92,24 +113,40 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
     if is_vector && has_vectors(e, c).is_none() || of_halves(e, c, is_vector).is_none() {
         return;
     }
-    let Some(addresses) = addresses(e, c, c.expr(addr)) else { return };
+    let Some(addresses) = addresses(e, c, c.expr(addr)) else {
+        return;
+    };
     let packed = c.quals.packed();
     let ty = if packed > 1 { HALF } else { c.ty };
     let (mut ops, mut results) = (Vec::new(), Vec::new());
     for (i, at) in addresses.into_iter().enumerate() {
-        let dst = if addr == 0 { None } else { c.elements(0).get(i) };
+        let dst = if addr == 0 {
+            None
+        } else {
+            c.elements(0).get(i)
+        };
         let value = c.elements(addr + 1).get(i);
         let dst = dst.and_then(|dst| if let Arg::Dst(dst) = dst { *dst } else { None });
-        let value = if let Some(Arg::Expr(value)) = value { value.clone() } else { Expr::Const(0) };
+        let value = if let Some(Arg::Expr(value)) = value {
+            value.clone()
+        } else {
+            Expr::Const(0)
+        };
         let value = e.fit(value, c.ty);
-        let at = if packed > 1 { aligned(at, i64::from(c.ty.bytes())) } else { at };
+        let at = if packed > 1 {
+            aligned(at, i64::from(c.ty.bytes()))
+        } else {
+            at
+        };
         let mut pieces = Vec::new();
         for (k, value) in numbers(packed, &value).into_iter().enumerate() {
             let old = match dst {
                 Some(_) if packed > 1 => e.temporary(c, &format!("number {i}.{k}"), ty),
                 dst => dst,
             };
-            let Some(update) = updated_by(e, c, value) else { return };
+            let Some(update) = updated_by(e, c, value) else {
+                return;
+            };
             ops.push(rmw(e, c, (old, ty), plus(at.clone(), k as i64, ty), update));
             pieces.extend(old);
         }
@@ -117,10 +154,17 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
     }
     let written: Vec<RegId> = ops.iter().filter_map(Op::defines).collect();
     let read = |op: &Op| {
-        written.iter().any(|&reg| op.operands().into_iter().any(|input| input.any(&|e| *e == Expr::Reg(reg))))
+        written.iter().any(|&reg| {
+            op.operands()
+                .into_iter()
+                .any(|input| input.any(&|e| *e == Expr::Reg(reg)))
+        })
     };
-    if is_vector && (ops.iter().any(read) || (1..written.len()).any(|i| written[..i].contains(&written[i]))) {
-        let message = "an atomic operation on a vector writes a register that it also reads, or twice";
+    if is_vector
+        && (ops.iter().any(read) || (1..written.len()).any(|i| written[..i].contains(&written[i])))
+    {
+        let message =
+            "an atomic operation on a vector writes a register that it also reads, or twice";
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
             d.label("expected other registers for its results")
         });
@@ -145,13 +189,19 @@ pub(super) fn joined(numbers: impl Iterator<Item = Expr>) -> Expr {
 
 /// The numbers of a type that a value is made of, the lowest first.
 pub(super) fn pieces(of: Ty, packed: u8, value: &Expr) -> Vec<Expr> {
-    let whole = Ty { bits: 2 * of.bits, signed: false };
+    let whole = Ty {
+        bits: 2 * of.bits,
+        signed: false,
+    };
     match packed {
         1 => vec![value.clone()],
         count => (0..i64::from(count))
             .map(|k| {
                 let down = Expr::Const(k * i64::from(of.bits));
-                Expr::Cast(of, Expr::Bin(BinOp::Shr, whole, value.clone().into(), down.into()).into())
+                Expr::Cast(
+                    of,
+                    Expr::Bin(BinOp::Shr, whole, value.clone().into(), down.into()).into(),
+                )
             })
             .collect(),
     }
@@ -159,19 +209,33 @@ pub(super) fn pieces(of: Ty, packed: u8, value: &Expr) -> Vec<Expr> {
 
 /// The value that is made of numbers of a type, the lowest first.
 pub(super) fn put_together(of: Ty, numbers: impl Iterator<Item = Expr>) -> Expr {
-    let whole = Ty { bits: 2 * of.bits, signed: false };
+    let whole = Ty {
+        bits: 2 * of.bits,
+        signed: false,
+    };
     let up = |(k, number): (usize, Expr)| match k {
         0 => number,
-        k => Expr::Bin(BinOp::Shl, whole, number.into(), Expr::Const(k as i64 * i64::from(of.bits)).into()),
+        k => Expr::Bin(
+            BinOp::Shl,
+            whole,
+            number.into(),
+            Expr::Const(k as i64 * i64::from(of.bits)).into(),
+        ),
     };
     let all = numbers.enumerate().map(up);
-    all.reduce(|low, high| Expr::Bin(BinOp::Or, whole, low.into(), high.into())).unwrap_or(Expr::Const(0))
+    all.reduce(|low, high| Expr::Bin(BinOp::Or, whole, low.into(), high.into()))
+        .unwrap_or(Expr::Const(0))
 }
 
 /// An atomic of 128 bits: it writes if what it reads is expected, or in any case.
 fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
-    let Some(addresses) = addresses(e, c, c.expr(1)) else { return };
-    let (Some(low), Some(high)) = (e.temporary(c, "low half", c.ty), e.temporary(c, "high half", c.ty)) else {
+    let Some(addresses) = addresses(e, c, c.expr(1)) else {
+        return;
+    };
+    let (Some(low), Some(high)) = (
+        e.temporary(c, "low half", c.ty),
+        e.temporary(c, "high half", c.ty),
+    ) else {
         return;
     };
     let half = |at: usize, k: usize| match c.elements(at).get(k) {
@@ -180,28 +244,46 @@ fn wide(e: &mut Emit<'_, '_>, c: &Call, expected: Option<usize>, new: usize) {
     };
     let same = |at, k, old| Expr::Cmp(CmpOp::Eq, c.ty, Expr::Reg(old).into(), half(at, k).into());
     let cond = expected.map_or(Expr::Const(1), |at| {
-        Expr::Bin(BinOp::And, c.ty, same(at, 0, low).into(), same(at, 1, high).into())
+        Expr::Bin(
+            BinOp::And,
+            c.ty,
+            same(at, 0, low).into(),
+            same(at, 1, high).into(),
+        )
     });
     let mut ops = Vec::new();
     for (k, (addr, old)) in addresses.into_iter().zip([low, high]).enumerate() {
-        let update = Update::When { cond: cond.clone(), new: e.fit(half(new, k), c.ty) };
+        let update = Update::When {
+            cond: cond.clone(),
+            new: e.fit(half(new, k), c.ty),
+        };
         ops.push(rmw(e, c, (Some(old), c.ty), addr, update));
     }
     e.push_scalar(ops);
     for (dst, old) in c.elements(0).iter().zip([low, high]) {
         if let Arg::Dst(Some(dst)) = dst {
-            e.push(Op::Assign { dst: *dst, value: Expr::Reg(old) });
+            e.push(Op::Assign {
+                dst: *dst,
+                value: Expr::Reg(old),
+            });
         }
     }
 }
 
 /// Reports what there is not of numbers of 16 bits, and `.noftz` where it has no place.
 fn of_halves(e: &mut Emit<'_, '_>, c: &Call, is_vector: bool) -> Option<()> {
-    let (op, flush) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Flush).is_some());
+    let (op, flush) = (
+        c.quals.get(GroupKind::Op),
+        c.quals.get(GroupKind::Flush).is_some(),
+    );
     let wrong = match (c.quals.is_half(), op) {
         (true, Some("add")) if !flush => "a sum of numbers of 16 bits needs `.noftz`",
-        (true, Some("min" | "max")) if !is_vector => "minima and maxima of numbers of 16 bits are of vectors",
-        (true, Some("add" | "min" | "max")) | (false, _) if !flush || c.quals.is_half() => return Some(()),
+        (true, Some("min" | "max")) if !is_vector => {
+            "minima and maxima of numbers of 16 bits are of vectors"
+        }
+        (true, Some("add" | "min" | "max")) | (false, _) if !flush || c.quals.is_half() => {
+            return Some(());
+        }
         (true, _) => "there is no such operation on numbers of 16 bits",
         (false, _) => "`.noftz` is for numbers of 16 bits",
     };
@@ -217,7 +299,8 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     let space = c.quals.get(GroupKind::Space).unwrap_or("global");
     let is_number = c.quals.is_half() || c.quals.get(GroupKind::Type) == Some("f32");
     let bytes = c.quals.width() * c.ty.bytes() as usize;
-    if is_number && bytes <= 16 && space == "global" && c.quals.get(GroupKind::Vector) != Some(B128) {
+    if is_number && bytes <= 16 && space == "global" && c.quals.get(GroupKind::Vector) != Some(B128)
+    {
         return Some(());
     }
     let message = format!("there is no such `{}` on a vector here", c.row.opcode);
@@ -232,9 +315,12 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
 pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Option<Update> {
     let Some(op) = c.quals.get(GroupKind::Op) else {
         let name = c.row.opcode;
-        e.error("missing-operation", c.opcode.clone(), format!("`{name}` needs an operation"), |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "missing-operation",
+            c.opcode.clone(),
+            format!("`{name}` needs an operation"),
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return None;
     };
     // What `min` and `max` make of what is no number is not said.
@@ -245,13 +331,22 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Optio
         if op != "add" {
             let message = format!("`.{op}` is no operation on floating-point numbers");
             let place = c.quals.place(GroupKind::Op).unwrap_or_default();
-            e.error("conflicting-qualifiers", place, message, |d| d.label("expected `.add`"));
+            e.error("conflicting-qualifiers", place, message, |d| {
+                d.label("expected `.add`")
+            });
             return None;
         }
         // In global memory, subnormal numbers of 32 bits are zeros.
-        let shared = c.quals.get(GroupKind::Space).is_some_and(|space| space.starts_with("shared"));
+        let shared = c
+            .quals
+            .get(GroupKind::Space)
+            .is_some_and(|space| space.starts_with("shared"));
         let flushes = format == Format::SINGLE && !shared;
-        let sum = if flushes { FloatOp::AddFlush } else { FloatOp::Add(Rounding::Nearest) };
+        let sum = if flushes {
+            FloatOp::AddFlush
+        } else {
+            FloatOp::Add(Rounding::Nearest)
+        };
         return Some(Update::Apply(BinOp::Float(sum, format), operand));
     }
     Some(match operation(op) {
@@ -276,7 +371,13 @@ fn operation(name: &str) -> Option<BinOp> {
     })
 }
 
-fn rmw(e: &mut Emit<'_, '_>, c: &Call, (dst, ty): (Option<RegId>, Ty), addr: Expr, update: Update) -> Op {
+fn rmw(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    (dst, ty): (Option<RegId>, Ty),
+    addr: Expr,
+    update: Update,
+) -> Op {
     read_only(e, c);
     opaque(e, c);
     let (acquire, release) = match c.quals.get(GroupKind::Sem) {
@@ -293,6 +394,15 @@ fn rmw(e: &mut Emit<'_, '_>, c: &Call, (dst, ty): (Option<RegId>, Ty), addr: Exp
         }
         Access { tags, scope, ty }
     };
-    let (read, write) = (half(if acquire { "ACQ" } else { "RLX" }), half(if release { "REL" } else { "RLX" }));
-    Op::Rmw { dst, addr, update, read, write }
+    let (read, write) = (
+        half(if acquire { "ACQ" } else { "RLX" }),
+        half(if release { "REL" } else { "RLX" }),
+    );
+    Op::Rmw {
+        dst,
+        addr,
+        update,
+        read,
+        write,
+    }
 }

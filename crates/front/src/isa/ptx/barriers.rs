@@ -13,11 +13,26 @@ use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
 use program::{Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tags};
 
-const CTA_SYNC: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["cta", "aligned"] }];
-const CTA_RED: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["cta", "aligned"] }];
-const ARRIVE_SEM: Group = Group { kind: GroupKind::Sem, words: &["release", "relaxed"] };
-const WAIT_SEM: Group = Group { kind: GroupKind::Sem, words: &["acquire"] };
-const ALIGNED: Group = Group { kind: GroupKind::Ignored, words: &["aligned"] };
+const CTA_SYNC: &[Group] = &[Group {
+    kind: GroupKind::Ignored,
+    words: &["cta", "aligned"],
+}];
+const CTA_RED: &[Group] = &[Group {
+    kind: GroupKind::Ignored,
+    words: &["cta", "aligned"],
+}];
+const ARRIVE_SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["release", "relaxed"],
+};
+const WAIT_SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["acquire"],
+};
+const ALIGNED: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["aligned"],
+};
 const OPERANDS: &[Role] = &[Role::Val, Role::Val, Role::Val];
 
 /// The barrier resources of warp and cluster barriers: one each, apart from the sixteen of the CTA.
@@ -35,9 +50,16 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["sync"])
     .optional(2),
-    Row::new("bar", "`bar{.cta}.arrive a, b`", "arrives without waiting", CTA_SYNC, OPERANDS, arrive)
-        .keyed(&["arrive"])
-        .optional(2),
+    Row::new(
+        "bar",
+        "`bar{.cta}.arrive a, b`",
+        "arrives without waiting",
+        CTA_SYNC,
+        OPERANDS,
+        arrive,
+    )
+    .keyed(&["arrive"])
+    .optional(2),
     Row::new(
         "barrier",
         "`barrier{.cta}.sync{.aligned} a{, b}`",
@@ -58,9 +80,24 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["arrive"])
     .optional(2),
-    reduction("bar", "`bar{.cta}.red.popc.u32 d, a, {!}p`", &["red", "popc", "u32"], ResultTy::U32),
-    reduction("bar", "`bar{.cta}.red.and.pred d, a, {!}p`", &["red", "and", "pred"], ResultTy::Pred),
-    reduction("bar", "`bar{.cta}.red.or.pred d, a, {!}p`", &["red", "or", "pred"], ResultTy::Pred),
+    reduction(
+        "bar",
+        "`bar{.cta}.red.popc.u32 d, a, {!}p`",
+        &["red", "popc", "u32"],
+        ResultTy::U32,
+    ),
+    reduction(
+        "bar",
+        "`bar{.cta}.red.and.pred d, a, {!}p`",
+        &["red", "and", "pred"],
+        ResultTy::Pred,
+    ),
+    reduction(
+        "bar",
+        "`bar{.cta}.red.or.pred d, a, {!}p`",
+        &["red", "or", "pred"],
+        ResultTy::Pred,
+    ),
     reduction(
         "barrier",
         "`barrier{.cta}.red.popc{.aligned}.u32 d, a, {!}p`",
@@ -79,8 +116,15 @@ pub(super) const ROWS: &[Row] = &[
         &["red", "or", "pred"],
         ResultTy::Pred,
     ),
-    Row::new("bar", "`bar.warp.sync mask`", "waits for the lanes in the mask", &[], &[Role::Val], warp)
-        .keyed(&["warp", "sync"]),
+    Row::new(
+        "bar",
+        "`bar.warp.sync mask`",
+        "waits for the lanes in the mask",
+        &[],
+        &[Role::Val],
+        warp,
+    )
+    .keyed(&["warp", "sync"]),
     Row::new(
         "barrier",
         "`barrier.cluster.arrive{.release|.relaxed}{.aligned}`",
@@ -88,7 +132,11 @@ pub(super) const ROWS: &[Row] = &[
         &[ARRIVE_SEM, ALIGNED],
         &[],
         |e, c| {
-            let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "REL" };
+            let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+                "RLX"
+            } else {
+                "REL"
+            };
             cluster(e, c, BarrierAction::Arrive, order);
         },
     )
@@ -130,7 +178,16 @@ const fn reduction(
     result: ResultTy,
 ) -> Row {
     let doc = "waits for the CTA's threads, of which there are no more than 64, and combines their predicates";
-    Row::new(opcode, syntax, doc, CTA_RED, &[Role::Dst, Role::Val, Role::Pred], reduce).keyed(keys).result(result)
+    Row::new(
+        opcode,
+        syntax,
+        doc,
+        CTA_RED,
+        &[Role::Dst, Role::Val, Role::Pred],
+        reduce,
+    )
+    .keyed(keys)
+    .result(result)
 }
 
 /// A meeting of the CTA's threads, and behind it the barrier: who is not run any more between the two has not come to the barrier, so
@@ -140,16 +197,22 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
     if block.of > i64::BITS {
         let message = format!("a reduction over {} threads is not supported", block.of);
         e.error("unsupported-barrier", c.opcode.clone(), message, |d| {
-            d.label(format!("expected a kernel whose blocks have at most {} threads", i64::BITS))
+            d.label(format!(
+                "expected a kernel whose blocks have at most {} threads",
+                i64::BITS
+            ))
         });
         return;
     }
     if let Expr::Const(id) = c.expr(1)
         && !(0..=15).contains(&id)
     {
-        e.error("out-of-range", c.opcode.clone(), format!("there is no barrier {id}"), |d| {
-            d.label("barriers are numbered 0 to 15")
-        });
+        e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            format!("there is no barrier {id}"),
+            |d| d.label("barriers are numbered 0 to 15"),
+        );
         return;
     }
     let all = Lanes::new(Scope::Cta, block, Expr::Const(block.all()));
@@ -159,7 +222,10 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         action: BarrierAction::Sync,
         domain: Scope::Cta,
         lanes: None,
-        naming: BarrierNaming::Counted { id: c.expr(1), count: None },
+        naming: BarrierNaming::Counted {
+            id: c.expr(1),
+            count: None,
+        },
         arrive,
         wait,
         scope: None,
@@ -183,7 +249,11 @@ fn tags(half: &'static str) -> Tags {
 fn halves(c: &Call, action: BarrierAction) -> (Tags, Tags) {
     let (mut arrive, mut wait) = (tags("BA"), tags("BW"));
     if c.row.opcode == "bar" || c.quals.all(GroupKind::Ignored).any(|w| w == "aligned") {
-        let half = if action == BarrierAction::Wait { &mut wait } else { &mut arrive };
+        let half = if action == BarrierAction::Wait {
+            &mut wait
+        } else {
+            &mut arrive
+        };
         half.extend(&["ALIGNED"]);
     }
     (arrive, wait)
@@ -198,10 +268,22 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 fn of_cta(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) {
-    let naming = if e.env.instance_barriers { instance(e, c) } else { counted(e, c, action) };
+    let naming = if e.env.instance_barriers {
+        instance(e, c)
+    } else {
+        counted(e, c, action)
+    };
     let Some(naming) = naming else { return };
     let (arrive, wait) = halves(c, action);
-    e.push(Op::Barrier(Barrier { action, domain: Scope::Cta, lanes: None, naming, arrive, wait, scope: None }));
+    e.push(Op::Barrier(Barrier {
+        action,
+        domain: Scope::Cta,
+        lanes: None,
+        naming,
+        arrive,
+        wait,
+        scope: None,
+    }));
 }
 
 fn instance(e: &mut Emit<'_, '_>, c: &Call) -> Option<BarrierNaming> {
@@ -214,7 +296,11 @@ fn instance(e: &mut Emit<'_, '_>, c: &Call) -> Option<BarrierNaming> {
         );
         return None;
     };
-    Some(BarrierNaming::Instance { instance, id: c.given(1), quorum: c.given(2) })
+    Some(BarrierNaming::Instance {
+        instance,
+        id: c.given(1),
+        quorum: c.given(2),
+    })
 }
 
 fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<BarrierNaming> {
@@ -229,27 +315,39 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<Barr
     if let Expr::Const(id) = c.expr(0)
         && !(0..=15).contains(&id)
     {
-        e.error("out-of-range", c.opcode.clone(), format!("there is no barrier {id}"), |d| {
-            d.label("barriers are numbered 0 to 15")
-        });
+        e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            format!("there is no barrier {id}"),
+            |d| d.label("barriers are numbered 0 to 15"),
+        );
         return None;
     }
     let count = c.given(1);
     if let Some(Expr::Const(n)) = count
         && n <= 0
     {
-        e.error("out-of-range", c.opcode.clone(), format!("a barrier cannot wait for {n} threads"), |d| {
-            d.label("the second operand is the number of threads")
-        });
+        e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            format!("a barrier cannot wait for {n} threads"),
+            |d| d.label("the second operand is the number of threads"),
+        );
         return None;
     }
     if count.is_none() && action == BarrierAction::Arrive {
-        e.error("wrong-operands", c.opcode.clone(), "an arrival needs a thread count", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "wrong-operands",
+            c.opcode.clone(),
+            "an arrival needs a thread count",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return None;
     }
-    Some(BarrierNaming::Counted { id: c.expr(0), count })
+    Some(BarrierNaming::Counted {
+        id: c.expr(0),
+        count,
+    })
 }
 
 fn warp(e: &mut Emit<'_, '_>, c: &Call) {
@@ -258,7 +356,10 @@ fn warp(e: &mut Emit<'_, '_>, c: &Call) {
         action: BarrierAction::Sync,
         domain: Scope::Warp,
         lanes: Some(lanes.mask).filter(|mask| *mask != Expr::Const(e.env.warp.all())),
-        naming: BarrierNaming::Counted { id: Expr::Const(WARP_BARRIER), count: None },
+        naming: BarrierNaming::Counted {
+            id: Expr::Const(WARP_BARRIER),
+            count: None,
+        },
         arrive: tags("BA"),
         wait: tags("BW"),
         scope: None,
@@ -267,13 +368,20 @@ fn warp(e: &mut Emit<'_, '_>, c: &Call) {
 
 fn cluster(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction, order: &'static str) {
     let (mut arrive, mut wait) = halves(c, action);
-    let half = if action == BarrierAction::Arrive { &mut arrive } else { &mut wait };
+    let half = if action == BarrierAction::Arrive {
+        &mut arrive
+    } else {
+        &mut wait
+    };
     half.extend(&[order, "A"]);
     e.push(Op::Barrier(Barrier {
         action,
         domain: Scope::Cluster,
         lanes: None,
-        naming: BarrierNaming::Counted { id: Expr::Const(CLUSTER_BARRIER), count: None },
+        naming: BarrierNaming::Counted {
+            id: Expr::Const(CLUSTER_BARRIER),
+            count: None,
+        },
         arrive,
         wait,
         scope: Some(Scope::Cluster),

@@ -21,21 +21,47 @@ const LOOKUP: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val, Role::Loos
 const LOOKUP_ONE: &[Role] = &[Role::Dst, Role::Loose, Role::Loose, Role::Loose];
 const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose];
 const FIELD_END: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
-const B32: Group = Group { kind: GroupKind::Type, words: &["b32"] };
-const BYTES: Group = Group { kind: GroupKind::Types, words: &["u32", "s32"] };
-const PERMUTATIONS: Group = Group { kind: GroupKind::Op, words: &["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"] };
-const MODE: Group = Group { kind: GroupKind::Op, words: &["wrap", "clamp"] };
+const B32: Group = Group {
+    kind: GroupKind::Type,
+    words: &["b32"],
+};
+const BYTES: Group = Group {
+    kind: GroupKind::Types,
+    words: &["u32", "s32"],
+};
+const PERMUTATIONS: Group = Group {
+    kind: GroupKind::Op,
+    words: &["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"],
+};
+const MODE: Group = Group {
+    kind: GroupKind::Op,
+    words: &["wrap", "clamp"],
+};
 
 pub(super) const ROWS: &[Row] = &[
-    Row::new("popc", "`popc{.type} d, a`", "number of ones", &[TYPES], UNARY, |e, c| {
-        let steps = [start(e, c), count_ones()].concat();
-        run(e, c, steps);
-    })
+    Row::new(
+        "popc",
+        "`popc{.type} d, a`",
+        "number of ones",
+        &[TYPES],
+        UNARY,
+        |e, c| {
+            let steps = [start(e, c), count_ones()].concat();
+            run(e, c, steps);
+        },
+    )
     .result(ResultTy::U32),
-    Row::new("clz", "`clz{.type} d, a`", "number of zeros in front", &[TYPES], UNARY, |e, c| {
-        let stages = [start(e, c), count_zeros()].concat();
-        run(e, c, stages);
-    })
+    Row::new(
+        "clz",
+        "`clz{.type} d, a`",
+        "number of zeros in front",
+        &[TYPES],
+        UNARY,
+        |e, c| {
+            let stages = [start(e, c), count_zeros()].concat();
+            run(e, c, stages);
+        },
+    )
     .result(ResultTy::U32),
     Row::new(
         "bfind",
@@ -57,7 +83,12 @@ pub(super) const ROWS: &[Row] = &[
         UNARY,
         |e, c| {
             let distance: Step = |d, ty| {
-                let none = Expr::Cmp(CmpOp::Eq, Ty::U32, d.clone().into(), int(0xffff_ffff).into());
+                let none = Expr::Cmp(
+                    CmpOp::Eq,
+                    Ty::U32,
+                    d.clone().into(),
+                    int(0xffff_ffff).into(),
+                );
                 let far = bin(BinOp::Sub, Ty::U32, int(i64::from(ty.bits) - 1), d.clone());
                 Expr::Select(none.into(), d.into(), far.into())
             };
@@ -67,10 +98,17 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["shiftamt"])
     .result(ResultTy::U32),
-    Row::new("brev", "`brev{.type} d, a`", "the bits in reverse", &[TYPES], UNARY, |e, c| {
-        let stages = [start(e, c), reverse(c.ty)].concat();
-        run(e, c, stages);
-    }),
+    Row::new(
+        "brev",
+        "`brev{.type} d, a`",
+        "the bits in reverse",
+        &[TYPES],
+        UNARY,
+        |e, c| {
+            let stages = [start(e, c), reverse(c.ty)].concat();
+            run(e, c, stages);
+        },
+    ),
     Row::new(
         "bfe",
         "`bfe{.type} d, a, pos, len`",
@@ -83,8 +121,18 @@ pub(super) const ROWS: &[Row] = &[
             let value = if ty.signed {
                 let end = bin(BinOp::Add, Ty::S32, pos.clone(), len.clone());
                 let whole = bin(BinOp::Shr, ty, a.clone(), pos);
-                let up = bin(BinOp::Shl, ty, a, bin(BinOp::Sub, Ty::S32, int(bits), end.clone()));
-                let down = bin(BinOp::Shr, ty, up, bin(BinOp::Sub, Ty::S32, int(bits), len.clone()));
+                let up = bin(
+                    BinOp::Shl,
+                    ty,
+                    a,
+                    bin(BinOp::Sub, Ty::S32, int(bits), end.clone()),
+                );
+                let down = bin(
+                    BinOp::Shr,
+                    ty,
+                    up,
+                    bin(BinOp::Sub, Ty::S32, int(bits), len.clone()),
+                );
                 let fits = Expr::Cmp(CmpOp::Lt, Ty::S32, end.into(), int(bits).into());
                 let field = Expr::Select(fits.into(), down.into(), whole.into());
                 Expr::Select(len.into(), field.into(), int(0).into())
@@ -111,7 +159,12 @@ pub(super) const ROWS: &[Row] = &[
             }
             let (a, b, pos, len) = (c.expr(1), c.expr(2), byte(c.expr(3)), byte(c.expr(4)));
             let mask = bin(BinOp::Shl, ty, ones(ty, len), pos.clone());
-            let kept = bin(BinOp::And, ty, b, bin(BinOp::Xor, ty, mask.clone(), int(-1)));
+            let kept = bin(
+                BinOp::And,
+                ty,
+                b,
+                bin(BinOp::Xor, ty, mask.clone(), int(-1)),
+            );
             let put = bin(BinOp::And, ty, bin(BinOp::Shl, ty, a, pos), mask);
             assign(e, c, bin(BinOp::Or, ty, kept, put));
         },
@@ -123,17 +176,25 @@ pub(super) const ROWS: &[Row] = &[
         &[TYPES],
         LOOKUP,
         |e, c| {
-            let Expr::Const(table) = c.expr(4) else { return constant(e, c, "the table of `lop3`") };
+            let Expr::Const(table) = c.expr(4) else {
+                return constant(e, c, "the table of `lop3`");
+            };
             let operands = [c.expr(1), c.expr(2), c.expr(3)];
             let term = |n: i64| {
-                let bits = operands.iter().zip([4, 2, 1]).map(|(x, bit)| match n & bit {
-                    0 => bin(BinOp::Xor, c.ty, x.clone(), int(-1)),
-                    _ => x.clone(),
-                });
-                bits.reduce(|a, b| bin(BinOp::And, c.ty, a, b)).expect("three of them")
+                let bits = operands
+                    .iter()
+                    .zip([4, 2, 1])
+                    .map(|(x, bit)| match n & bit {
+                        0 => bin(BinOp::Xor, c.ty, x.clone(), int(-1)),
+                        _ => x.clone(),
+                    });
+                bits.reduce(|a, b| bin(BinOp::And, c.ty, a, b))
+                    .expect("three of them")
             };
             let terms = (0..8).filter(|n| table >> n & 1 == 1).map(term);
-            let value = terms.reduce(|a, b| bin(BinOp::Or, c.ty, a, b)).unwrap_or(int(0));
+            let value = terms
+                .reduce(|a, b| bin(BinOp::Or, c.ty, a, b))
+                .unwrap_or(int(0));
             assign(e, c, value);
         },
     ),
@@ -161,8 +222,22 @@ pub(super) const ROWS: &[Row] = &[
         SHIFT,
         |e, c| {
             let n = amount(c);
-            let low = bin(BinOp::Shr, Ty::U32, c.expr(1), bin(BinOp::Sub, Ty::U32, int(32), n.clone()));
-            assign(e, c, bin(BinOp::Or, Ty::U32, bin(BinOp::Shl, Ty::U32, c.expr(2), n), low));
+            let low = bin(
+                BinOp::Shr,
+                Ty::U32,
+                c.expr(1),
+                bin(BinOp::Sub, Ty::U32, int(32), n.clone()),
+            );
+            assign(
+                e,
+                c,
+                bin(
+                    BinOp::Or,
+                    Ty::U32,
+                    bin(BinOp::Shl, Ty::U32, c.expr(2), n),
+                    low,
+                ),
+            );
         },
     )
     .keyed(&["l"]),
@@ -174,26 +249,58 @@ pub(super) const ROWS: &[Row] = &[
         SHIFT,
         |e, c| {
             let n = amount(c);
-            let high = bin(BinOp::Shl, Ty::U32, c.expr(2), bin(BinOp::Sub, Ty::U32, int(32), n.clone()));
-            assign(e, c, bin(BinOp::Or, Ty::U32, bin(BinOp::Shr, Ty::U32, c.expr(1), n), high));
+            let high = bin(
+                BinOp::Shl,
+                Ty::U32,
+                c.expr(2),
+                bin(BinOp::Sub, Ty::U32, int(32), n.clone()),
+            );
+            assign(
+                e,
+                c,
+                bin(
+                    BinOp::Or,
+                    Ty::U32,
+                    bin(BinOp::Shr, Ty::U32, c.expr(1), n),
+                    high,
+                ),
+            );
         },
     )
     .keyed(&["r"]),
-    Row::new("abs", "`abs{.ftz}{.type} d, a`", "absolute value", &[FLUSH, NUMBERS], UNARY, |e, c| {
-        if !suits(e, c) {
-            return;
-        }
-        match c.quals.format() {
-            Some(format) => absolute_value(e, c, format),
-            None => assign(e, c, absolute(c.ty, c.expr(1))),
-        }
-    }),
-    Row::new("sad", "`sad{.type} d, a, b, c`", "`c` plus the absolute difference", &[TYPES], TERNARY, |e, c| {
-        let (a, b) = (c.expr(1), c.expr(2));
-        let difference =
-            bin(BinOp::Sub, c.ty, bin(BinOp::Max, c.ty, a.clone(), b.clone()), bin(BinOp::Min, c.ty, a, b));
-        assign(e, c, bin(BinOp::Add, c.ty, c.expr(3), difference));
-    }),
+    Row::new(
+        "abs",
+        "`abs{.ftz}{.type} d, a`",
+        "absolute value",
+        &[FLUSH, NUMBERS],
+        UNARY,
+        |e, c| {
+            if !suits(e, c) {
+                return;
+            }
+            match c.quals.format() {
+                Some(format) => absolute_value(e, c, format),
+                None => assign(e, c, absolute(c.ty, c.expr(1))),
+            }
+        },
+    ),
+    Row::new(
+        "sad",
+        "`sad{.type} d, a, b, c`",
+        "`c` plus the absolute difference",
+        &[TYPES],
+        TERNARY,
+        |e, c| {
+            let (a, b) = (c.expr(1), c.expr(2));
+            let difference = bin(
+                BinOp::Sub,
+                c.ty,
+                bin(BinOp::Max, c.ty, a.clone(), b.clone()),
+                bin(BinOp::Min, c.ty, a, b),
+            );
+            assign(e, c, bin(BinOp::Add, c.ty, c.expr(3), difference));
+        },
+    ),
     Row::new(
         "szext",
         "`szext.{clamp|wrap}.type d, a, n`",
@@ -214,7 +321,9 @@ pub(super) const ROWS: &[Row] = &[
         &[MODE, B32],
         FIELD_END,
         |e, c| {
-            let (Some(pos), Some(len)) = (width(e, c, 1), width(e, c, 2)) else { return };
+            let (Some(pos), Some(len)) = (width(e, c, 1), width(e, c, 2)) else {
+                return;
+            };
             assign(e, c, bin(BinOp::Shl, Ty::U32, ones(Ty::U32, len), pos));
         },
     ),
@@ -274,19 +383,33 @@ pub(super) const ROWS: &[Row] = &[
         "slct",
         "`slct{.ftz}.type.{s32|f32} d, a, b, c`",
         "`a` if `c` is not negative, else `b`; what is no number counts as negative",
-        &[FLUSH, Group { kind: GroupKind::Types, words: DATA.words }],
+        &[
+            FLUSH,
+            Group {
+                kind: GroupKind::Types,
+                words: DATA.words,
+            },
+        ],
         &[Role::Dst, Role::Val, Role::Val, Role::Loose],
         |e, c| {
             let holds = match c.quals.conversion() {
                 Some((_, "s32")) => Expr::Cmp(CmpOp::Ge, Ty::S32, c.expr(3).into(), int(0).into()),
                 Some((_, "f32")) => {
                     let looked_at = flushed(c, Format::SINGLE, c.expr(3));
-                    bin(BinOp::Float(FloatOp::LessEqual, Format::SINGLE), Ty::U32, int(0), looked_at)
+                    bin(
+                        BinOp::Float(FloatOp::LessEqual, Format::SINGLE),
+                        Ty::U32,
+                        int(0),
+                        looked_at,
+                    )
                 }
                 _ => {
-                    e.error("missing-type", c.opcode.clone(), "`slct` names the type of what it looks at", |d| {
-                        d.label("expected `.s32` or `.f32` behind the type of the result")
-                    });
+                    e.error(
+                        "missing-type",
+                        c.opcode.clone(),
+                        "`slct` names the type of what it looks at",
+                        |d| d.label("expected `.s32` or `.f32` behind the type of the result"),
+                    );
                     return;
                 }
             };
@@ -294,9 +417,20 @@ pub(super) const ROWS: &[Row] = &[
             assign(e, c, Expr::Select(holds.into(), a.into(), b.into()));
         },
     ),
-    Row::new("cnot", "`cnot{.type} d, a`", "1 if `a` is 0, else 0", &[TYPES], UNARY, |e, c| {
-        assign(e, c, Expr::Cmp(CmpOp::Eq, c.ty, c.expr(1).into(), int(0).into()));
-    }),
+    Row::new(
+        "cnot",
+        "`cnot{.type} d, a`",
+        "1 if `a` is 0, else 0",
+        &[TYPES],
+        UNARY,
+        |e, c| {
+            assign(
+                e,
+                c,
+                Expr::Cmp(CmpOp::Eq, c.ty, c.expr(1).into(), int(0).into()),
+            );
+        },
+    ),
     Row::new(
         "mul",
         "`mul.hi{.type} d, a, b`",
@@ -309,10 +443,17 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["hi"]),
-    Row::new("mad", "`mad.hi{.type} d, a, b, c`", "product, upper half, plus `c`", &[TYPES], TERNARY, |e, c| {
-        let value = upper(e, c);
-        assign(e, c, bin(BinOp::Add, c.ty, value, c.expr(3)));
-    })
+    Row::new(
+        "mad",
+        "`mad.hi{.type} d, a, b, c`",
+        "product, upper half, plus `c`",
+        &[TYPES],
+        TERNARY,
+        |e, c| {
+            let value = upper(e, c);
+            assign(e, c, bin(BinOp::Add, c.ty, value, c.expr(3)));
+        },
+    )
     .keyed(&["hi"]),
 ];
 
@@ -329,8 +470,18 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
     });
     let selector = match of_mode {
         Some(all) => {
-            let at = bin(BinOp::Mul, Ty::U32, bin(BinOp::And, Ty::U32, c.expr(3), int(3)), int(16));
-            bin(BinOp::And, Ty::U64, bin(BinOp::Shr, Ty::U64, int(all as i64), at), int(0xffff))
+            let at = bin(
+                BinOp::Mul,
+                Ty::U32,
+                bin(BinOp::And, Ty::U32, c.expr(3), int(3)),
+                int(16),
+            );
+            bin(
+                BinOp::And,
+                Ty::U64,
+                bin(BinOp::Shr, Ty::U64, int(all as i64), at),
+                int(0xffff),
+            )
         }
         None => c.expr(3),
     };
@@ -339,13 +490,26 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
     let words = u64(BinOp::Or, u64(BinOp::Shl, high, int(32)), low);
     let chosen = |n: i64| {
         let from = bin(BinOp::Shr, Ty::U32, selector.clone(), int(4 * n));
-        let at = bin(BinOp::Mul, Ty::U32, bin(BinOp::And, Ty::U32, from.clone(), int(7)), int(8));
+        let at = bin(
+            BinOp::Mul,
+            Ty::U32,
+            bin(BinOp::And, Ty::U32, from.clone(), int(7)),
+            int(8),
+        );
         let byte = u64(BinOp::And, u64(BinOp::Shr, words.clone(), at), int(0xff));
         let signs = u64(BinOp::Mul, u64(BinOp::Shr, byte.clone(), int(7)), int(0xff));
         let filled = bin(BinOp::And, Ty::U32, from, int(8));
-        bin(BinOp::Shl, Ty::U32, Expr::Select(filled.into(), signs.into(), byte.into()), int(8 * n))
+        bin(
+            BinOp::Shl,
+            Ty::U32,
+            Expr::Select(filled.into(), signs.into(), byte.into()),
+            int(8 * n),
+        )
     };
-    let value = (0..4).map(chosen).reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b)).expect("four bytes");
+    let value = (0..4)
+        .map(chosen)
+        .reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b))
+        .expect("four bytes");
     assign(e, c, value);
 }
 
@@ -353,11 +517,26 @@ fn permute(e: &mut Emit<'_, '_>, c: &Call) {
 fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
     let flip: Step = |d, ty| {
         let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
-        Expr::Select(negative.into(), bin(BinOp::Xor, ty, d.clone(), int(-1)).into(), d.into())
+        Expr::Select(
+            negative.into(),
+            bin(BinOp::Xor, ty, d.clone(), int(-1)).into(),
+            d.into(),
+        )
     };
-    let flipped = if c.ty.signed { vec![Stage::Of(flip)] } else { Vec::new() };
+    let flipped = if c.ty.signed {
+        vec![Stage::Of(flip)]
+    } else {
+        Vec::new()
+    };
     let place: Step = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
-    [start(e, c), flipped, smear(), count_ones(), vec![Stage::Of(place)]].concat()
+    [
+        start(e, c),
+        flipped,
+        smear(),
+        count_ones(),
+        vec![Stage::Of(place)],
+    ]
+    .concat()
 }
 
 /// The product of the lowest 24 bits, lower half.
@@ -369,19 +548,43 @@ fn low_product(c: &Call) -> Expr {
 /// A third operand plus products of parts of two, each given by its number: of how many bits, from which on.
 fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
     let Some((of_a, of_b)) = c.quals.conversion() else {
-        e.error("missing-type", c.opcode.clone(), format!("`{}` names two types", c.row.opcode), |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "missing-type",
+            c.opcode.clone(),
+            format!("`{}` names two types", c.row.opcode),
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return;
     };
     let part = |value: Expr, ty: &str, (bits, from): (u8, i64)| {
-        let of = Ty { bits, signed: ty == "s32" };
+        let of = Ty {
+            bits,
+            signed: ty == "s32",
+        };
         Expr::Cast(of, bin(BinOp::Shr, Ty::U32, value, int(from)).into())
     };
-    let product =
-        |[a, b]: [(u8, i64); 2]| bin(BinOp::Mul, Ty::S32, part(c.expr(1), of_a, a), part(c.expr(2), of_b, b));
-    let sum = parts.iter().fold(c.expr(3), |sum, p| bin(BinOp::Add, Ty::S32, sum, product(*p)));
-    assign(e, c, Expr::Cast(Ty { signed: [of_a, of_b].contains(&"s32"), ..Ty::U32 }, sum.into()));
+    let product = |[a, b]: [(u8, i64); 2]| {
+        bin(
+            BinOp::Mul,
+            Ty::S32,
+            part(c.expr(1), of_a, a),
+            part(c.expr(2), of_b, b),
+        )
+    };
+    let sum = parts.iter().fold(c.expr(3), |sum, p| {
+        bin(BinOp::Add, Ty::S32, sum, product(*p))
+    });
+    assign(
+        e,
+        c,
+        Expr::Cast(
+            Ty {
+                signed: [of_a, of_b].contains(&"s32"),
+                ..Ty::U32
+            },
+            sum.into(),
+        ),
+    );
 }
 
 fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
@@ -390,7 +593,9 @@ fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
 
 /// Takes the steps in the destination.
 fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
-    let Some(dst) = c.dst(0) else { return assign(e, c, int(0)) };
+    let Some(dst) = c.dst(0) else {
+        return assign(e, c, int(0));
+    };
     for stage in stages {
         let value = stage.next(Expr::Reg(dst), c.ty);
         e.push(Op::Assign { dst, value });
@@ -398,9 +603,12 @@ fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
 }
 
 fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
-    e.error("wrong-operand", c.opcode.clone(), format!("{what} is no constant"), |d| {
-        d.label("expected a constant: one from a register is not supported")
-    });
+    e.error(
+        "wrong-operand",
+        c.opcode.clone(),
+        format!("{what} is no constant"),
+        |d| d.label("expected a constant: one from a register is not supported"),
+    );
 }
 
 pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
@@ -408,7 +616,10 @@ pub(super) fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
         return upper_half(c);
     }
     let product = wide_product(e, c);
-    Expr::Cast(c.ty, bin(BinOp::Shr, double(c.ty), product, int(i64::from(c.ty.bits))).into())
+    Expr::Cast(
+        c.ty,
+        bin(BinOp::Shr, double(c.ty), product, int(i64::from(c.ty.bits))).into(),
+    )
 }
 
 /// The upper half of a product of 128 bits, from those of halves, none of which has more than 64.
@@ -418,7 +629,11 @@ fn upper_half(c: &Call) -> Expr {
     let high = |a: &Expr| u64(BinOp::Shr, a, &int(32));
     let (a, b) = (c.expr(1), c.expr(2));
     let ([a_low, b_low], [a_high, b_high]) = ([&a, &b].map(low), [&a, &b].map(high));
-    let middle = u64(BinOp::Add, &u64(BinOp::Mul, &a_high, &b_low), &high(&u64(BinOp::Mul, &a_low, &b_low)));
+    let middle = u64(
+        BinOp::Add,
+        &u64(BinOp::Mul, &a_high, &b_low),
+        &high(&u64(BinOp::Mul, &a_low, &b_low)),
+    );
     let other = u64(BinOp::Add, &u64(BinOp::Mul, &a_low, &b_high), &low(&middle));
     let carried = u64(BinOp::Add, &high(&middle), &high(&other));
     let product = u64(BinOp::Add, &u64(BinOp::Mul, &a_high, &b_high), &carried);
@@ -428,9 +643,19 @@ fn upper_half(c: &Call) -> Expr {
     // A negative factor counted 2^64 too much.
     let taken_off = |product: Expr, (factor, other): (&Expr, &Expr)| {
         let negative = Expr::Cmp(CmpOp::Lt, c.ty, factor.clone().into(), int(0).into());
-        u64(BinOp::Sub, &product, &Expr::Select(negative.into(), other.clone().into(), int(0).into()))
+        u64(
+            BinOp::Sub,
+            &product,
+            &Expr::Select(negative.into(), other.clone().into(), int(0).into()),
+        )
     };
-    Expr::Cast(c.ty, [(&a, &b), (&b, &a)].into_iter().fold(product, taken_off).into())
+    Expr::Cast(
+        c.ty,
+        [(&a, &b), (&b, &a)]
+            .into_iter()
+            .fold(product, taken_off)
+            .into(),
+    )
 }
 
 /// Looks for a one from a place on, bit by bit.
@@ -447,10 +672,19 @@ fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
             |d| d.label("expected a `base` from 0 to 31"),
         );
     }
-    let [Some(found), Some(count)] = ["found", "ones"].map(|name| e.temporary(c, name, Ty::U32)) else { return };
+    let [Some(found), Some(count)] = ["found", "ones"].map(|name| e.temporary(c, name, Ty::U32))
+    else {
+        return;
+    };
     let none = int(0xffff_ffff);
-    e.push(Op::Assign { dst: found, value: none.clone() });
-    e.push(Op::Assign { dst: count, value: int(0) });
+    e.push(Op::Assign {
+        dst: found,
+        value: none.clone(),
+    });
+    e.push(Op::Assign {
+        dst: count,
+        value: int(0),
+    });
     let places: Vec<i64> = match offset {
         0 => vec![base],
         1.. => (base..32).collect(),
@@ -458,10 +692,28 @@ fn find_one(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let wanted = int(offset.abs().max(1));
     for place in places {
-        let one = bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, c.expr(1), int(place)), int(1));
-        e.push(Op::Assign { dst: count, value: bin(BinOp::Add, Ty::U32, Expr::Reg(count), one) });
-        let reached = Expr::Cmp(CmpOp::Eq, Ty::U32, Expr::Reg(count).into(), wanted.clone().into());
-        let open = Expr::Cmp(CmpOp::Eq, Ty::U32, Expr::Reg(found).into(), none.clone().into());
+        let one = bin(
+            BinOp::And,
+            Ty::U32,
+            bin(BinOp::Shr, Ty::U32, c.expr(1), int(place)),
+            int(1),
+        );
+        e.push(Op::Assign {
+            dst: count,
+            value: bin(BinOp::Add, Ty::U32, Expr::Reg(count), one),
+        });
+        let reached = Expr::Cmp(
+            CmpOp::Eq,
+            Ty::U32,
+            Expr::Reg(count).into(),
+            wanted.clone().into(),
+        );
+        let open = Expr::Cmp(
+            CmpOp::Eq,
+            Ty::U32,
+            Expr::Reg(found).into(),
+            none.clone().into(),
+        );
         let here = bin(BinOp::And, Ty::U32, reached, open);
         let value = Expr::Select(here.into(), int(place).into(), Expr::Reg(found).into());
         e.push(Op::Assign { dst: found, value });
@@ -484,9 +736,12 @@ fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
         Some("clamp") => is_word.then(|| bin(BinOp::Min, Ty::U32, c.expr(operand), int(32))),
         Some(_) => is_word.then(|| bin(BinOp::And, Ty::U32, c.expr(operand), int(31))),
         None => {
-            e.error("missing-operation", c.opcode.clone(), "what is out of range is cut or counted on", |d| {
-                d.label(format!("expected the form {}", c.row.syntax))
-            });
+            e.error(
+                "missing-operation",
+                c.opcode.clone(),
+                "what is out of range is cut or counted on",
+                |d| d.label(format!("expected the form {}", c.row.syntax)),
+            );
             None
         }
     }
@@ -496,7 +751,9 @@ fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
 fn is_word(e: &mut Emit<'_, '_>, c: &Call) -> bool {
     if c.ty.bits != 32 {
         let message = format!("`{}` has 32 bits", c.row.opcode);
-        e.error("unsupported-type", c.opcode.clone(), message, |d| d.label("expected a type of 32 bits"));
+        e.error("unsupported-type", c.opcode.clone(), message, |d| {
+            d.label("expected a type of 32 bits")
+        });
     }
     c.ty.bits == 32
 }

@@ -12,8 +12,14 @@ use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, PRED, Role, Row};
 use program::{BinOp, CmpOp, Expr, Op, RegId, Ty};
 
-const OUT: Group = Group { kind: GroupKind::Op, words: &["cc"] };
-const WORDS: Group = Group { kind: GroupKind::Type, words: &["u32", "s32", "u64", "s64"] };
+const OUT: Group = Group {
+    kind: GroupKind::Op,
+    words: &["cc"],
+};
+const WORDS: Group = Group {
+    kind: GroupKind::Type,
+    words: &["u32", "s32", "u64", "s64"],
+};
 const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
 const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
 
@@ -31,20 +37,44 @@ const fn row(
 }
 
 pub(super) const ROWS: &[Row] = &[
-    row("add", "`add.cc.type d, a, b`", "sum; keeps the carry", BINARY, |e, c| {
-        extended(e, c, BinOp::Add, false, two);
-    })
+    row(
+        "add",
+        "`add.cc.type d, a, b`",
+        "sum; keeps the carry",
+        BINARY,
+        |e, c| {
+            extended(e, c, BinOp::Add, false, two);
+        },
+    )
     .one_of(&["cc"]),
-    row("addc", "`addc{.cc}.type d, a, b`", "sum and the carry", BINARY, |e, c| {
-        extended(e, c, BinOp::Add, true, two);
-    }),
-    row("sub", "`sub.cc.type d, a, b`", "difference; keeps the borrow", BINARY, |e, c| {
-        extended(e, c, BinOp::Sub, false, two);
-    })
+    row(
+        "addc",
+        "`addc{.cc}.type d, a, b`",
+        "sum and the carry",
+        BINARY,
+        |e, c| {
+            extended(e, c, BinOp::Add, true, two);
+        },
+    ),
+    row(
+        "sub",
+        "`sub.cc.type d, a, b`",
+        "difference; keeps the borrow",
+        BINARY,
+        |e, c| {
+            extended(e, c, BinOp::Sub, false, two);
+        },
+    )
     .one_of(&["cc"]),
-    row("subc", "`subc{.cc}.type d, a, b`", "difference, less the borrow", BINARY, |e, c| {
-        extended(e, c, BinOp::Sub, true, two);
-    }),
+    row(
+        "subc",
+        "`subc{.cc}.type d, a, b`",
+        "difference, less the borrow",
+        BINARY,
+        |e, c| {
+            extended(e, c, BinOp::Sub, true, two);
+        },
+    ),
     row(
         "mad",
         "`mad.lo.cc.type d, a, b, c`",
@@ -111,12 +141,19 @@ fn extended(
 ) {
     let known = e.regs.find(CARRY);
     if takes && known.is_none() {
-        return e.error("unknown-register", c.opcode.clone(), "no carry was kept before", |d| {
-            d.label("expected an instruction with `.cc` before it")
-        });
+        return e.error(
+            "unknown-register",
+            c.opcode.clone(),
+            "no carry was kept before",
+            |d| d.label("expected an instruction with `.cc` before it"),
+        );
     }
-    let unsigned = Ty { signed: false, ..c.ty };
-    let [Some(first), Some(second)] = [("CC.A", c.ty), ("CC.B", c.ty)].map(|(name, ty)| e.temporary(c, name, ty))
+    let unsigned = Ty {
+        signed: false,
+        ..c.ty
+    };
+    let [Some(first), Some(second)] =
+        [("CC.A", c.ty), ("CC.B", c.ty)].map(|(name, ty)| e.temporary(c, name, ty))
     else {
         return;
     };
@@ -128,14 +165,23 @@ fn extended(
     set(e, second, b);
     let plain = bin(operation, c.ty, Expr::Reg(first), Expr::Reg(second));
     let carried = Expr::Cast(c.ty, known.map_or(Expr::Const(0), Expr::Reg).into());
-    let result = if takes { bin(operation, c.ty, plain.clone(), carried.clone()) } else { plain.clone() };
-    let less = |a: &Expr, b: &Expr| Expr::Cmp(CmpOp::Lt, unsigned, a.clone().into(), b.clone().into());
+    let result = if takes {
+        bin(operation, c.ty, plain.clone(), carried.clone())
+    } else {
+        plain.clone()
+    };
+    let less =
+        |a: &Expr, b: &Expr| Expr::Cmp(CmpOp::Lt, unsigned, a.clone().into(), b.clone().into());
     let (x, y) = (Expr::Reg(first), Expr::Reg(second));
     let (over, again) = match operation {
         BinOp::Sub => (less(&x, &y), less(&plain, &carried)),
         _ => (less(&plain, &x), less(&result, &plain)),
     };
-    let over = if takes { bin(BinOp::Or, PRED, over, again) } else { over };
+    let over = if takes {
+        bin(BinOp::Or, PRED, over, again)
+    } else {
+        over
+    };
     assign(e, c, result);
     if c.quals.get(GroupKind::Op).is_some()
         && let Some(carry) = e.temporary(c, CARRY, PRED)

@@ -29,9 +29,18 @@ const GRANTED: i64 = 0x59;
 const REFUSED: i64 = 0x4e;
 
 const ALL: &str = "multicast::cluster::all";
-const REQUEST: Group = Group { kind: GroupKind::Ignored, words: &["shared::cta", TRACKED, ALL, B128] };
-const RESPONSE: Group = Group { kind: GroupKind::Ignored, words: &["pred", "v4", "b32", B128] };
-const BYTE: Ty = Ty { bits: 8, signed: false };
+const REQUEST: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["shared::cta", TRACKED, ALL, B128],
+};
+const RESPONSE: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["pred", "v4", "b32", B128],
+};
+const BYTE: Ty = Ty {
+    bits: 8,
+    signed: false,
+};
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
@@ -75,9 +84,16 @@ pub(super) const ROWS: &[Row] = &[
 /// A query for the identifier of the CTA that would have been the first of its cluster.
 const fn identifier(syntax: &'static str, keys: &'static [&'static str]) -> Row {
     let doc = "the first CTA of the cluster that was cancelled: a value that is not worked out";
-    Row::new("clusterlaunchcontrol", syntax, doc, &[RESPONSE], &[Role::Dsts, Role::Vals], identify)
-        .keyed(keys)
-        .result(ResultTy::U32)
+    Row::new(
+        "clusterlaunchcontrol",
+        syntax,
+        doc,
+        &[RESPONSE],
+        &[Role::Dsts, Role::Vals],
+        identify,
+    )
+    .keyed(keys)
+    .result(ResultTy::U32)
 }
 
 fn request(e: &mut Emit<'_, '_>, c: &Call) {
@@ -85,23 +101,42 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
     e.through_register = false;
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
     if !words.contains(&TRACKED) || !words.contains(&B128) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a request", |d| {
-            d.label(format!("expected {}", c.row.syntax))
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such form of a request",
+            |d| d.label(format!("expected {}", c.row.syntax)),
+        );
         return;
     }
-    let Some(response) = end(e, c, 0, Space::Shared, (UNIT, UNIT)) else { return };
-    let (Some(()), Some(ty)) = (one_address(e, c, response), one_type(e, c, response, response)) else { return };
+    let Some(response) = end(e, c, 0, Space::Shared, (UNIT, UNIT)) else {
+        return;
+    };
+    let (Some(()), Some(ty)) = (
+        one_address(e, c, response),
+        one_type(e, c, response, response),
+    ) else {
+        return;
+    };
     let everywhere = words.contains(&ALL);
     let targets = if everywhere {
         in_ctas(e, c, 1, 0..e.env.cluster.len() as i64)
     } else {
         Some(vec![(c.expr(0), c.expr(1))])
     };
-    let (Some(targets), Some(granted)) = (targets, e.temporary(c, "request", Ty::U32)) else { return };
-    e.push(Op::Choice { dst: granted, spurious: false });
+    let (Some(targets), Some(granted)) = (targets, e.temporary(c, "request", Ty::U32)) else {
+        return;
+    };
+    e.push(Op::Choice {
+        dst: granted,
+        spurious: false,
+    });
     let opaque = Expr::unknown(ty);
-    let code = Expr::Select(Expr::Reg(granted).into(), Expr::Const(GRANTED).into(), Expr::Const(REFUSED).into());
+    let code = Expr::Select(
+        Expr::Reg(granted).into(),
+        Expr::Const(GRANTED).into(),
+        Expr::Const(REFUSED).into(),
+    );
     let mut access = Accesses::weak("ASYNC").target("RLX", ty);
     access.tags.insert("CLC");
     if !everywhere {
@@ -110,8 +145,16 @@ fn request(e: &mut Emit<'_, '_>, c: &Call) {
     for (to, object) in targets {
         let to = aligned(to, UNIT);
         for k in 0..UNIT / i64::from(ty.bytes()) {
-            let value = if k == 0 { op(BinOp::Or, ty, code.clone(), opaque.clone()) } else { opaque.clone() };
-            e.push(Op::Store { addr: plus(to.clone(), k, ty), value, access: access.clone() });
+            let value = if k == 0 {
+                op(BinOp::Or, ty, code.clone(), opaque.clone())
+            } else {
+                opaque.clone()
+            };
+            e.push(Op::Store {
+                addr: plus(to.clone(), k, ty),
+                value,
+                access: access.clone(),
+            });
         }
         mbarrier::complete(e, c, 1, object, UNIT);
     }
@@ -124,24 +167,33 @@ fn response(e: &mut Emit<'_, '_>, c: &Call) -> Option<[Expr; 2]> {
     {
         return Some([low.clone(), high.clone()]);
     }
-    e.error("wrong-operand", c.opcode.clone(), "a response is of 128 bits", |d| {
-        d.label(format!("expected the form {}", c.row.syntax))
-    });
+    e.error(
+        "wrong-operand",
+        c.opcode.clone(),
+        "a response is of 128 bits",
+        |d| d.label(format!("expected the form {}", c.row.syntax)),
+    );
     None
 }
 
 /// Whether a response says so.
 fn says(e: &mut Emit<'_, '_>, c: &Call, name: &str, low: &Expr, code: i64) -> Option<Expr> {
     let dst = e.temporary(c, name, Ty::U32)?;
-    e.push(Op::Assign { dst, value: op(BinOp::Tells, BYTE, low.clone(), Expr::Const(code)) });
+    e.push(Op::Assign {
+        dst,
+        value: op(BinOp::Tells, BYTE, low.clone(), Expr::Const(code)),
+    });
     Some(Expr::Reg(dst))
 }
 
 fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some([low, _]) = response(e, c) else { return };
-    let (Some(granted), Some(refused)) =
-        (says(e, c, "granted", &low, GRANTED), says(e, c, "refused", &low, REFUSED))
-    else {
+    let Some([low, _]) = response(e, c) else {
+        return;
+    };
+    let (Some(granted), Some(refused)) = (
+        says(e, c, "granted", &low, GRANTED),
+        says(e, c, "refused", &low, REFUSED),
+    ) else {
         return;
     };
     // What is no response has no answer.
@@ -149,14 +201,25 @@ fn is_granted(e: &mut Emit<'_, '_>, c: &Call) {
     let behind = e.here() + 2;
     e.jump(granted.clone(), behind);
     e.push(mark(&["REFUSED"], None));
-    if let Some(dst) = c.elements(0).first().and_then(|arg| if let Arg::Dst(dst) = arg { *dst } else { None }) {
-        e.push(Op::Assign { dst, value: granted });
+    if let Some(dst) = c
+        .elements(0)
+        .first()
+        .and_then(|arg| if let Arg::Dst(dst) = arg { *dst } else { None })
+    {
+        e.push(Op::Assign {
+            dst,
+            value: granted,
+        });
     }
 }
 
 fn identify(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some([low, high]) = response(e, c) else { return };
-    let Some(granted) = says(e, c, "granted", &low, GRANTED) else { return };
+    let Some([low, high]) = response(e, c) else {
+        return;
+    };
+    let Some(granted) = says(e, c, "granted", &low, GRANTED) else {
+        return;
+    };
     misused_unless(e, granted);
     for arg in c.elements(0) {
         if let Arg::Dst(Some(dst)) = arg {

@@ -14,7 +14,14 @@ use super::lex::Kind;
 use diag::Cursor;
 
 /// The operators by how tightly they bind, the loosest first. A shift is two tokens.
-const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/"]];
+const LEVELS: [&[&str]; 6] = [
+    &["|"],
+    &["^"],
+    &["&"],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/"],
+];
 
 /// Expressions are no deeper.
 const DEEPEST: usize = 32;
@@ -50,11 +57,15 @@ impl Reader<'_> {
 
     /// An expression of operators that bind at least as tightly as those of a level.
     fn level(&mut self, level: usize, depth: usize) -> Option<i64> {
-        let Some(operators) = LEVELS.get(level) else { return self.operand(depth) };
+        let Some(operators) = LEVELS.get(level) else {
+            return self.operand(depth);
+        };
         let mut value = self.level(level + 1, depth)?;
         loop {
             let written = |op: &&&str| op.chars().enumerate().all(|(i, c)| self.is(c, i));
-            let Some(operator) = operators.iter().find(written) else { return Some(value) };
+            let Some(operator) = operators.iter().find(written) else {
+                return Some(value);
+            };
             let before = self.at;
             self.at += operator.len();
             let Some(right) = self.level(level + 1, depth) else {
@@ -98,7 +109,10 @@ fn apply(operator: &str, a: i64, b: i64) -> Option<i64> {
         "-" => Some(a.wrapping_sub(b)),
         "*" => Some(a.wrapping_mul(b)),
         "<<" => u32::try_from(b).ok().filter(|b| *b < 64).map(|b| a << b),
-        ">>" => u32::try_from(b).ok().filter(|b| natural && *b < 64).map(|b| a >> b),
+        ">>" => u32::try_from(b)
+            .ok()
+            .filter(|b| natural && *b < 64)
+            .map(|b| a >> b),
         "/" => a.checked_div(b).filter(|_| natural),
         _ => None,
     }
@@ -136,9 +150,19 @@ mod tests {
 
     #[test]
     fn what_is_no_constant_stays_where_it_is() {
-        for text in
-            ["-x", "x", "(1", "!p", "-7/2", "-7>>1", "1/0", "*3", "-0f3F800000", "0f3F800000+0f3F800000", ""]
-        {
+        for text in [
+            "-x",
+            "x",
+            "(1",
+            "!p",
+            "-7/2",
+            "-7>>1",
+            "1/0",
+            "*3",
+            "-0f3F800000",
+            "0f3F800000+0f3F800000",
+            "",
+        ] {
             assert_eq!(read(text), (None, 0), "{text}");
         }
         assert_eq!(read("4 + x"), (Some(4), 1));

@@ -12,8 +12,14 @@ use super::lower::{Arg, Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, TYPES};
 use program::{Access, CmpOp, Expr, Op, Tags, Ty};
 
-const REGISTERS: Group = Group { kind: GroupKind::Ignored, words: &["inc", "dec", "sync", "aligned"] };
-const UNIFORM: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["uni"] }];
+const REGISTERS: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["inc", "dec", "sync", "aligned"],
+};
+const UNIFORM: &[Group] = &[Group {
+    kind: GroupKind::Ignored,
+    words: &["uni"],
+}];
 const COMPARE: &[Role] = &[Role::Val, Role::Val, Role::Label];
 const COMPARE_TYPES: &[Group] = &[TYPES];
 
@@ -108,7 +114,9 @@ fn jump(e: &mut Emit<'_, '_>, c: &Call) {
 
 /// Jumps to one of the labels of a list.
 fn indexed(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(Arg::Label(list)) = c.args.get(1) else { return };
+    let Some(Arg::Label(list)) = c.args.get(1) else {
+        return;
+    };
     let Some(labels) = e.targets(list) else {
         let message = format!("`{}` is no list of labels of this thread", e.str(list));
         return e.error("unknown-label", list.clone(), message, |d| {
@@ -116,7 +124,12 @@ fn indexed(e: &mut Emit<'_, '_>, c: &Call) {
         });
     };
     for (number, label) in (0..).zip(labels) {
-        let is = Expr::Cmp(CmpOp::Eq, Ty::U32, c.expr(0).into(), Expr::Const(number).into());
+        let is = Expr::Cmp(
+            CmpOp::Eq,
+            Ty::U32,
+            c.expr(0).into(),
+            Expr::Const(number).into(),
+        );
         e.branch(is, Some(&Arg::Label(label.clone())));
     }
     abort(e, c);
@@ -129,8 +142,16 @@ fn leave(e: &mut Emit<'_, '_>, c: &Call) {
 /// An access to what no memory is: whatever comes after it is nobody's business, and whether it can be reached is asked anyway.
 pub(super) fn abort(e: &mut Emit<'_, '_>, c: &Call) {
     if let Some(dst) = e.temporary(c, "trap", Ty::U32) {
-        let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty: Ty::U32 };
-        e.push(Op::Load { dst, addr: Expr::Const(0), access });
+        let access = Access {
+            tags: Tags::of(&["GEN", "WEAK"]),
+            scope: None,
+            ty: Ty::U32,
+        };
+        e.push(Op::Load {
+            dst,
+            addr: Expr::Const(0),
+            access,
+        });
     }
 }
 

@@ -37,30 +37,68 @@ use super::tensormap::{PLACES, tensor_map};
 use crate::isa::Object;
 use diag::{Sink, Span};
 use program::{
-    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags, Thread, Ty, Update,
+    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags,
+    Thread, Ty, Update,
 };
 
-const CACHE: Group = Group { kind: GroupKind::Cache, words: &["ca", "cg"] };
-const TO: Group = Group { kind: GroupKind::Ignored, words: &["shared", "shared::cta"] };
-const FROM: Group = Group { kind: GroupKind::Ignored, words: &["global"] };
-const PREFETCH: Group = Group { kind: GroupKind::Ignored, words: &["L2::64B", "L2::128B", "L2::256B"] };
-const OWN: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta"] };
+const CACHE: Group = Group {
+    kind: GroupKind::Cache,
+    words: &["ca", "cg"],
+};
+const TO: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["shared", "shared::cta"],
+};
+const FROM: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["global"],
+};
+const PREFETCH: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["L2::64B", "L2::128B", "L2::256B"],
+};
+const OWN: Group = Group {
+    kind: GroupKind::Space,
+    words: &["shared", "shared::cta"],
+};
 const BULK: Group = Group {
     kind: GroupKind::Ignored,
-    words: &["shared::cta", "shared::cluster", "global", TRACKED, GROUPED, MULTICAST],
+    words: &[
+        "shared::cta",
+        "shared::cluster",
+        "global",
+        TRACKED,
+        GROUPED,
+        MULTICAST,
+    ],
 };
-const DIMENSIONS: Group = Group { kind: GroupKind::Op, words: &["1d", "2d", "3d", "4d", "5d"] };
+const DIMENSIONS: Group = Group {
+    kind: GroupKind::Op,
+    words: &["1d", "2d", "3d", "4d", "5d"],
+};
 /// The same where there is an operation.
-const AXES: Group = Group { kind: GroupKind::Round, ..DIMENSIONS };
-const STRONG: Group = Group { kind: GroupKind::Sem, words: &["relaxed"] };
-const WIDE_TYPE: Group = Group { kind: GroupKind::Type, words: &[B128] };
+const AXES: Group = Group {
+    kind: GroupKind::Round,
+    ..DIMENSIONS
+};
+const STRONG: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["relaxed"],
+};
+const WIDE_TYPE: Group = Group {
+    kind: GroupKind::Type,
+    words: &[B128],
+};
 /// An mbarrier object tells of the operation.
 pub(super) const TRACKED: &str = "mbarrier::complete_tx::bytes";
 /// A bulk operation is of a group.
 const GROUPED: &str = "bulk_group";
 /// A bulk copy goes to several CTAs.
 const MULTICAST: &str = "multicast::cluster";
-const B64: Group = Group { kind: GroupKind::Type, words: &["b64"] };
+const B64: Group = Group {
+    kind: GroupKind::Type,
+    words: &["b64"],
+};
 
 /// A bulk copy is of so many bytes, or of a multiple, at a multiple.
 pub(super) const UNIT: i64 = 16;
@@ -205,16 +243,27 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 pub(super) fn mark(tags: &[&'static str], pending: Option<u32>) -> Op {
-    Op::Mark { addr: None, mark: Mark { kind: EventKind::Fence, tags: Tags::of(tags), scope: None, pending } }
+    Op::Mark {
+        addr: None,
+        mark: Mark {
+            kind: EventKind::Fence,
+            tags: Tags::of(tags),
+            scope: None,
+            pending,
+        },
+    }
 }
 
 /// Waits until all groups but a number of last ones are complete, or have been read.
 pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) {
     match c.expr(0) {
         Expr::Const(n) if (0..MOST_GROUPS).contains(&n) => e.push(mark(tags, Some(n as u32))),
-        _ => e.error("wrong-operand", c.opcode.clone(), "a wait needs a number of groups", |d| {
-            d.label(format!("expected a constant from 0 to {}", MOST_GROUPS - 1))
-        }),
+        _ => e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "a wait needs a number of groups",
+            |d| d.label(format!("expected a constant from 0 to {}", MOST_GROUPS - 1)),
+        ),
     }
 }
 
@@ -222,7 +271,9 @@ pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) 
 fn groups(tags: &Tags) -> (&'static str, &'static str) {
     match () {
         () if tags.has("WGMMA") => ("WGMMA", "wgmma"),
-        () if tags.has("BULK") || tags.has("ASYNC") || tags.has("TMAP") => ("BULK", "cp.async.bulk"),
+        () if tags.has("BULK") || tags.has("ASYNC") || tags.has("TMAP") => {
+            ("BULK", "cp.async.bulk")
+        }
         () => ("", "cp.async"),
     }
 }
@@ -233,7 +284,10 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
     let mut found: Vec<(Span, Option<String>)> = Vec::new();
     for thread in &program.threads {
         for (at, wait) in thread.code.iter().enumerate() {
-            let Some(mark) = wait.op.mark(EventKind::Fence).filter(|m| m.tags.has("GW") || m.tags.has("GR"))
+            let Some(mark) = wait
+                .op
+                .mark(EventKind::Fence)
+                .filter(|m| m.tags.has("GW") || m.tags.has("GR"))
             else {
                 continue;
             };
@@ -245,7 +299,10 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
             }
         }
     }
-    for (span, why) in found.into_iter().filter_map(|(span, why)| Some((span, why?))) {
+    for (span, why) in found
+        .into_iter()
+        .filter_map(|(span, why)| Some((span, why?)))
+    {
         sink.warn("empty-wait", span, "a wait that waits for nothing", |d| {
             d.label(why).note("a wait for groups waits for copies that the thread has committed to one (PTX ISA 9.4, cp.async.wait_group)")
         });
@@ -256,10 +313,17 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
 pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
     let brings = |i: &Instr| i.op.has("MBT") || i.text.contains("complete_tx");
     let all = || program.threads.iter().flat_map(|thread| &thread.code);
-    let grouped = |i: &&Instr| i.op.accesses().any(|a| a.tags.has("ASY") && a.tags.has("ASYNC"));
-    let Some(copy) = all().find(grouped).filter(|_| !all().any(brings)) else { return };
-    let mut found: Vec<Span> =
-        all().filter(|i| i.op.has("MB") && i.text.contains("expect_tx")).map(|i| i.span).collect();
+    let grouped = |i: &&Instr| {
+        i.op.accesses()
+            .any(|a| a.tags.has("ASY") && a.tags.has("ASYNC"))
+    };
+    let Some(copy) = all().find(grouped).filter(|_| !all().any(brings)) else {
+        return;
+    };
+    let mut found: Vec<Span> = all()
+        .filter(|i| i.op.has("MB") && i.text.contains("expect_tx"))
+        .map(|i| i.span)
+        .collect();
     found.dedup();
     for span in found {
         sink.warn("lost-bytes", span, "bytes that never arrive at this object", |d| {
@@ -277,17 +341,28 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     // Of copies by `cp.async`, all accesses are weak.
     let is_copy = |i: &usize| {
         let of = |access: &Access| access.tags.has("ASYNC") || access.tags.has("WEAK");
-        code[*i].op.accesses().any(|a| a.tags.has("ASY") && of(a) && groups(&a.tags).0 == own)
+        code[*i]
+            .op
+            .accesses()
+            .any(|a| a.tags.has("ASY") && of(a) && groups(&a.tags).0 == own)
     };
     // Bulk operations that an mbarrier object tells of are in no group, but for what they read of tensor maps.
     let is_tracked = |i: &usize| {
         !code[*i].op.has("TMAP")
-            && (i + 1..code.len()).take_while(|&j| code[j].span == code[*i].span).any(|j| code[j].op.has("MB"))
+            && (i + 1..code.len())
+                .take_while(|&j| code[j].span == code[*i].span)
+                .any(|j| code[j].op.has("MB"))
     };
-    let makes =
-        |i: &Instr| i.op.mark(EventKind::Fence).is_some_and(|m| m.tags.has("CG") && groups(&m.tags).0 == own);
+    let makes = |i: &Instr| {
+        i.op.mark(EventKind::Fence)
+            .is_some_and(|m| m.tags.has("CG") && groups(&m.tags).0 == own)
+    };
     // In a loop, what stands behind it may come before it.
-    let before = if thread.has_loop() { 0..code.len() } else { 0..at };
+    let before = if thread.has_loop() {
+        0..code.len()
+    } else {
+        0..at
+    };
     let copies: Vec<usize> = before.clone().filter(is_copy).collect();
     let grouped: Vec<usize> = copies.iter().copied().filter(|i| !is_tracked(i)).collect();
     let groups = |from: usize| code[from..before.end].iter().filter(|i| makes(i)).count();
@@ -295,12 +370,16 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     let pending = mark.pending.unwrap_or(0) as usize;
     match grouped.first() {
         None if copies.is_empty() => Some(format!("no `{name}` of this thread comes before it")),
-        None => Some("the copies before it are tracked by an mbarrier object, and in no group".to_owned()),
+        None => Some(
+            "the copies before it are tracked by an mbarrier object, and in no group".to_owned(),
+        ),
         Some(first) => match groups(from(first)) {
-            0 => Some(format!("no `{name}.commit_group` stands between the copies and it")),
-            n if n <= pending && !thread.has_loop() => {
-                Some(format!("{n} of {pending} groups that may be incomplete are made before it"))
-            }
+            0 => Some(format!(
+                "no `{name}.commit_group` stands between the copies and it"
+            )),
+            n if n <= pending && !thread.has_loop() => Some(format!(
+                "{n} of {pending} groups that may be incomplete are made before it"
+            )),
             _ => None,
         },
     }
@@ -310,23 +389,36 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     let bytes = match c.expr(2) {
         Expr::Const(n @ (4 | 8 | 16)) => n,
         _ => {
-            e.error("wrong-operand", c.opcode.clone(), "an asynchronous copy has 4, 8 or 16 bytes", |d| {
-                d.label("expected a constant: 4, 8 or 16")
-            });
+            e.error(
+                "wrong-operand",
+                c.opcode.clone(),
+                "an asynchronous copy has 4, 8 or 16 bytes",
+                |d| d.label("expected a constant: 4, 8 or 16"),
+            );
             return;
         }
     };
     if c.quals.get(GroupKind::Cache) == Some("cg") && bytes != 16 {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "`.cg` goes with 16 bytes alone", |d| {
-            d.label("expected `.ca` (PTX ISA, cp.async)")
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "`.cg` goes with 16 bytes alone",
+            |d| d.label("expected `.ca` (PTX ISA, cp.async)"),
+        );
         return;
     }
     // Its accesses have the type of the locations.
     e.through_register = false;
-    let (to, from) = (end(e, c, 0, Space::Shared, (bytes, bytes)), end(e, c, 1, Space::Global, (bytes, bytes)));
-    let (Some(to), Some(from)) = (to, from) else { return };
-    let Some(ty) = one_type(e, c, to, from) else { return };
+    let (to, from) = (
+        end(e, c, 0, Space::Shared, (bytes, bytes)),
+        end(e, c, 1, Space::Global, (bytes, bytes)),
+    );
+    let (Some(to), Some(from)) = (to, from) else {
+        return;
+    };
+    let Some(ty) = one_type(e, c, to, from) else {
+        return;
+    };
     // When fewer bytes come from the source, and how many.
     let (fewer, most): (Vec<_>, _) = match c.given(3) {
         None => (Vec::new(), Some(bytes)),
@@ -335,13 +427,22 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
             (vec![(truth(Expr::Reg(p), false), 0)], Some(bytes))
         }
         Some(number @ Expr::Reg(_)) => {
-            let is = |n| Expr::Cmp(CmpOp::Eq, Ty::U32, number.clone().into(), Expr::Const(n).into());
+            let is = |n| {
+                Expr::Cmp(
+                    CmpOp::Eq,
+                    Ty::U32,
+                    number.clone().into(),
+                    Expr::Const(n).into(),
+                )
+            };
             ((0..=bytes).map(|n| (is(n), n)).collect(), None)
         }
         Some(_) => {
             let message = "the bytes of the source are no more than are copied";
             e.error("wrong-operand", c.opcode.clone(), message, |d| {
-                d.label(format!("expected a constant from 0 to {bytes}, a register or a predicate"))
+                d.label(format!(
+                    "expected a constant from 0 to {bytes}, a register or a predicate"
+                ))
             });
             return;
         }
@@ -349,9 +450,16 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
     let ends = (aligned(c.expr(0), bytes), aligned(c.expr(1), bytes));
     let size = i64::from(ty.bytes());
     let mut leaving = Vec::new();
-    for (case, of_source) in fewer.into_iter().map(|(case, n)| (Some(case), Some(n))).chain([(None, most)]) {
+    for (case, of_source) in fewer
+        .into_iter()
+        .map(|(case, n)| (Some(case), Some(n)))
+        .chain([(None, most)])
+    {
         let passed = case.map(|case| {
-            e.push(Op::Branch { cond: truth(case, true), target: usize::MAX });
+            e.push(Op::Branch {
+                cond: truth(case, true),
+                target: usize::MAX,
+            });
             e.here() - 1
         });
         let Some(of_source) = of_source else {
@@ -359,12 +467,23 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
             control::abort(e, c);
             continue;
         };
-        if elements(e, c, &Accesses::weak("GEN"), ty, (ends.0.clone(), ends.1.clone(), of_source)).is_none() {
+        if elements(
+            e,
+            c,
+            &Accesses::weak("GEN"),
+            ty,
+            (ends.0.clone(), ends.1.clone(), of_source),
+        )
+        .is_none()
+        {
             return;
         }
         ((of_source + size - 1) / size..bytes / size).for_each(|k| e.push(zero(&ends.0, k, ty)));
         if let Some(passed) = passed {
-            e.push(Op::Branch { cond: Expr::Const(1), target: usize::MAX });
+            e.push(Op::Branch {
+                cond: Expr::Const(1),
+                target: usize::MAX,
+            });
             leaving.push(e.here() - 1);
             e.aim(passed, e.here());
         }
@@ -395,7 +514,11 @@ struct Way {
 fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
     let has = |word: &str| words.contains(&word);
-    let spaces: Vec<&str> = words.iter().copied().filter(|w| ![TRACKED, GROUPED, MULTICAST].contains(w)).collect();
+    let spaces: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|w| ![TRACKED, GROUPED, MULTICAST].contains(w))
+        .collect();
     let tracked = c.given(3).is_some();
     let told = tracked && has(TRACKED) && !has(GROUPED);
     let (written, away) = match *spaces {
@@ -407,13 +530,29 @@ fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
     let cluster = words.is_empty() || spaces.first() == Some(&"shared::cluster");
     let multicast = c.given(4).is_some();
     if !written || has(MULTICAST) != multicast || multicast && !cluster {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a bulk operation", |d| {
-            d.label(format!("expected {}", c.row.syntax))
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such form of a bulk operation",
+            |d| d.label(format!("expected {}", c.row.syntax)),
+        );
         return None;
     }
-    let to = if tracked { Space::Shared } else { Space::Global };
-    Some(Way { to, from: if tracked && !away { Space::Global } else { Space::Shared }, tracked, away })
+    let to = if tracked {
+        Space::Shared
+    } else {
+        Space::Global
+    };
+    Some(Way {
+        to,
+        from: if tracked && !away {
+            Space::Global
+        } else {
+            Space::Shared
+        },
+        tracked,
+        away,
+    })
 }
 
 /// How many bytes a bulk operation is of.
@@ -424,9 +563,12 @@ pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
     {
         return Some(n);
     }
-    e.error("wrong-operand", c.opcode.clone(), "a bulk operation has a multiple of 16 bytes", |d| {
-        d.label("expected a constant: 16, 32, …")
-    });
+    e.error(
+        "wrong-operand",
+        c.opcode.clone(),
+        "a bulk operation has a multiple of 16 bytes",
+        |d| d.label("expected a constant: 16, 32, …"),
+    );
     None
 }
 
@@ -444,7 +586,12 @@ pub(super) fn aligned(addr: Expr, unit: i64) -> Expr {
     if addr.base().is_some() {
         return addr;
     }
-    let rest = Expr::Bin(BinOp::And, Ty::U64, addr.clone().into(), Expr::Const(unit - 1).into());
+    let rest = Expr::Bin(
+        BinOp::And,
+        Ty::U64,
+        addr.clone().into(),
+        Expr::Const(unit - 1).into(),
+    );
     let aligned = Expr::Cmp(CmpOp::Eq, Ty::U64, rest.into(), Expr::Const(0).into());
     Expr::Select(aligned.into(), addr.into(), Expr::Const(0).into())
 }
@@ -452,7 +599,11 @@ pub(super) fn aligned(addr: Expr, unit: i64) -> Expr {
 fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     // Its accesses have the type of what is named.
     e.through_register = false;
-    let strong = match (c.quals.place(GroupKind::Sem), c.quals.scope(), c.quals.get(GroupKind::Type)) {
+    let strong = match (
+        c.quals.place(GroupKind::Sem),
+        c.quals.scope(),
+        c.quals.get(GroupKind::Type),
+    ) {
         (None, None, None) => None,
         (Some(_), Some(scope), Some(_)) => Some(scope),
         (Some(place), None, _) => {
@@ -471,11 +622,27 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let Some(way) = way(e, c, false) else { return };
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(ty) = ends(e, c, &way, bytes) else { return };
-    let how = Accesses { strong, away: way.away, ..Accesses::weak("ASYNC") };
-    let Some(targets) = targets(e, c, c.given(4).is_some()) else { return };
+    let Some(ty) = ends(e, c, &way, bytes) else {
+        return;
+    };
+    let how = Accesses {
+        strong,
+        away: way.away,
+        ..Accesses::weak("ASYNC")
+    };
+    let Some(targets) = targets(e, c, c.given(4).is_some()) else {
+        return;
+    };
     for (to, object) in targets {
-        if elements(e, c, &how, ty, (aligned(to, UNIT), aligned(c.expr(1), UNIT), bytes)).is_none() {
+        if elements(
+            e,
+            c,
+            &how,
+            ty,
+            (aligned(to, UNIT), aligned(c.expr(1), UNIT), bytes),
+        )
+        .is_none()
+        {
             return;
         }
         if way.tracked {
@@ -489,15 +656,24 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let loads = c.given(3).is_some();
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
     let (shared, written): (_, &[&[&str]]) = match loads {
-        true => {
-            (0, &[&["shared::cta", "global", TRACKED], &["shared::cluster", "global", TRACKED], &[TRACKED], &[]])
-        }
+        true => (
+            0,
+            &[
+                &["shared::cta", "global", TRACKED],
+                &["shared::cluster", "global", TRACKED],
+                &[TRACKED],
+                &[],
+            ],
+        ),
         false => (1, &[&["global", "shared::cta", GROUPED], &[GROUPED], &[]]),
     };
     if !written.contains(&words.as_slice()) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a tensor copy", |d| {
-            d.label(format!("expected {}", c.row.syntax))
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such form of a tensor copy",
+            |d| d.label(format!("expected {}", c.row.syntax)),
+        );
         return;
     }
     let map = 1 - shared;
@@ -505,14 +681,26 @@ fn tensor(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(range) = end(e, c, shared, Space::Shared, (bytes, UNIT)) else { return };
+    let Some(range) = end(e, c, shared, Space::Shared, (bytes, UNIT)) else {
+        return;
+    };
     let there = unknown(e, Space::Global);
-    let (Some(()), Some(())) = (one_address(e, c, range), one_address(e, c, there)) else { return };
-    let Some(ty) = one_type(e, c, range, there) else { return };
-    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else { return };
+    let (Some(()), Some(())) = (one_address(e, c, range), one_address(e, c, there)) else {
+        return;
+    };
+    let Some(ty) = one_type(e, c, range, there) else {
+        return;
+    };
+    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
+        return;
+    };
     let mut access = Accesses::weak("TMAP").source(Ty::U64);
     access.tags.insert("ASY");
-    e.push(Op::Load { dst: at, addr: c.expr(map), access });
+    e.push(Op::Load {
+        dst: at,
+        addr: c.expr(map),
+        access,
+    });
     let (there, here) = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(shared), UNIT));
     let (to, from) = if loads { (here, there) } else { (there, here) };
     if elements(e, c, &Accesses::weak("ASYNC"), ty, (to, from, bytes)).is_some() && loads {
@@ -538,12 +726,18 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         }
     };
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(ty) = ends(e, c, &way, bytes) else { return };
+    let Some(ty) = ends(e, c, &way, bytes) else {
+        return;
+    };
     if of_elements(e, c, ty).is_none() {
         return;
     }
     let ends = (aligned(c.expr(0), UNIT), aligned(c.expr(1), UNIT));
-    let how = Accesses { strong: Some(scope), away: way.away, ..Accesses::weak("ASYNC") };
+    let how = Accesses {
+        strong: Some(scope),
+        away: way.away,
+        ..Accesses::weak("ASYNC")
+    };
     if reductions(e, c, &how, ends, bytes).is_none() {
         return;
     }
@@ -557,28 +751,52 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &Call) {
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
     let written: &[&[&str]] = &[&["global", "shared::cta", GROUPED], &[GROUPED], &[]];
     if !written.contains(&words.as_slice()) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a tensor reduction", |d| {
-            d.label(format!("expected {}", c.row.syntax))
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such form of a tensor reduction",
+            |d| d.label(format!("expected {}", c.row.syntax)),
+        );
         return;
     }
     if reduction(e, c, true).is_none() || tensor_map(e, c, 0, &PLACES).is_none() {
         return;
     }
     let Some(bytes) = of_units(e, c) else { return };
-    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else { return };
+    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else {
+        return;
+    };
     let there = unknown(e, Space::Global);
-    let (Some(()), Some(())) = (one_address(e, c, source), one_address(e, c, there)) else { return };
-    let Some(ty) = one_type(e, c, there, source) else { return };
+    let (Some(()), Some(())) = (one_address(e, c, source), one_address(e, c, there)) else {
+        return;
+    };
+    let Some(ty) = one_type(e, c, there, source) else {
+        return;
+    };
     if of_elements(e, c, ty).is_none() {
         return;
     }
-    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else { return };
+    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
+        return;
+    };
     let mut access = Accesses::weak("TMAP").source(Ty::U64);
     access.tags.insert("ASY");
-    e.push(Op::Load { dst: at, addr: c.expr(0), access });
+    e.push(Op::Load {
+        dst: at,
+        addr: c.expr(0),
+        access,
+    });
     let ends = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(1), UNIT));
-    reductions(e, c, &Accesses { strong: Some(Scope::Gpu), ..Accesses::weak("ASYNC") }, ends, bytes);
+    reductions(
+        e,
+        c,
+        &Accesses {
+            strong: Some(Scope::Gpu),
+            ..Accesses::weak("ASYNC")
+        },
+        ends,
+        bytes,
+    );
 }
 
 /// Reports a reduction of other elements than memory has.
@@ -586,17 +804,32 @@ fn of_elements(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<()> {
     if ty.bits == c.ty.bits {
         return Some(());
     }
-    let message = format!("a reduction of {} bits of elements of {} bits", c.ty.bits, ty.bits);
-    e.error("mixed-size", c.opcode.clone(), message, |d| d.label("expected the size of the locations' elements"));
+    let message = format!(
+        "a reduction of {} bits of elements of {} bits",
+        c.ty.bits, ty.bits
+    );
+    e.error("mixed-size", c.opcode.clone(), message, |d| {
+        d.label("expected the size of the locations' elements")
+    });
     None
 }
 
 /// The accesses of a bulk reduction: to, from, and how many bytes.
-fn reductions(e: &mut Emit<'_, '_>, c: &Call, how: &Accesses, (to, from): (Expr, Expr), bytes: i64) -> Option<()> {
+fn reductions(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    how: &Accesses,
+    (to, from): (Expr, Expr),
+    bytes: i64,
+) -> Option<()> {
     for k in 0..bytes / i64::from(c.ty.bytes()) {
         let dst = e.temporary(c, &format!("copy {k}"), c.ty)?;
         let update = updated_by(e, c, Expr::Reg(dst))?;
-        e.push(Op::Load { dst, addr: plus(from.clone(), k, c.ty), access: Accesses::weak("ASYNC").source(c.ty) });
+        e.push(Op::Load {
+            dst,
+            addr: plus(from.clone(), k, c.ty),
+            access: Accesses::weak("ASYNC").source(c.ty),
+        });
         e.push(how.reduction("RLX", c.ty, plus(to.clone(), k, c.ty), update));
     }
     Some(())
@@ -652,13 +885,18 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
     let Expr::Const(mask) = c.expr(4) else {
         e.ask();
         let message = "a copy to several CTAs through a mask in a register is not supported";
-        e.error("unsupported-mask", c.opcode.clone(), message, |d| d.label("expected a constant mask"));
+        e.error("unsupported-mask", c.opcode.clone(), message, |d| {
+            d.label("expected a constant mask")
+        });
         return None;
     };
     if !(1..1 << 16).contains(&mask) {
-        e.error("out-of-range", c.opcode.clone(), format!("{mask} names no CTAs"), |d| {
-            d.label("expected a mask of 16 bits, not all 0")
-        });
+        e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            format!("{mask} names no CTAs"),
+            |d| d.label("expected a mask of 16 bits, not all 0"),
+        );
         return None;
     }
     in_ctas(e, c, 3, (0..16).filter(|rank| mask >> rank & 1 == 1))
@@ -674,7 +912,8 @@ pub(super) fn in_ctas(
     let (to, by) = (c.expr(0), c.expr(object));
     let (Some(to_base), Some(by_base)) = (to.base(), by.base()) else {
         e.ask();
-        let message = "a write to several CTAs through addresses that are not known is not supported";
+        let message =
+            "a write to several CTAs through addresses that are not known is not supported";
         e.error("unsupported-address", c.opcode.clone(), message, |d| {
             d.label("expected the names of locations in shared memory, or registers that hold the same addresses of them on every way here")
         });
@@ -701,25 +940,41 @@ pub(super) struct Accesses {
 impl Accesses {
     /// Weak ones.
     pub(super) const fn weak(proxy: &'static str) -> Accesses {
-        Accesses { proxy, strong: None, away: false }
+        Accesses {
+            proxy,
+            strong: None,
+            away: false,
+        }
     }
 
     /// One that reads a source.
     pub(super) fn source(self, ty: Ty) -> Access {
-        Accesses { away: false, ..self }.target("RLX", ty)
+        Accesses {
+            away: false,
+            ..self
+        }
+        .target("RLX", ty)
     }
 
     /// One to the destination, of that order if they are strong.
     pub(super) fn target(self, order: &'static str, ty: Ty) -> Access {
         let mut tags = Tags::of(&["ASY", self.proxy]);
-        tags.extend(if self.strong.is_some() { &["A"] } else { &["WEAK"] });
+        tags.extend(if self.strong.is_some() {
+            &["A"]
+        } else {
+            &["WEAK"]
+        });
         if self.strong.is_some() {
             tags.insert(order);
         }
         if self.away {
             tags.insert("AWAY");
         }
-        Access { tags, scope: self.strong, ty }
+        Access {
+            tags,
+            scope: self.strong,
+            ty,
+        }
     }
 
     /// A reduction, of that order.
@@ -729,7 +984,13 @@ impl Accesses {
             access.tags.extend(&["RMW", "RED"]);
             access
         };
-        Op::Rmw { dst: None, addr, update, read: half("RLX"), write: half(order) }
+        Op::Rmw {
+            dst: None,
+            addr,
+            update,
+            read: half("RLX"),
+            write: half(order),
+        }
     }
 }
 
@@ -744,21 +1005,40 @@ fn elements(
 ) -> Option<()> {
     let size = i64::from(ty.bytes());
     let all: Vec<i64> = (0..(bytes + size - 1) / size).collect();
-    let together = if how.strong.is_some() { UNIT as usize / ty.bytes() as usize } else { 1 };
+    let together = if how.strong.is_some() {
+        UNIT as usize / ty.bytes() as usize
+    } else {
+        1
+    };
     for together in all.chunks(together) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for &k in together {
             let dst = e.temporary(c, &format!("copy {k}"), ty)?;
-            reads.push(Op::Load { dst, addr: plus(from.clone(), k, ty), access: how.source(ty) });
+            reads.push(Op::Load {
+                dst,
+                addr: plus(from.clone(), k, ty),
+                access: how.source(ty),
+            });
             let value = match bytes - k * size {
-                left if left < size => op(BinOp::And, ty, Expr::Reg(dst), Expr::Const((1 << (8 * left)) - 1)),
+                left if left < size => op(
+                    BinOp::And,
+                    ty,
+                    Expr::Reg(dst),
+                    Expr::Const((1 << (8 * left)) - 1),
+                ),
                 _ => Expr::Reg(dst),
             };
             let addr = plus(to.clone(), k, ty);
-            writes.push(Op::Store { addr, value, access: how.target("RLX", ty) });
+            writes.push(Op::Store {
+                addr,
+                value,
+                access: how.target("RLX", ty),
+            });
         }
         match how.strong {
-            Some(_) => [reads, writes].into_iter().for_each(|pieces| e.push_scalar(pieces)),
+            Some(_) => [reads, writes]
+                .into_iter()
+                .for_each(|pieces| e.push_scalar(pieces)),
             None => reads.into_iter().chain(writes).for_each(|op| e.push(op)),
         }
     }
@@ -780,15 +1060,24 @@ fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
     // A structure has those of its members.
     let members = |o: &Object| -> Option<Vec<Ty>> {
         let layout = o.record.as_ref().map(|_| o.layout())?;
-        Some((0..layout.cells() as u32).map(|cell| layout.field(cell).ty).collect())
+        Some(
+            (0..layout.cells() as u32)
+                .map(|cell| layout.field(cell).ty)
+                .collect(),
+        )
     };
     match end {
         End::Of(loc) if any(e.symbols.object(loc).1) => Vec::new(),
         End::Of(loc) => members(e.symbols.object(loc).1).unwrap_or_else(|| vec![e.symbols.ty(loc)]),
         End::In(space) => {
-            let in_space = e.symbols.objects().filter(|(_, o)| o.space == space && o.class.is_none() && !any(o));
+            let in_space = e
+                .symbols
+                .objects()
+                .filter(|(_, o)| o.space == space && o.class.is_none() && !any(o));
             in_space
-                .flat_map(|(_, o)| members(o).unwrap_or_else(|| o.ty.iter().map(|ty| ty.0).collect()))
+                .flat_map(|(_, o)| {
+                    members(o).unwrap_or_else(|| o.ty.iter().map(|ty| ty.0).collect())
+                })
                 .collect()
         }
     }
@@ -801,10 +1090,16 @@ pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Op
     let (Some(ty), Some(other)) = (narrowest(&to), narrowest(&from)) else {
         return Some(narrowest(&to).or(narrowest(&from)).unwrap_or(Ty::U32));
     };
-    let both: Vec<Ty> = to.into_iter().filter(|ty| from.iter().any(|other| other.bits == ty.bits)).collect();
+    let both: Vec<Ty> = to
+        .into_iter()
+        .filter(|ty| from.iter().any(|other| other.bits == ty.bits))
+        .collect();
     let found = narrowest(&both);
     if found.is_none() {
-        let message = format!("a copy from elements of {} bits to such of {} bits", other.bits, ty.bits);
+        let message = format!(
+            "a copy from elements of {} bits to such of {} bits",
+            other.bits, ty.bits
+        );
         e.error("mixed-size", c.opcode.clone(), message, |d| {
             d.label("expected locations with elements of one size")
         });
@@ -816,14 +1111,24 @@ pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Op
 pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: End) -> Option<()> {
     let all: Vec<LocId> = match end {
         End::Of(loc) => vec![e.symbols.object(loc).0],
-        End::In(space) => e.symbols.objects().filter(|(_, o)| o.space == space).map(|(id, _)| id).collect(),
+        End::In(space) => e
+            .symbols
+            .objects()
+            .filter(|(_, o)| o.space == space)
+            .map(|(id, _)| id)
+            .collect(),
     };
     all.into_iter().try_for_each(|object| alone(e, c, object))
 }
 
 fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
-    let Some(other) = e.symbols.alias_of(object) else { return Some(()) };
-    let (name, place) = (e.symbols.get(object).name.clone(), e.symbols.get(other).span);
+    let Some(other) = e.symbols.alias_of(object) else {
+        return Some(());
+    };
+    let (name, place) = (
+        e.symbols.get(object).name.clone(),
+        e.symbols.get(other).span,
+    );
     let message = format!("a bulk copy of `{name}`, which has a second address, is not supported");
     e.error("unsupported-alias", c.opcode.clone(), message, |d| {
         d.label("expected memory of one address").also(place, "the second address").note(
@@ -851,15 +1156,25 @@ pub(super) fn end(
     };
     is_ordinary(e, loc, &c.opcode)?;
     let declared = e.symbols.object(loc).1;
-    let (elements, size, lives) = (e.symbols.count(loc), e.symbols.ty(loc).bytes(), declared.space);
+    let (elements, size, lives) = (
+        e.symbols.count(loc),
+        e.symbols.ty(loc).bytes(),
+        declared.space,
+    );
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
     let mut wrong = |id, message: String, expected: String| {
-        e.error(id, c.opcode.clone(), message, |d| d.label(expected).also(place, "declared here"));
+        e.error(id, c.opcode.clone(), message, |d| {
+            d.label(expected).also(place, "declared here")
+        });
         None
     };
     if lives != space {
-        let word = if space == Space::Shared { "shared" } else { "global" };
+        let word = if space == Space::Shared {
+            "shared"
+        } else {
+            "global"
+        };
         let what = if at == 0 { "writes" } else { "reads" };
         return wrong(
             "wrong-space",
@@ -868,7 +1183,11 @@ pub(super) fn end(
         );
     }
     if bytes % i64::from(size) != 0 || offset % unit != 0 {
-        let place = if offset % unit != 0 { format!("byte {offset} of `{name}`") } else { format!("`{name}`") };
+        let place = if offset % unit != 0 {
+            format!("byte {offset} of `{name}`")
+        } else {
+            format!("`{name}`")
+        };
         return wrong(
             "misaligned",
             format!("{bytes} bytes at {place}, whose elements have {size} bytes"),
@@ -880,7 +1199,10 @@ pub(super) fn end(
         let end = offset + bytes;
         return wrong(
             "out-of-bounds",
-            format!("bytes {offset} to {} of `{name}`, which has {length}", end - 1),
+            format!(
+                "bytes {offset} to {} of `{name}`, which has {length}",
+                end - 1
+            ),
             format!("expected a location of at least {end} bytes"),
         );
     }

@@ -26,8 +26,10 @@ use diag::{MappedText, Sink, Span, Token};
 
 /// What has no row, as it is gone before instructions are looked up: its form, and what becomes of it.
 #[cfg(test)]
-pub(super) const CALL: (&str, &str) =
-    ("`call{.uni} (results), function, (parameters)`", "the code of the function, in the place of the call");
+pub(super) const CALL: (&str, &str) = (
+    "`call{.uni} (results), function, (parameters)`",
+    "the code of the function, in the place of the call",
+);
 
 /// What an assertion that does not hold calls: it prints, and stops the kernel, as `trap` does (CUDA C++ Programming Guide, Assertion).
 const ASSERTION: &str = "__assertfail";
@@ -47,19 +49,21 @@ const LONGEST: usize = 1 << 20;
 /// The text without blocks, functions, calls and wide registers; `None`: it has none, and stays as it is.
 pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
     let tokens = lex(text.as_str());
-    let word = |t: &Token<Kind>, is: fn(&str) -> bool| t.kind == Kind::Word && is(&text.as_str()[t.range.clone()]);
-    let scoped = |t: &Token<Kind>| t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call");
+    let word = |t: &Token<Kind>, is: fn(&str) -> bool| {
+        t.kind == Kind::Word && is(&text.as_str()[t.range.clone()])
+    };
+    let scoped = |t: &Token<Kind>| {
+        t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call")
+    };
     let of_param = |t: &Token<Kind>| word(t, |w| w.split('.').any(is_space));
     let wide = |t: &Token<Kind>| word(t, |w| w == WIDE);
     if !tokens.iter().any(|t| scoped(t) || of_param(t) || wide(t)) {
         return None;
     }
     let mut separator = "$".to_owned();
-    while text
-        .as_str()
-        .match_indices(&separator)
-        .any(|(at, _)| text.as_str()[at + separator.len()..].starts_with(|c: char| c.is_ascii_digit()))
-    {
+    while text.as_str().match_indices(&separator).any(|(at, _)| {
+        text.as_str()[at + separator.len()..].starts_with(|c: char| c.is_ascii_digit())
+    }) {
         separator.push('$');
     }
     let mut unknown = HashSet::new();
@@ -93,7 +97,8 @@ pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
         expander.write_returned();
         let (out, full) = (expander.out, expander.full);
         let followed = expander.followed.into_iter();
-        let again = followed.filter(|(_, holders)| indirect::is_written_again(out.as_str(), holders));
+        let again =
+            followed.filter(|(_, holders)| indirect::is_written_again(out.as_str(), holders));
         let known = unknown.len();
         unknown.extend(again.map(|(at, _)| at));
         if unknown.len() == known {
@@ -122,7 +127,11 @@ fn addressed<'a>(text: &'a MappedText, tokens: &[Token<Kind>]) -> HashSet<&'a st
             && ["mov", "cvta"].contains(&opcode(word(&four[0])))
             && four[2].kind == Kind::Punct(',')
     };
-    tokens.windows(4).filter(takes).map(|four| word(&four[3])).collect()
+    tokens
+        .windows(4)
+        .filter(takes)
+        .map(|four| word(&four[3]))
+        .collect()
 }
 
 /// A parameter of a function as it declares it.
@@ -213,7 +222,11 @@ impl<'a> Expander<'a> {
     }
 
     fn word(&self, at: usize) -> &'a str {
-        if self.kind(at) == Kind::Word { &self.text.as_str()[self.range(at)] } else { "" }
+        if self.kind(at) == Kind::Word {
+            &self.text.as_str()[self.range(at)]
+        } else {
+            ""
+        }
     }
 
     fn is(&self, at: usize, c: char) -> bool {
@@ -244,7 +257,12 @@ impl<'a> Expander<'a> {
                 _ => {}
             }
         }
-        self.error("syntax", at, "this `{` is never closed".into(), "expected `}` after it");
+        self.error(
+            "syntax",
+            at,
+            "this `{` is never closed".into(),
+            "expected `}` after it",
+        );
         self.tokens.len() - 1
     }
 
@@ -269,7 +287,11 @@ impl<'a> Expander<'a> {
                     while !matches!(self.kind(end), Kind::End | Kind::Punct('{' | ';')) {
                         end += 1;
                     }
-                    if self.is(end, '{') { self.closed(end) } else { end }
+                    if self.is(end, '{') {
+                        self.closed(end)
+                    } else {
+                        end
+                    }
                 }
             };
             from = at;
@@ -288,7 +310,12 @@ impl<'a> Expander<'a> {
         let name = self.word(at).to_owned();
         let place = at;
         if name.is_empty() || name.starts_with('.') {
-            return Err(self.error("syntax", at, "expected the name of a function".into(), "expected a name"));
+            return Err(self.error(
+                "syntax",
+                at,
+                "expected the name of a function".into(),
+                "expected a name",
+            ));
         }
         at = self.skip_lines(at + 1);
         let mut params = Vec::new();
@@ -309,7 +336,14 @@ impl<'a> Expander<'a> {
             return Err(self.error("duplicate-name", place, message, "defined again here"));
         }
         if body.is_some() || !self.functions.contains_key(&name) {
-            self.functions.insert(name, Function { returns, params, body });
+            self.functions.insert(
+                name,
+                Function {
+                    returns,
+                    params,
+                    body,
+                },
+            );
         }
         Ok(end)
     }
@@ -407,7 +441,10 @@ impl<'a> Expander<'a> {
                 }
                 _ => {}
             }
-            begins = matches!(self.kind(at), Kind::Newline | Kind::Punct(';' | '{' | '}' | ':'));
+            begins = matches!(
+                self.kind(at),
+                Kind::Newline | Kind::Punct(';' | '{' | '}' | ':')
+            );
         }
     }
 
@@ -419,7 +456,11 @@ impl<'a> Expander<'a> {
 
     fn enter(&mut self, function: bool) {
         self.fresh += 1;
-        self.scopes.push(Scope { number: self.fresh, function, ..Scope::default() });
+        self.scopes.push(Scope {
+            number: self.fresh,
+            function,
+            ..Scope::default()
+        });
     }
 
     /// What a name is called in the text that comes out, and what it is where a block declares it.
@@ -427,8 +468,15 @@ impl<'a> Expander<'a> {
         for scope in self.scopes.iter().rev() {
             let family = || {
                 let digits = &name[stem(name).len()..];
-                let number = digits.parse::<i64>().ok().filter(|_| digits == "0" || !digits.starts_with('0'))?;
-                scope.families.get(stem(name)).filter(|family| number < family.0).map(|family| family.1.clone())
+                let number = digits
+                    .parse::<i64>()
+                    .ok()
+                    .filter(|_| digits == "0" || !digits.starts_with('0'))?;
+                scope
+                    .families
+                    .get(stem(name))
+                    .filter(|family| number < family.0)
+                    .map(|family| family.1.clone())
             };
             if let Some(found) = scope.names.get(name).cloned().or_else(family) {
                 let called = match &found {
@@ -480,8 +528,13 @@ impl<'a> Expander<'a> {
     /// The end of the statement that begins at `at`.
     fn statement_end(&self, at: usize) -> usize {
         // A call goes over several lines.
-        let first = if self.is(at, '@') { at + if self.is(at + 1, '!') { 3 } else { 2 } } else { at };
-        let mut depth = usize::from(opcode(self.word(first)) == "call" || self.word(first) == ".branchtargets");
+        let first = if self.is(at, '@') {
+            at + if self.is(at + 1, '!') { 3 } else { 2 }
+        } else {
+            at
+        };
+        let mut depth =
+            usize::from(opcode(self.word(first)) == "call" || self.word(first) == ".branchtargets");
         for i in at..self.tokens.len() {
             match self.kind(i) {
                 Kind::Punct('{' | '(' | '[') => depth += 1,
@@ -500,14 +553,17 @@ impl<'a> Expander<'a> {
         while at < range.end {
             if self.out.as_str().len() > LONGEST {
                 if !std::mem::replace(&mut self.full, true) {
-                    let message = "there is too much code when each call is replaced by the function's".into();
+                    let message =
+                        "there is too much code when each call is replaced by the function's"
+                            .into();
                     self.error("too-many-instructions", at, message, "at this point");
                 }
                 return;
             }
             match self.kind(at) {
                 Kind::Newline | Kind::Punct(';' | '}') => {
-                    self.out.push_slice(self.text, self.range(at).start..self.range(at + 1).start);
+                    self.out
+                        .push_slice(self.text, self.range(at).start..self.range(at + 1).start);
                     at += 1;
                 }
                 Kind::Punct('{') => {
@@ -523,7 +579,10 @@ impl<'a> Expander<'a> {
                 }
                 Kind::Word if self.is(at + 1, ':') => {
                     self.copy(at, at + 1);
-                    self.out.push_slice(self.text, self.range(at + 1).start..self.range(at + 2).start);
+                    self.out.push_slice(
+                        self.text,
+                        self.range(at + 1).start..self.range(at + 2).start,
+                    );
                     at += 2;
                 }
                 _ => {
@@ -547,7 +606,10 @@ impl<'a> Expander<'a> {
                 return Ok(());
             }
             word if word.starts_with('.') => {
-                self.out.push_slice(self.text, self.range(range.start).start..self.range(range.end).start);
+                self.out.push_slice(
+                    self.text,
+                    self.range(range.start).start..self.range(range.end).start,
+                );
                 return Ok(());
             }
             _ => {}
@@ -574,11 +636,19 @@ impl<'a> Expander<'a> {
     fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), Failed> {
         let word = self.word(at);
         let of_param = word.split('.').any(is_space);
-        if of_param && opcode(word) == "ld" && range.clone().any(|i| self.is(i, '[') && self.in_memory(i + 1)) {
+        if of_param
+            && opcode(word) == "ld"
+            && range
+                .clone()
+                .any(|i| self.is(i, '[') && self.in_memory(i + 1))
+        {
             let plain: Vec<&str> = word.split('.').filter(|q| !is_space(q)).collect();
             for i in range {
                 match i == at {
-                    true => self.put(&format!("{} ", plain.join(".")), self.text.span(self.range(at))),
+                    true => self.put(
+                        &format!("{} ", plain.join(".")),
+                        self.text.span(self.range(at)),
+                    ),
                     false => self.copy(i, i + 1),
                 }
             }
@@ -603,7 +673,8 @@ impl<'a> Expander<'a> {
             self.put(" ", self.text.span(self.range(at)));
             at += 1;
         } else if at < range.end {
-            self.out.push_slice(self.text, self.range(at).start..self.range(at + 1).start);
+            self.out
+                .push_slice(self.text, self.range(at).start..self.range(at + 1).start);
             at += 1;
         }
         while at < range.end {
@@ -615,9 +686,16 @@ impl<'a> Expander<'a> {
                 at = end;
                 continue;
             }
-            if matches!(self.resolve(self.word(at)), (_, Some(Declared::Wide))) && !word.contains(WIDE) {
+            if matches!(self.resolve(self.word(at)), (_, Some(Declared::Wide)))
+                && !word.contains(WIDE)
+            {
                 let message = format!("`{}` is a register of 128 bits", self.word(at));
-                return Err(self.error("type-mismatch", at, message, "expected an instruction with `.b128`"));
+                return Err(self.error(
+                    "type-mismatch",
+                    at,
+                    message,
+                    "expected an instruction with `.b128`",
+                ));
             }
             self.copy(at, at + 1);
             at += 1;
@@ -636,7 +714,12 @@ impl<'a> Expander<'a> {
     }
 
     /// Puts out an access to a vector of a parameter, element by element; `at` is where its opcode stands.
-    fn elements(&mut self, range: Range<usize>, at: usize, (width, vector): (usize, &str)) -> Result<(), Failed> {
+    fn elements(
+        &mut self,
+        range: Range<usize>,
+        at: usize,
+        (width, vector): (usize, &str),
+    ) -> Result<(), Failed> {
         let word = self.word(at);
         let one = word.replacen(&format!(".{vector}"), "", 1);
         let find = |c| range.clone().find(|i| self.is(*i, c));
@@ -648,7 +731,9 @@ impl<'a> Expander<'a> {
             let message = format!("`.{vector}` takes a vector of {width} elements");
             return Err(self.error("wrong-operand", open, message, "expected as many"));
         }
-        let span = self.text.span(self.range(range.start).start..self.range(range.end - 1).end);
+        let span = self
+            .text
+            .span(self.range(range.start).start..self.range(range.end - 1).end);
         for i in 0..width {
             for p in range.start..at {
                 self.copy(p, p + 1);
@@ -656,7 +741,11 @@ impl<'a> Expander<'a> {
             let (register, _) = self.piece(place, word, i as i64)?;
             let element = &self.text.as_str()[self.range(open + 1 + 2 * i)];
             let (element, _) = self.resolve(element);
-            let (first, second) = if open < place { (element, register) } else { (register, element) };
+            let (first, second) = if open < place {
+                (element, register)
+            } else {
+                (register, element)
+            };
             let end = if i + 1 < width { ";\n" } else { "" };
             self.put(&format!("{one} {first}, {second}{end}"), span);
         }
@@ -664,13 +753,23 @@ impl<'a> Expander<'a> {
     }
 
     /// The register that `[p+8]`, a piece of a parameter, is, and where it ends; of a vector, that of an element.
-    fn piece(&mut self, at: usize, instruction: &str, element: i64) -> Result<(String, usize), Failed> {
+    fn piece(
+        &mut self,
+        at: usize,
+        instruction: &str,
+        element: i64,
+    ) -> Result<(String, usize), Failed> {
         let name = at + 1;
         // Parameters of the kernel are declared elsewhere.
         let (called, declared) = self.resolve(self.word(name));
         if self.word(name).starts_with('%') || matches!(declared, Some(Declared::Name)) {
             let message = "a parameter through a register is not supported".into();
-            return Err(self.error("unsupported-address", name, message, "expected the name of a parameter"));
+            return Err(self.error(
+                "unsupported-address",
+                name,
+                message,
+                "expected the name of a parameter",
+            ));
         }
         let (offset, end) = match (self.kind(at + 2), self.kind(at + 3)) {
             (Kind::Punct(']'), _) => (0, at + 3),
@@ -681,7 +780,10 @@ impl<'a> Expander<'a> {
             }
         };
         if matches!(declared, Some(Declared::Bound(_, false))) && opcode(instruction) == "st" {
-            let message = format!("`{}` is a parameter that the function is given", self.word(name));
+            let message = format!(
+                "`{}` is a parameter that the function is given",
+                self.word(name)
+            );
             return Err(self.error("read-only", name, message, "this writes it"));
         }
         let ty = instruction.split('.').rev().find_map(bits_named);
@@ -694,15 +796,30 @@ impl<'a> Expander<'a> {
             *o == offset && (size == *s || read)
         });
         let last = offset.saturating_add(size);
-        if (0..).zip(&*pieces).any(|(i, (o, s))| same != Some(i) && offset < o + s && *o < last) {
+        if (0..)
+            .zip(&*pieces)
+            .any(|(i, (o, s))| same != Some(i) && offset < o + s && *o < last)
+        {
             let message = format!("`{}` is accessed in pieces that overlap", self.word(name));
-            return Err(self.error("mixed-size", name, message, "another access is to a part of these bytes"));
+            return Err(self.error(
+                "mixed-size",
+                name,
+                message,
+                "another access is to a part of these bytes",
+            ));
         }
         match same {
             Some(i) => pieces[i].1 = pieces[i].1.max(size),
             None => pieces.push((offset, size)),
         }
-        Ok((if offset == 0 { format!("[{called}]") } else { format!("[{called}+{offset}]") }, end))
+        Ok((
+            if offset == 0 {
+                format!("[{called}]")
+            } else {
+                format!("[{called}+{offset}]")
+            },
+            end,
+        ))
     }
 
     fn declaration(&mut self, range: Range<usize>) -> Result<(), Failed> {
@@ -720,7 +837,9 @@ impl<'a> Expander<'a> {
             match count {
                 Some(count) => {
                     if let Some(scope) = self.scopes.last_mut() {
-                        scope.families.insert(stem(&name).to_owned(), (*count, what));
+                        scope
+                            .families
+                            .insert(stem(&name).to_owned(), (*count, what));
                     }
                 }
                 None => self.declare(name, what),
@@ -733,10 +852,14 @@ impl<'a> Expander<'a> {
         if wide {
             let of = |(at, count): &(usize, Option<i64>)| {
                 let count = count.map_or(String::new(), |count| format!("<{count}>"));
-                self.halves(self.word(*at), number).map(|half| half + &count).join(", ")
+                self.halves(self.word(*at), number)
+                    .map(|half| half + &count)
+                    .join(", ")
             };
             let all = names.iter().map(of).collect::<Vec<_>>().join(", ");
-            let span = self.text.span(self.range(range.start).start..self.range(range.end - 1).end);
+            let span = self
+                .text
+                .span(self.range(range.start).start..self.range(range.end - 1).end);
             self.put(&format!(".reg {HALF} {all}"), span);
             return Ok(());
         }
@@ -802,15 +925,28 @@ impl<'a> Expander<'a> {
         if name == PRINT && !defined {
             return self.printed(range.start..opcode, span, &returns);
         }
-        let Some(Function { returns: out, params: formals, body: Some(body) }) =
-            self.functions.get(&name).cloned()
+        let Some(Function {
+            returns: out,
+            params: formals,
+            body: Some(body),
+        }) = self.functions.get(&name).cloned()
         else {
             let message = format!("`{name}` is called, and its code is not here");
-            return Err(self.error("unknown-function", callee, message, "expected a `.func` with a body"));
+            return Err(self.error(
+                "unknown-function",
+                callee,
+                message,
+                "expected a `.func` with a body",
+            ));
         };
         if self.calls.iter().any(|called| called.name == name) {
             let message = format!("`{name}` calls itself");
-            return Err(self.error("unsupported-call", callee, message, "recursion is not supported"));
+            return Err(self.error(
+                "unsupported-call",
+                callee,
+                message,
+                "recursion is not supported",
+            ));
         }
         if (out.len(), formals.len()) != (returns.len(), params.len()) {
             let message = format!(
@@ -828,11 +964,17 @@ impl<'a> Expander<'a> {
             ));
         }
         self.fresh += 1;
-        let (skip, end) = (self.numbered("$skip", self.fresh), self.numbered("$return", self.fresh));
+        let (skip, end) = (
+            self.numbered("$skip", self.fresh),
+            self.numbered("$return", self.fresh),
+        );
         if opcode > range.start {
             let negated = self.is(range.start + 1, '!');
             let (pred, _) = self.resolve(self.word(opcode - 1));
-            self.put(&format!("@{}{pred} bra {skip};\n", if negated { "" } else { "!" }), span);
+            self.put(
+                &format!("@{}{pred} bra {skip};\n", if negated { "" } else { "!" }),
+                span,
+            );
         }
         // What the caller's names stand for, before those of the function are seen.
         let mut bound = Vec::new();
@@ -866,8 +1008,13 @@ impl<'a> Expander<'a> {
             }
         }
         self.enter(true);
-        self.calls.push(Called { name: name.clone(), end: end.clone() });
-        bound.into_iter().for_each(|(name, declared)| self.declare(name, declared));
+        self.calls.push(Called {
+            name: name.clone(),
+            end: end.clone(),
+        });
+        bound
+            .into_iter()
+            .for_each(|(name, declared)| self.declare(name, declared));
         for (formal, _) in before.iter().chain(&after) {
             self.declare(formal.name.clone(), Declared::Name);
         }
@@ -899,14 +1046,22 @@ impl<'a> Expander<'a> {
             let name = self.word(at);
             let of_function = self.functions.contains_key(name) && self.resolve(name).1.is_none();
             if of_function && self.taken.insert(name) {
-                self.put(&format!(".reg {HALF} {name};\n"), self.text.span(self.range(at)));
+                self.put(
+                    &format!(".reg {HALF} {name};\n"),
+                    self.text.span(self.range(at)),
+                );
             }
         }
     }
 
     /// Puts a call of a register whose function is not known in the place of it. Nothing is said of what comes behind, so that what it
     /// returns is never read.
-    fn unfollowed(&mut self, predicate: Range<usize>, callee: usize, returns: &[usize]) -> Result<(), Failed> {
+    fn unfollowed(
+        &mut self,
+        predicate: Range<usize>,
+        callee: usize,
+        returns: &[usize],
+    ) -> Result<(), Failed> {
         for at in returns {
             let (called, declared) = self.resolve(self.word(*at));
             match declared {
@@ -932,7 +1087,11 @@ impl<'a> Expander<'a> {
         let mut text = String::new();
         for called in all {
             for (offset, size) in self.pieces.get(&called).into_iter().flatten() {
-                let at = if *offset == 0 { String::new() } else { format!("+{offset}") };
+                let at = if *offset == 0 {
+                    String::new()
+                } else {
+                    format!("+{offset}")
+                };
                 text += &format!("st.param.b{} [{called}{at}], 0;\n", 8 * size);
             }
         }
@@ -945,14 +1104,24 @@ impl<'a> Expander<'a> {
     }
 
     /// Puts a value that nothing is known of in the place of what `printf` returns.
-    fn printed(&mut self, predicate: Range<usize>, span: Span, returns: &[usize]) -> Result<(), Failed> {
+    fn printed(
+        &mut self,
+        predicate: Range<usize>,
+        span: Span,
+        returns: &[usize],
+    ) -> Result<(), Failed> {
         self.fresh += 1;
         let value = self.numbered("%printed", self.fresh);
         for at in returns {
             let (called, declared) = self.resolve(self.word(*at));
             if !matches!(declared, Some(Declared::Param)) {
                 let message = format!("`{PRINT}` returns a parameter");
-                return Err(self.error("wrong-operand", *at, message, "expected a `.param` variable"));
+                return Err(self.error(
+                    "wrong-operand",
+                    *at,
+                    message,
+                    "expected a `.param` variable",
+                ));
             }
             self.pieces.entry(called.clone()).or_default().push((0, 4));
             self.put(&format!("ex2.approx.f32 {value}, {};\n", self.fresh), span);

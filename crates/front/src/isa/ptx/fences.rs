@@ -17,15 +17,34 @@ use super::tensormap::{PLACES, release, tensor_map};
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
 use program::{EventKind, Expr, Mark, Op, Scope, Tags};
 
-const SEM: Group = Group { kind: GroupKind::Sem, words: &["sc", "acq_rel", "acquire", "release"] };
-const LEVELS: Group = Group { kind: GroupKind::Scope, words: &["cta", "gl", "sys"] };
-const PROXIES: Group = Group { kind: GroupKind::Op, words: &PROXY_FENCE_WORDS };
-const SPACES: Group =
-    Group { kind: GroupKind::Space, words: &[ASYNC_SPACES[0].0, ASYNC_SPACES[1].0, ASYNC_SPACES[2].0] };
-const HALVES: Group = Group { kind: GroupKind::Sem, words: &["acquire", "release"] };
-const RESTRICTIONS: Group =
-    Group { kind: GroupKind::Space, words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[1].0, ASYNC_HALVES[2].0] };
-const RESTRICTED: Group = Group { kind: GroupKind::Space, words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[2].0] };
+const SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["sc", "acq_rel", "acquire", "release"],
+};
+const LEVELS: Group = Group {
+    kind: GroupKind::Scope,
+    words: &["cta", "gl", "sys"],
+};
+const PROXIES: Group = Group {
+    kind: GroupKind::Op,
+    words: &PROXY_FENCE_WORDS,
+};
+const SPACES: Group = Group {
+    kind: GroupKind::Space,
+    words: &[ASYNC_SPACES[0].0, ASYNC_SPACES[1].0, ASYNC_SPACES[2].0],
+};
+const HALVES: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["acquire", "release"],
+};
+const RESTRICTIONS: Group = Group {
+    kind: GroupKind::Space,
+    words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[1].0, ASYNC_HALVES[2].0],
+};
+const RESTRICTED: Group = Group {
+    kind: GroupKind::Space,
+    words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[2].0],
+};
 const NO_OPERANDS: &[Role] = &[];
 
 pub(super) const ROWS: &[Row] = &[
@@ -106,36 +125,51 @@ pub(super) const ROWS: &[Row] = &[
 fn fence(e: &mut Emit<'_, '_>, c: &Call, order: &'static str) {
     match c.quals.scope() {
         Some(scope) => e.push(Op::fence(Tags::of(&[order, "GEN"]), Some(scope))),
-        None => e.error("missing-scope", c.opcode.clone(), format!("`{}` needs a scope", c.row.opcode), |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        }),
+        None => e.error(
+            "missing-scope",
+            c.opcode.clone(),
+            format!("`{}` needs a scope", c.row.opcode),
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        ),
     }
 }
 
 fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
     let word = c.quals.get(GroupKind::Op);
     let Some((_, kind)) = PROXY_FENCES.iter().find(|kind| Some(kind.0) == word) else {
-        e.error("missing-operation", c.opcode.clone(), "a proxy fence names its proxy", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "missing-operation",
+            c.opcode.clone(),
+            "a proxy fence names its proxy",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return;
     };
     let space = c.quals.get(GroupKind::Space);
-    if let (Some(_), Some(place), true) = (space, c.quals.place(GroupKind::Space), *kind != "ASYNC") {
-        e.error("conflicting-qualifiers", place, "only `.async` goes with a state space", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+    if let (Some(_), Some(place), true) = (space, c.quals.place(GroupKind::Space), *kind != "ASYNC")
+    {
+        e.error(
+            "conflicting-qualifiers",
+            place,
+            "only `.async` goes with a state space",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return;
     }
     let mut tags = Tags::of(&["PF", kind]);
-    ASYNC_SPACES.iter().filter(|row| Some(row.0) == space).for_each(|row| tags.insert(row.1));
+    ASYNC_SPACES
+        .iter()
+        .filter(|row| Some(row.0) == space)
+        .for_each(|row| tags.insert(row.1));
     e.push(Op::fence(tags, None));
 }
 
 /// A release or an acquire fence for the shared memory of the CTA or cluster alone.
 fn restricted(e: &mut Emit<'_, '_>, c: &Call) {
     let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
-    let row = ASYNC_HALVES.iter().find(|row| Some(row.0) == of && Some(row.1) == order);
+    let row = ASYNC_HALVES
+        .iter()
+        .find(|row| Some(row.0) == of && Some(row.1) == order);
     match (row, c.quals.scope()) {
         (Some((.., tags)), Some(Scope::Cluster)) => {
             let mut all = Tags::of(&["PF", "HALF"]);
@@ -156,24 +190,37 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
         (Some("release"), Some(_), None) => "REL",
         (Some("acquire"), Some(_), Some(_)) => "ACQ",
         (_, None, _) => {
-            e.error("missing-scope", c.opcode.clone(), "this proxy fence needs a scope", |d| {
-                d.label(format!("expected the form {}", c.row.syntax))
-            });
+            e.error(
+                "missing-scope",
+                c.opcode.clone(),
+                "this proxy fence needs a scope",
+                |d| d.label(format!("expected the form {}", c.row.syntax)),
+            );
             return;
         }
         _ => {
-            e.error("conflicting-qualifiers", c.opcode.clone(), "this proxy fence has no such form", |d| {
-                d.label(format!("expected {}", c.row.syntax))
-                    .note("the acquire names a tensor map, and the release does not")
-            });
+            e.error(
+                "conflicting-qualifiers",
+                c.opcode.clone(),
+                "this proxy fence has no such form",
+                |d| {
+                    d.label(format!("expected {}", c.row.syntax))
+                        .note("the acquire names a tensor map, and the release does not")
+                },
+            );
             return;
         }
     };
-    if order == "ACQ" && (c.given(1) != Some(Expr::Const(128)) || tensor_map(e, c, 0, &PLACES).is_none()) {
+    if order == "ACQ"
+        && (c.given(1) != Some(Expr::Const(128)) || tensor_map(e, c, 0, &PLACES).is_none())
+    {
         if c.given(1) != Some(Expr::Const(128)) {
-            e.error("wrong-operand", c.opcode.clone(), "a tensor map has 128 bytes", |d| {
-                d.label("expected `128` behind it (PTX ISA, membar / fence)")
-            });
+            e.error(
+                "wrong-operand",
+                c.opcode.clone(),
+                "a tensor map has 128 bytes",
+                |d| d.label("expected `128` behind it (PTX ISA, membar / fence)"),
+            );
         }
         return;
     }
@@ -181,23 +228,39 @@ fn map_half(e: &mut Emit<'_, '_>, c: &Call) {
         return release(e, c);
     }
     let tags = Tags::of(&["ACQ", "GEN", "TMAP", "HALF"]);
-    let mark = Mark { kind: EventKind::Fence, tags, scope: c.quals.scope(), pending: None };
-    e.push(Op::Mark { addr: c.given(0), mark });
+    let mark = Mark {
+        kind: EventKind::Fence,
+        tags,
+        scope: c.quals.scope(),
+        pending: None,
+    };
+    e.push(Op::Mark {
+        addr: c.given(0),
+        mark,
+    });
 }
 
 /// One of the two fences that order the generic proxy before the async proxy together.
 fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
     let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
-    let row = ASYNC_HALVES.iter().find(|row| Some(row.0) == of && Some(row.1) == order);
+    let row = ASYNC_HALVES
+        .iter()
+        .find(|row| Some(row.0) == of && Some(row.1) == order);
     match (row, c.quals.scope()) {
         (Some((.., tags)), Some(Scope::Cluster)) => {
             let mut all = Tags::of(&["PF", "ASYNC", "HALF"]);
             all.extend(tags);
             e.push(Op::fence(all, Some(Scope::Cluster)));
         }
-        _ => e.error("conflicting-qualifiers", c.opcode.clone(), "this proxy fence has no such form", |d| {
-            d.label("expected one of three forms").note(c.row.syntax.replace('`', ""))
-        }),
+        _ => e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "this proxy fence has no such form",
+            |d| {
+                d.label("expected one of three forms")
+                    .note(c.row.syntax.replace('`', ""))
+            },
+        ),
     }
 }
 

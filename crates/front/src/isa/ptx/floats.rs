@@ -34,7 +34,12 @@ const GOES: &[(&str, &[&str])] = &[
     ("sat", &["f32", "f16", "f16x2", "s32"]),
     ("NaN", &["f32", "f16", "f16x2", "bf16", "bf16x2"]),
     ("relu", HALVES),
-    ("lo", &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64"]),
+    (
+        "lo",
+        &[
+            "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64",
+        ],
+    ),
 ];
 
 /// Whether qualifiers that only some types have go with this one; if not, says so.
@@ -43,20 +48,35 @@ pub(super) fn suits(e: &mut Emit<'_, '_>, c: &Call) -> bool {
 }
 
 fn suits_type(e: &mut Emit<'_, '_>, c: &Call, ty: &str) -> bool {
-    let goes = |word: &str| GOES.iter().find(|goes| goes.0 == word).map_or(FLOATS, |goes| goes.1);
+    let goes = |word: &str| {
+        GOES.iter()
+            .find(|goes| goes.0 == word)
+            .map_or(FLOATS, |goes| goes.1)
+    };
     let modifies = |kind| {
         matches!(
             kind,
-            GroupKind::Ignored | GroupKind::Round | GroupKind::Flush | GroupKind::Clamp | GroupKind::Rectify
+            GroupKind::Ignored
+                | GroupKind::Round
+                | GroupKind::Flush
+                | GroupKind::Clamp
+                | GroupKind::Rectify
         )
     };
     let known = |word: &str| GOES.iter().any(|goes| goes.0 == word);
-    let wrong =
-        c.quals.written().find(|(kind, word, _)| modifies(*kind) && known(word) && !goes(word).contains(&ty));
-    let Some((_, word, place)) = wrong else { return true };
-    e.error("conflicting-qualifiers", place, format!("`.{word}` does not go with this type"), |d| {
-        d.label(format!("expected it with one of {}", goes(word).join(", ")))
-    });
+    let wrong = c
+        .quals
+        .written()
+        .find(|(kind, word, _)| modifies(*kind) && known(word) && !goes(word).contains(&ty));
+    let Some((_, word, place)) = wrong else {
+        return true;
+    };
+    e.error(
+        "conflicting-qualifiers",
+        place,
+        format!("`.{word}` does not go with this type"),
+        |d| d.label(format!("expected it with one of {}", goes(word).join(", "))),
+    );
     false
 }
 
@@ -76,7 +96,10 @@ pub(super) fn rounds(e: &mut Emit<'_, '_>, c: &Call) -> bool {
 fn float(operation: FloatOp, format: Format, a: Expr, b: Expr) -> Expr {
     let ty = match operation {
         FloatOp::To(..) | FloatOp::From(..) => Ty::U64,
-        _ => Ty { bits: format.bits, signed: false },
+        _ => Ty {
+            bits: format.bits,
+            signed: false,
+        },
     };
     op(BinOp::Float(operation, format), ty, a, b)
 }
@@ -111,7 +134,12 @@ fn unless(nan: Expr, format: Format, value: Expr) -> Expr {
 /// A result within the limits that the instruction says.
 fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
     let within = |value: Expr, least, most| {
-        float(FloatOp::Min, format, float(FloatOp::Max, format, value, Expr::Const(least)), Expr::Const(most))
+        float(
+            FloatOp::Min,
+            format,
+            float(FloatOp::Max, format, value, Expr::Const(least)),
+            Expr::Const(most),
+        )
     };
     let no_number = |value: &Expr| float(FloatOp::Unordered, format, value.clone(), value.clone());
     match c.quals.get(GroupKind::Clamp) {
@@ -125,17 +153,29 @@ fn limited(c: &Call, format: Format, mut value: Expr) -> Expr {
     }
     if c.quals.get(GroupKind::Rectify).is_some() {
         let nan = no_number(&value);
-        value = unless(nan, format, float(FloatOp::Max, format, value, Expr::Const(0)));
+        value = unless(
+            nan,
+            format,
+            float(FloatOp::Max, format, value, Expr::Const(0)),
+        );
     }
     value
 }
 
 /// What comes of each number that operands `1..=n` are made of, flushed before and behind, within limits.
 fn each(c: &Call, format: Format, n: usize, of: impl Fn(&[Expr]) -> Expr) -> Expr {
-    let number = Ty { bits: format.bits, signed: false };
-    let all: Vec<Vec<Expr>> = (1..=n).map(|i| pieces(number, c.quals.packed(), &c.expr(i))).collect();
+    let number = Ty {
+        bits: format.bits,
+        signed: false,
+    };
+    let all: Vec<Vec<Expr>> = (1..=n)
+        .map(|i| pieces(number, c.quals.packed(), &c.expr(i)))
+        .collect();
     let one = |k: usize| {
-        let operands: Vec<Expr> = all.iter().map(|numbers| flushed(c, format, numbers[k].clone())).collect();
+        let operands: Vec<Expr> = all
+            .iter()
+            .map(|numbers| flushed(c, format, numbers[k].clone()))
+            .collect();
         limited(c, format, flushed(c, format, of(&operands)))
     };
     put_together(number, (0..usize::from(c.quals.packed())).map(one))
@@ -155,14 +195,23 @@ pub(super) fn calculate(e: &mut Emit<'_, '_>, c: &Call, format: Format, operatio
     let value = each(c, format, 2, |of| {
         let (a, b) = (of[0].clone(), of[1].clone());
         let value = float(operation, format, a.clone(), b.clone());
-        if not_a_number { unless(float(FloatOp::Unordered, format, a, b), format, value) } else { value }
+        if not_a_number {
+            unless(float(FloatOp::Unordered, format, a, b), format, value)
+        } else {
+            value
+        }
     });
     assign(e, c, value);
 }
 
 /// What a number is taken from for its opposite, so that the opposite of a zero is the other one.
 fn opposite(format: Format, value: Expr) -> Expr {
-    float(FloatOp::Sub(Rounding::Nearest), format, Expr::Const(format.sign()), value)
+    float(
+        FloatOp::Sub(Rounding::Nearest),
+        format,
+        Expr::Const(format.sign()),
+        value,
+    )
 }
 
 pub(super) fn negated(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
@@ -172,45 +221,76 @@ pub(super) fn negated(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
 
 /// The larger one of a number and its opposite.
 pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &Call, format: Format) {
-    let value =
-        each(c, format, 1, |of| float(FloatOp::Max, format, of[0].clone(), opposite(format, of[0].clone())));
+    let value = each(c, format, 1, |of| {
+        float(
+            FloatOp::Max,
+            format,
+            of[0].clone(),
+            opposite(format, of[0].clone()),
+        )
+    });
     assign(e, c, value);
 }
 
 /// A product and a sum with one rounding.
 pub(super) fn fused(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else { return };
-    if let (Some(_), Some(place)) = (c.quals.get(GroupKind::Clamp), c.quals.place(GroupKind::Rectify)) {
-        return e.error("conflicting-qualifiers", place, "`.relu` does not go with `.sat`", |d| {
-            d.label("expected one of them")
-        });
+    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
+        return;
+    };
+    if let (Some(_), Some(place)) = (
+        c.quals.get(GroupKind::Clamp),
+        c.quals.place(GroupKind::Rectify),
+    ) {
+        return e.error(
+            "conflicting-qualifiers",
+            place,
+            "`.relu` does not go with `.sat`",
+            |d| d.label("expected one of them"),
+        );
     }
     let value = each(c, format, 3, |of| {
         let three = [0, 1, 2].map(|i| of[i].clone().into());
-        Expr::Fused(Fused { format, rounding: rounding(c) }, three)
+        Expr::Fused(
+            Fused {
+                format,
+                rounding: rounding(c),
+            },
+            three,
+        )
     });
     assign(e, c, value);
 }
 
 pub(super) fn root(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else { return };
-    let value = each(c, format, 1, |of| unary(FloatOp::Sqrt(rounding(c)), format, of[0].clone()));
+    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
+        return;
+    };
+    let value = each(c, format, 1, |of| {
+        unary(FloatOp::Sqrt(rounding(c)), format, of[0].clone())
+    });
     assign(e, c, value);
 }
 
 pub(super) fn reciprocal(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else { return };
+    let Some(format) = c.quals.format().filter(|_| rounds(e, c)) else {
+        return;
+    };
     let one = || Expr::Const(format.one());
-    let value = each(c, format, 1, |of| float(FloatOp::Div(rounding(c)), format, one(), of[0].clone()));
+    let value = each(c, format, 1, |of| {
+        float(FloatOp::Div(rounding(c)), format, one(), of[0].clone())
+    });
     assign(e, c, value);
 }
 
 /// A conversion.
 pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
     let Some((to_word, from_word)) = c.quals.conversion() else {
-        return e.error("missing-type", c.opcode.clone(), "a conversion names two types", |d| {
-            d.label("expected the form `cvt.type.type d, a`")
-        });
+        return e.error(
+            "missing-type",
+            c.opcode.clone(),
+            "a conversion names two types",
+            |d| d.label("expected the form `cvt.type.type d, a`"),
+        );
     };
     let number = |word: &str| match format_named(word) {
         Some(format) => Number::Float(format),
@@ -228,7 +308,9 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
         };
         let value = match (from, to) {
             (Number::Int(from), Number::Float(to)) => unary(FloatOp::From(from, by), to, value),
-            (Number::Float(from), Number::Float(to)) if from == to && c.quals.get(GroupKind::Round).is_some() => {
+            (Number::Float(from), Number::Float(to))
+                if from == to && c.quals.get(GroupKind::Round).is_some() =>
+            {
                 unary(FloatOp::Whole(by), from, value)
             }
             (Number::Float(from), to) => unary(FloatOp::To(to, by), from, value),
@@ -243,7 +325,11 @@ pub(super) fn converted(e: &mut Emit<'_, '_>, c: &Call) {
     let value = match (to, from) {
         (Number::Int(to), Number::Int(from)) => {
             let value = e.fit(c.expr(1), from);
-            let value = if c.quals.get(GroupKind::Clamp).is_some() { saturated(value, from, to) } else { value };
+            let value = if c.quals.get(GroupKind::Clamp).is_some() {
+                saturated(value, from, to)
+            } else {
+                value
+            };
             Expr::Cast(c.ty, Box::new(value))
         }
         _ if to_word.ends_with("x2") => joined([2, 1].into_iter().map(|i| of(c.expr(i)))),
@@ -259,14 +345,25 @@ fn saturated(value: Expr, from: Ty, to: Ty) -> Expr {
         false => (0, (1i128 << ty.bits) - 1),
     };
     let ((least, most), own) = (range(to), range(from));
-    let limit = |by, limit: i128, value: Expr| op(by, from, value, Expr::Const(limit.clamp(own.0, own.1) as i64));
+    let limit = |by, limit: i128, value: Expr| {
+        op(
+            by,
+            from,
+            value,
+            Expr::Const(limit.clamp(own.0, own.1) as i64),
+        )
+    };
     limit(BinOp::Min, most, limit(BinOp::Max, least, value))
 }
 
 /// A sum or difference within the range of `.s32`.
 pub(super) fn saturating(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     let [a, b] = [1, 2].map(|i| Expr::Cast(Ty::S32, c.expr(i).into()));
-    assign(e, c, saturated(op(operation, Ty::WORD, a, b), Ty::WORD, Ty::S32));
+    assign(
+        e,
+        c,
+        saturated(op(operation, Ty::WORD, a, b), Ty::WORD, Ty::S32),
+    );
 }
 
 /// Whether there is such a conversion with these qualifiers; if not, says so.
@@ -282,7 +379,9 @@ fn converts(
     let is = |word: &str| to_word == word || from_word == word;
     let narrow = |bits: u8| bits == 8 && is("bf16");
     // Whether the second has all numbers of the first.
-    let fits = |a: Format, b: Format| a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction;
+    let fits = |a: Format, b: Format| {
+        a.fraction <= b.fraction && a.bits - a.fraction <= b.bits - b.fraction
+    };
     let (rounds, expected) = match (from, to) {
         (Number::Int(_), Number::Int(_)) => (round.is_none(), "no rounding"),
         (Number::Int(from), _) if narrow(from.bits) => (false, "an integer of at least 16 bits"),
@@ -292,19 +391,27 @@ fn converts(
             (round.is_none() || whole, "an integer rounding, or none")
         }
         // A rounding that changes nothing.
-        (Number::Float(a), Number::Float(b)) if fits(a, b) => {
-            (round.is_none() || (from_word == "bf16" && !whole), "no rounding")
-        }
+        (Number::Float(a), Number::Float(b)) if fits(a, b) => (
+            round.is_none() || (from_word == "bf16" && !whole),
+            "no rounding",
+        ),
         _ => (round.is_some() && !whole, "`.rn`, `.rz`, `.rm` or `.rp`"),
     };
-    let (clamp, relu) = (c.quals.get(GroupKind::Clamp), c.quals.get(GroupKind::Rectify).is_some());
-    let from_single = from_word == "f32" && HALVES.contains(&to_word) && matches!(round, Some("rn" | "rz"));
+    let (clamp, relu) = (
+        c.quals.get(GroupKind::Clamp),
+        c.quals.get(GroupKind::Rectify).is_some(),
+    );
+    let from_single =
+        from_word == "f32" && HALVES.contains(&to_word) && matches!(round, Some("rn" | "rz"));
     let wrong = if !rounds {
         Some((GroupKind::Round, expected))
     } else if c.quals.get(GroupKind::Flush).is_some() && (!is("f32") || packed) {
         Some((GroupKind::Flush, "`.ftz` with `.f32` alone"))
     } else if (clamp == Some("satfinite") || relu) && !from_single {
-        Some((GroupKind::Clamp, "`.relu` and `.satfinite` from `.f32` to numbers of 16 bits, with `.rn` or `.rz`"))
+        Some((
+            GroupKind::Clamp,
+            "`.relu` and `.satfinite` from `.f32` to numbers of 16 bits, with `.rn` or `.rz`",
+        ))
     } else if clamp == Some("sat") && (is("bf16") || packed) {
         Some((GroupKind::Clamp, "`.sat` without `.bf16` and packed types"))
     } else if packed && (!from_single || relu && clamp == Some("sat")) {
@@ -316,21 +423,31 @@ fn converts(
     } else {
         None
     };
-    let Some((kind, expected)) = wrong else { return true };
+    let Some((kind, expected)) = wrong else {
+        return true;
+    };
     let place = c.quals.place(kind).unwrap_or(c.opcode.clone());
-    e.error("conflicting-qualifiers", place, "there is no such conversion", |d| {
-        d.label(format!("expected {expected}"))
-    });
+    e.error(
+        "conflicting-qualifiers",
+        place,
+        "there is no such conversion",
+        |d| d.label(format!("expected {expected}")),
+    );
     false
 }
 
 /// A comparison in a type, of which the instruction's operands are of, or made of several.
 fn comparisons(e: &mut Emit<'_, '_>, c: &Call, word: &str) -> Option<Vec<Expr>> {
     let ty = bits_named(word).unwrap_or(Ty::WORD);
-    let Some(format) = format_named(word) else { return Some(vec![of_integers(e, c, ty)?]) };
+    let Some(format) = format_named(word) else {
+        return Some(vec![of_integers(e, c, ty)?]);
+    };
     let packed = if word.ends_with("x2") { 2 } else { 1 };
     let [a, b] = [1, 2].map(|i| numbers(packed, &c.expr(i)));
-    a.into_iter().zip(b).map(|(a, b)| of_numbers(e, c, format, a, b)).collect()
+    a.into_iter()
+        .zip(b)
+        .map(|(a, b)| of_numbers(e, c, format, a, b))
+        .collect()
 }
 
 fn of_numbers(e: &mut Emit<'_, '_>, c: &Call, format: Format, a: Expr, b: Expr) -> Option<Expr> {
@@ -359,7 +476,10 @@ fn of_numbers(e: &mut Emit<'_, '_>, c: &Call, format: Format, a: Expr, b: Expr) 
 }
 
 fn of_integers(e: &mut Emit<'_, '_>, c: &Call, ty: Ty) -> Option<Expr> {
-    let unsigned = Ty { signed: false, ..ty };
+    let unsigned = Ty {
+        signed: false,
+        ..ty
+    };
     let (cmp, ty) = match c.quals.get(GroupKind::Op) {
         Some("eq") => (CmpOp::Eq, ty),
         Some("ne") => (CmpOp::Ne, ty),
@@ -383,16 +503,21 @@ pub(super) fn set_predicates(e: &mut Emit<'_, '_>, c: &Call, combined: Option<Bi
         return;
     }
     let word = c.quals.get(GroupKind::Type).unwrap_or("s64");
-    let Some(mut results) = comparisons(e, c, word) else { return };
+    let Some(mut results) = comparisons(e, c, word) else {
+        return;
+    };
     if let ([one], false) = (&results[..], HALVES.contains(&word)) {
         let opposite = op(BinOp::Xor, PRED, one.clone(), Expr::Const(1));
         results.push(opposite);
     }
     let (destinations, mut written) = (c.elements(0), None);
     if destinations.len() > results.len() {
-        return e.error("wrong-operand", c.opcode.clone(), "numbers of 16 bits have one predicate", |d| {
-            d.label("expected one predicate, or a packed type")
-        });
+        return e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "numbers of 16 bits have one predicate",
+            |d| d.label("expected one predicate, or a packed type"),
+        );
     }
     if destinations.iter().all(|dst| matches!(dst, Arg::Dst(None))) {
         return assign(e, c, Expr::Const(0));
@@ -431,7 +556,9 @@ pub(super) fn set(e: &mut Emit<'_, '_>, c: &Call, combined: Option<BinOp>) {
     if !suits_type(e, c, of) {
         return;
     }
-    let Some(results) = comparisons(e, c, of) else { return };
+    let Some(results) = comparisons(e, c, of) else {
+        return;
+    };
     let yes = match (format_named(to), results.len()) {
         (Some(format), _) => format.one(),
         (None, 1) => c.ty.wrap(-1),

@@ -42,7 +42,12 @@ pub(super) fn value(
             // Whether what is known of where objects begin is enough is asked of the code (`pointers`).
             (address, Expr::Const(mask)) | (Expr::Const(mask), address) if *op == BinOp::And => {
                 let (loc, offset) = place(&address)?;
-                match (Ty { signed: true, ..*ty }).wrap(mask) {
+                match (Ty {
+                    signed: true,
+                    ..*ty
+                })
+                .wrap(mask)
+                {
                     mask if (0..ALIGNMENT).contains(&mask) => Some(Expr::Const(offset & mask)),
                     mask if (-ALIGNMENT..0).contains(&mask) && whole(*ty, loc) => {
                         Some(behind(Expr::Address(loc), offset & mask))
@@ -86,7 +91,10 @@ pub(super) fn behind(address: Expr, bytes: i64) -> Expr {
 }
 
 /// Offsets of addresses count bytes.
-const BYTES: Ty = Ty { bits: 8, signed: false };
+const BYTES: Ty = Ty {
+    bits: 8,
+    signed: false,
+};
 
 /// What is known in front of these micro-ops, if `start` is known at the start of the thread; and whether a way leads there.
 pub(super) fn before(
@@ -108,8 +116,10 @@ pub(super) fn before(
         found
     });
     let of = |at: &usize| {
-        let found =
-            flows.iter().zip([true, false, false]).find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
+        let found = flows
+            .iter()
+            .zip([true, false, false])
+            .find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
         found.unwrap_or_default()
     };
     asked.iter().map(of).collect()
@@ -119,7 +129,15 @@ pub(super) fn before(
 pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<bool> {
     let mut reached = vec![false; code.len() + 1];
     let tell = &mut |at, _: &Values| reached[at] = true;
-    flow(code, Values::new(), &mut Registers { narrow, ways: Ways::Likely, tell });
+    flow(
+        code,
+        Values::new(),
+        &mut Registers {
+            narrow,
+            ways: Ways::Likely,
+            tell,
+        },
+    );
     reached
 }
 
@@ -196,10 +214,12 @@ impl Domain for Registers<'_> {
     fn step(&mut self, at: usize, instr: Option<&Instr>, known: &mut Values) {
         (self.tell)(at, known);
         match instr.map(|instr| &instr.op) {
-            Some(Op::Assign { dst, value: e }) => match value(e, &|r| known.get(&r).cloned(), self.narrow) {
-                Some(new) => drop(known.insert(*dst, new)),
-                None => drop(known.remove(dst)),
-            },
+            Some(Op::Assign { dst, value: e }) => {
+                match value(e, &|r| known.get(&r).cloned(), self.narrow) {
+                    Some(new) => drop(known.insert(*dst, new)),
+                    None => drop(known.remove(dst)),
+                }
+            }
             other => {
                 if let Some(dst) = other.and_then(Op::defines) {
                     known.remove(&dst);
@@ -214,7 +234,13 @@ impl Domain for Registers<'_> {
             Ways::Written => Some(cond.clone()),
             Ways::All => None,
         };
-        cond.and_then(|cond| if let Expr::Const(v) = cond { Some(v != 0) } else { None })
+        cond.and_then(|cond| {
+            if let Expr::Const(v) = cond {
+                Some(v != 0)
+            } else {
+                None
+            }
+        })
     }
 
     fn meet(&self, state: &mut Values, other: &Values) -> bool {

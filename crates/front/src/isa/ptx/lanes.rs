@@ -19,16 +19,46 @@ use super::mbarrier::misused_unless;
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId, Scope, Seat, Ty};
 
-const MODES: Group = Group { kind: GroupKind::Op, words: &["up", "down", "bfly", "idx"] };
-const B32: Group = Group { kind: GroupKind::Type, words: &["b32"] };
-const PRED: Group = Group { kind: GroupKind::Ignored, words: &["pred"] };
-const MATCHED: Group = Group { kind: GroupKind::Type, words: &["b32", "b64"] };
-const REDUCED: Group = Group { kind: GroupKind::Type, words: &["u32", "s32", "b32"] };
-const REDUCTIONS: Group = Group { kind: GroupKind::Op, words: &["add", "min", "max", "and", "or", "xor"] };
-const EXTREMES: Group = Group { kind: GroupKind::Op, words: &["min", "max"] };
-const NUMBERS: Group = Group { kind: GroupKind::Clamp, words: &["NaN"] };
-const MAGNITUDES: Group = Group { kind: GroupKind::Ignored, words: &["abs"] };
-const SINGLE: Group = Group { kind: GroupKind::Type, words: &["f32"] };
+const MODES: Group = Group {
+    kind: GroupKind::Op,
+    words: &["up", "down", "bfly", "idx"],
+};
+const B32: Group = Group {
+    kind: GroupKind::Type,
+    words: &["b32"],
+};
+const PRED: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["pred"],
+};
+const MATCHED: Group = Group {
+    kind: GroupKind::Type,
+    words: &["b32", "b64"],
+};
+const REDUCED: Group = Group {
+    kind: GroupKind::Type,
+    words: &["u32", "s32", "b32"],
+};
+const REDUCTIONS: Group = Group {
+    kind: GroupKind::Op,
+    words: &["add", "min", "max", "and", "or", "xor"],
+};
+const EXTREMES: Group = Group {
+    kind: GroupKind::Op,
+    words: &["min", "max"],
+};
+const NUMBERS: Group = Group {
+    kind: GroupKind::Clamp,
+    words: &["NaN"],
+};
+const MAGNITUDES: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["abs"],
+};
+const SINGLE: Group = Group {
+    kind: GroupKind::Type,
+    words: &["f32"],
+};
 const VOTE: &[Role] = &[Role::Dst, Role::Pred, Role::Loose];
 const COMBINED: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
 
@@ -273,12 +303,15 @@ impl Lanes {
     /// What is wrong with a mask for a thread of which nothing says in which warp it is: whether it names others, which cannot be there. All
     /// bits are the whole warp, which the thread is alone.
     pub(in crate::isa) fn names_strangers(seat: Seat, mask: &Expr) -> bool {
-        seat.unsaid && !matches!(mask, Expr::Const(mask) if *mask as u32 == u32::MAX || *mask as u32 == 1)
+        seat.unsaid
+            && !matches!(mask, Expr::Const(mask) if *mask as u32 == u32::MAX || *mask as u32 == 1)
     }
 
     /// Those that may be named.
     pub(in crate::isa) fn possible(&self) -> Vec<u32> {
-        (0..i64::BITS.min(self.seat.of)).filter(|rank| !matches!(self.has(*rank), Expr::Const(0))).collect()
+        (0..i64::BITS.min(self.seat.of))
+            .filter(|rank| !matches!(self.has(*rank), Expr::Const(0)))
+            .collect()
     }
 
     /// Whether one of them is named.
@@ -304,7 +337,12 @@ impl Lanes {
             Expr::Const(_) => self.mask.clone(),
             defined => Expr::Select(defined.into(), self.mask.clone().into(), int(0).into()),
         };
-        Op::Give { value, among: self.among, lanes, converged: false }
+        Op::Give {
+            value,
+            among: self.among,
+            lanes,
+            converged: false,
+        }
     }
 }
 
@@ -334,7 +372,11 @@ impl Brought {
     pub(in crate::isa) fn combined(&self, op: BinOp, ty: Ty) -> Expr {
         // Where it makes no difference how often a value is there, this thread's own stands for what did not come.
         let counts = matches!(op, BinOp::Add | BinOp::Xor);
-        fold(op, ty, &self.values(&if counts { int(0) } else { self.own() }))
+        fold(
+            op,
+            ty,
+            &self.values(&if counts { int(0) } else { self.own() }),
+        )
     }
 
     /// Whether all are the same.
@@ -348,7 +390,11 @@ impl Brought {
             let is = both(self.lanes.has(*rank), is(value));
             Expr::Select(is.into(), int(1 << rank).into(), int(0).into())
         };
-        fold(BinOp::Or, Ty::WORD, &self.taken.iter().map(bit).collect::<Vec<_>>())
+        fold(
+            BinOp::Or,
+            Ty::WORD,
+            &self.taken.iter().map(bit).collect::<Vec<_>>(),
+        )
     }
 }
 
@@ -375,16 +421,29 @@ impl Shuffled {
 
     /// One whose `c` is known.
     fn in_sections(mode: ShuffleMode, by: Expr, c: i64, lanes: &Lanes) -> Shuffled {
-        let possible = if let Expr::Const(v) = by { 1 << (v & 31) } else { u32::MAX };
+        let possible = if let Expr::Const(v) = by {
+            1 << (v & 31)
+        } else {
+            u32::MAX
+        };
         let (mut sets, mut within) = ([0u32; 32], 0);
         for b in (0..32).filter(|b| possible >> b & 1 != 0) {
             let (from, is_within) = source_lane(mode, i64::from(lanes.seat.rank), b, c);
             within |= u32::from(is_within) << b;
             sets[from as usize] |= 1 << b;
         }
-        let from =
-            lanes.possible().into_iter().map(|lane| (lane, sets[lane as usize])).filter(|f| f.1 != 0).collect();
-        let mut shuffled = Shuffled { by, possible, from, within: int(0) };
+        let from = lanes
+            .possible()
+            .into_iter()
+            .map(|lane| (lane, sets[lane as usize]))
+            .filter(|f| f.1 != 0)
+            .collect();
+        let mut shuffled = Shuffled {
+            by,
+            possible,
+            from,
+            within: int(0),
+        };
         shuffled.within = shuffled.is_in(within);
         shuffled
     }
@@ -412,7 +471,14 @@ impl Shuffled {
         let by = Expr::Select(within.clone().into(), meant.into(), int(own).into());
         // Out of bounds, it is the lane itself.
         let reads = |lane: &u32| {
-            let (lane, other) = (i64::from(*lane), if let Expr::Const(b) = b { Some(b) } else { None });
+            let (lane, other) = (
+                i64::from(*lane),
+                if let Expr::Const(b) = b {
+                    Some(b)
+                } else {
+                    None
+                },
+            );
             let reached = match mode {
                 ShuffleMode::Up => other.map_or(lane < own, |b| lane == own - b),
                 ShuffleMode::Down => other.map_or(lane > own, |b| lane == own + b),
@@ -421,8 +487,18 @@ impl Shuffled {
             };
             lane == own || reached
         };
-        let from = lanes.possible().into_iter().filter(reads).map(|lane| (lane, 1 << lane)).collect();
-        Shuffled { by, possible: u32::MAX, from, within }
+        let from = lanes
+            .possible()
+            .into_iter()
+            .filter(reads)
+            .map(|lane| (lane, 1 << lane))
+            .collect();
+        Shuffled {
+            by,
+            possible: u32::MAX,
+            from,
+            within,
+        }
     }
 
     /// Whether what decides has a value of a set.
@@ -432,18 +508,34 @@ impl Shuffled {
             all if all == self.possible => int(1),
             some => {
                 let at = bin(BinOp::And, Ty::U32, self.by.clone(), int(31));
-                bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, int(i64::from(some)), at), int(1))
+                bin(
+                    BinOp::And,
+                    Ty::U32,
+                    bin(BinOp::Shr, Ty::U32, int(i64::from(some)), at),
+                    int(1),
+                )
             }
         }
     }
 
     /// Whether a lane that comes is read.
     pub(in crate::isa) fn is_defined(&self, lanes: &Lanes) -> Expr {
-        let (certain, asked): (Vec<_>, Vec<_>) =
-            self.from.iter().copied().partition(|(lane, _)| matches!(lanes.has(*lane), Expr::Const(_)));
+        let (certain, asked): (Vec<_>, Vec<_>) = self
+            .from
+            .iter()
+            .copied()
+            .partition(|(lane, _)| matches!(lanes.has(*lane), Expr::Const(_)));
         let certain = self.is_in(certain.iter().fold(0, |all, (_, set)| all | set));
-        let asked = asked.into_iter().map(|(lane, set)| both(lanes.has(lane), self.is_in(set)));
-        asked.fold(certain, |a, b| if a == int(0) { b } else { bin(BinOp::Or, Ty::U32, a, b) })
+        let asked = asked
+            .into_iter()
+            .map(|(lane, set)| both(lanes.has(lane), self.is_in(set)));
+        asked.fold(certain, |a, b| {
+            if a == int(0) {
+                b
+            } else {
+                bin(BinOp::Or, Ty::U32, a, b)
+            }
+        })
     }
 
     /// What is read, of what was taken from each of the lanes.
@@ -452,7 +544,9 @@ impl Shuffled {
         let choose = |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
             Expr::Select(self.is_in(*set).into(), value.clone().into(), other.into())
         };
-        taken.first().map_or(int(0), |first| choices.skip(1).fold(first.clone(), choose))
+        taken
+            .first()
+            .map_or(int(0), |first| choices.skip(1).fold(first.clone(), choose))
     }
 }
 
@@ -475,14 +569,23 @@ fn both(a: Expr, b: Expr) -> Expr {
 
 /// All values, combined.
 pub(in crate::isa) fn fold(op: BinOp, ty: Ty, all: &[Expr]) -> Expr {
-    all.iter().cloned().reduce(|a, b| bin(op, ty, a, b)).unwrap_or(int(0))
+    all.iter()
+        .cloned()
+        .reduce(|a, b| bin(op, ty, a, b))
+        .unwrap_or(int(0))
 }
 
 /// Whether all are the same.
 pub(in crate::isa) fn equal(ty: Ty, all: &[Expr]) -> Expr {
-    let pairs: Vec<Expr> =
-        all.windows(2).map(|w| Expr::Cmp(CmpOp::Eq, ty, w[0].clone().into(), w[1].clone().into())).collect();
-    if pairs.is_empty() { int(1) } else { fold(BinOp::And, Ty::U32, &pairs) }
+    let pairs: Vec<Expr> = all
+        .windows(2)
+        .map(|w| Expr::Cmp(CmpOp::Eq, ty, w[0].clone().into(), w[1].clone().into()))
+        .collect();
+    if pairs.is_empty() {
+        int(1)
+    } else {
+        fold(BinOp::And, Ty::U32, &pairs)
+    }
 }
 
 /// Puts a value into the destination of that number, if there is one.
@@ -493,7 +596,8 @@ fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
 }
 
 /// Of a mask that names lanes of a thread whose warp nothing says.
-pub(in crate::isa) const ALONE: &str = "this mask can name other lanes, and the thread is alone in its warp";
+pub(in crate::isa) const ALONE: &str =
+    "this mask can name other lanes, and the thread is alone in its warp";
 pub(in crate::isa) const NO_LANES: &str = "there is no lane but 0";
 pub(in crate::isa) const SAY_WARP: &str =
     "give the threads of one warp `warp = 0`: without it, each has a warp of its own";
@@ -506,14 +610,24 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<La
         return None;
     }
     if Lanes::names_strangers(e.env.warp, &c.expr(operand)) {
-        e.error("unplaced-lanes", c.opcode.clone(), ALONE, |d| d.label(NO_LANES).help(SAY_WARP));
+        e.error("unplaced-lanes", c.opcode.clone(), ALONE, |d| {
+            d.label(NO_LANES).help(SAY_WARP)
+        });
         return None;
     }
     let lanes = Lanes::new(Scope::Warp, e.env.warp, c.expr(operand));
     if lanes.mask == int(0) {
-        e.error("unsupported-mask", c.opcode.clone(), "this mask names no thread of the warp", |d| {
-            d.label(format!("the lanes of this warp are 0 to {}", threads.saturating_sub(1)))
-        });
+        e.error(
+            "unsupported-mask",
+            c.opcode.clone(),
+            "this mask names no thread of the warp",
+            |d| {
+                d.label(format!(
+                    "the lanes of this warp are 0 to {}",
+                    threads.saturating_sub(1)
+                ))
+            },
+        );
         return None;
     }
     Some(lanes)
@@ -521,9 +635,12 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<La
 
 fn too_many_lanes(e: &mut Emit<'_, '_>, c: &Call) {
     let threads = e.env.warp.of;
-    e.error("unsupported-mask", c.opcode.clone(), "a warp has at most 32 lanes", |d| {
-        d.label(format!("this one has {threads}"))
-    });
+    e.error(
+        "unsupported-mask",
+        c.opcode.clone(),
+        "a warp has at most 32 lanes",
+        |d| d.label(format!("this one has {threads}")),
+    );
 }
 
 /// Meets the lanes that an operand names, with a value; what each of them brings.
@@ -557,14 +674,19 @@ fn take(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, ty: Ty) -> Option<Brought>
 
 /// What all threads brought that this one met last, combined, goes into the destination.
 pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, operation: BinOp) {
-    let Some(met) = take(e, c, lanes, Ty::U32) else { return };
+    let Some(met) = take(e, c, lanes, Ty::U32) else {
+        return;
+    };
     put(e, c, 0, met.combined(operation, Ty::U32));
 }
 
 /// Takes what a lane brought into a register that the code cannot name.
 pub(super) fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
     let dst = e.temporary(c, &format!("lane {lane}"), ty)?;
-    e.push(Op::Take { dst, lane: lane as u8 });
+    e.push(Op::Take {
+        dst,
+        lane: lane as u8,
+    });
     Some(dst)
 }
 
@@ -575,37 +697,76 @@ pub(crate) const ELECTED: &str = "elected ";
 /// each mask in a register that the code cannot name.
 fn elect(e: &mut Emit<'_, '_>, c: &Call) {
     let Expr::Const(mask) = c.expr(1) else {
-        return e.error("unsupported-mask", c.opcode.clone(), "the mask of an election is no constant", |d| {
-            d.label("only constants are supported here: of the same mask, the same lane is elected")
-        });
+        return e.error(
+            "unsupported-mask",
+            c.opcode.clone(),
+            "the mask of an election is no constant",
+            |d| {
+                d.label(
+                    "only constants are supported here: of the same mask, the same lane is elected",
+                )
+            },
+        );
     };
     let Some(lanes) = named(e, c, 1) else { return };
     let own = i64::from(lanes.seat.rank);
-    let [Some(elected), Some(would)] =
-        [format!("{ELECTED}{:x}", mask as u32), "would".to_owned()].map(|name| e.temporary(c, &name, Ty::U32))
+    let [Some(elected), Some(would)] = [format!("{ELECTED}{:x}", mask as u32), "would".to_owned()]
+        .map(|name| e.temporary(c, &name, Ty::U32))
     else {
         return;
     };
     e.push(if lanes.possible().len() > 1 {
-        Op::Choice { dst: would, spurious: false }
+        Op::Choice {
+            dst: would,
+            spurious: false,
+        }
     } else {
-        Op::Assign { dst: would, value: int(1) }
+        Op::Assign {
+            dst: would,
+            value: int(1),
+        }
     });
-    let Some(met) = meet(e, c, lanes, Expr::Reg(would), Ty::U32) else { return };
+    let Some(met) = meet(e, c, lanes, Expr::Reg(would), Ty::U32) else {
+        return;
+    };
     // Counted from 1; 0 is nobody yet.
     let number = |lane: u32| int(i64::from(lane) + 1);
     let first = met.taken.first().map_or(int(0), |(lane, _)| number(*lane));
     let chosen = met.taken.iter().rev().fold(first, |later, (lane, would)| {
         Expr::Select(would.clone().into(), number(*lane).into(), later.into())
     });
-    let value = Expr::Select(Expr::Reg(elected).into(), Expr::Reg(elected).into(), chosen.into());
-    e.push(Op::Assign { dst: elected, value });
-    put(e, c, 0, bin(BinOp::Sub, Ty::U32, Expr::Reg(elected), int(1)));
-    put(e, c, 1, Expr::Cmp(CmpOp::Eq, Ty::U32, Expr::Reg(elected).into(), int(own + 1).into()));
+    let value = Expr::Select(
+        Expr::Reg(elected).into(),
+        Expr::Reg(elected).into(),
+        chosen.into(),
+    );
+    e.push(Op::Assign {
+        dst: elected,
+        value,
+    });
+    put(
+        e,
+        c,
+        0,
+        bin(BinOp::Sub, Ty::U32, Expr::Reg(elected), int(1)),
+    );
+    put(
+        e,
+        c,
+        1,
+        Expr::Cmp(
+            CmpOp::Eq,
+            Ty::U32,
+            Expr::Reg(elected).into(),
+            int(own + 1).into(),
+        ),
+    );
 }
 
 fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&Brought) -> Expr) {
-    let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else { return };
+    let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else {
+        return;
+    };
     put(e, c, 0, combine(&met));
 }
 
@@ -621,9 +782,12 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
         Some("bfly") => ShuffleMode::Bfly,
         Some(_) => ShuffleMode::Idx,
         None => {
-            return e.error("unknown-instruction", c.opcode.clone(), "a shuffle needs a mode", |d| {
-                d.label(format!("expected the form {}", c.row.syntax))
-            });
+            return e.error(
+                "unknown-instruction",
+                c.opcode.clone(),
+                "a shuffle needs a mode",
+                |d| d.label(format!("expected the form {}", c.row.syntax)),
+            );
         }
     };
     let value = e.fit(c.expr(1), c.ty);

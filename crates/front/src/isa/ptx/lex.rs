@@ -67,12 +67,18 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                 Kind::Str
             }
             b'0'..=b'9' => {
-                while bytes.get(at).is_some_and(|&c| c.is_ascii_alphanumeric() || c == b'.' || c == b'_') {
+                while bytes
+                    .get(at)
+                    .is_some_and(|&c| c.is_ascii_alphanumeric() || c == b'.' || c == b'_')
+                {
                     at += 1;
                 }
                 let number = &text[start..at];
                 let fraction = || number.contains('.').then(|| number.parse().ok()).flatten();
-                integer(number).map(Kind::Int).or(fraction().map(Kind::Fraction)).unwrap_or(Kind::BadNumber)
+                integer(number)
+                    .map(Kind::Int)
+                    .or(fraction().map(Kind::Fraction))
+                    .unwrap_or(Kind::BadNumber)
             }
             _ if is_word_start(b) => {
                 at += 1;
@@ -88,7 +94,11 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                         break;
                     }
                 }
-                if &text[start..at] == WARP_SIZE.0 { Kind::Int(WARP_SIZE.1) } else { Kind::Word }
+                if &text[start..at] == WARP_SIZE.0 {
+                    Kind::Int(WARP_SIZE.1)
+                } else {
+                    Kind::Word
+                }
             }
             _ => {
                 let c = text[at..].chars().next().unwrap_or('?');
@@ -96,15 +106,22 @@ pub(super) fn lex(text: &str) -> Vec<Token<Kind>> {
                 Kind::Punct(c)
             }
         };
-        tokens.push(Token { kind, range: start..at });
+        tokens.push(Token {
+            kind,
+            range: start..at,
+        });
     }
-    tokens.push(Token { kind: Kind::End, range: text.len()..text.len() });
+    tokens.push(Token {
+        kind: Kind::End,
+        range: text.len()..text.len(),
+    });
     tokens
 }
 
 /// How long what stands before the closing quotation mark is.
 fn string(text: &str) -> Option<usize> {
-    text.find(['"', '\n']).filter(|&n| text[n..].starts_with('"'))
+    text.find(['"', '\n'])
+        .filter(|&n| text[n..].starts_with('"'))
 }
 
 fn is_word_start(b: u8) -> bool {
@@ -116,15 +133,26 @@ fn is_word_start(b: u8) -> bool {
 pub(super) fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
     let float = |prefixes: [&str; 2], count: usize| {
-        let digits = text.strip_prefix(prefixes[0]).or_else(|| text.strip_prefix(prefixes[1]))?;
-        u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == count).map(|v| v as i64)
+        let digits = text
+            .strip_prefix(prefixes[0])
+            .or_else(|| text.strip_prefix(prefixes[1]))?;
+        u64::from_str_radix(digits, 16)
+            .ok()
+            .filter(|_| digits.len() == count)
+            .map(|v| v as i64)
     };
     if let Some(bits) = float(["0f", "0F"], 8).or_else(|| float(["0d", "0D"], 16)) {
         return Some(bits);
     }
-    let value = if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+    let value = if let Some(hex) = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
         u64::from_str_radix(hex, 16)
-    } else if let Some(binary) = digits.strip_prefix("0b").or_else(|| digits.strip_prefix("0B")) {
+    } else if let Some(binary) = digits
+        .strip_prefix("0b")
+        .or_else(|| digits.strip_prefix("0B"))
+    {
         u64::from_str_radix(binary, 2)
     } else if digits.len() > 1 && digits.starts_with('0') {
         u64::from_str_radix(&digits[1..], 8)
@@ -156,7 +184,10 @@ mod tests {
         assert_eq!(integer("017U"), Some(15));
         assert_eq!(integer("18446744073709551615"), Some(-1));
         assert_eq!(integer("0f3F800000"), Some(0x3f80_0000));
-        assert_eq!(integer("0dBFF0000000000000"), Some(0xbff0_0000_0000_0000_u64 as i64));
+        assert_eq!(
+            integer("0dBFF0000000000000"),
+            Some(0xbff0_0000_0000_0000_u64 as i64)
+        );
         assert_eq!(integer("0f3F8"), None);
         assert_eq!(integer("1.5"), None);
     }

@@ -20,8 +20,8 @@ use super::{Env, Item, Lowered, Unit};
 use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, SourceLine, Span};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register,
-    Scope, Space, Tags, Ty,
+    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, LocId, Op,
+    RegId, Register, Scope, Space, Tags, Ty,
 };
 
 /// An operand, resolved.
@@ -155,10 +155,22 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         }
         let narrow = |loc| is_narrow(env, symbols, loc);
         let start = start(env, symbols, &lowered.regs);
-        let found = known::before(&lowered.code, &start, &narrow, asking.iter().map(|a| a.first));
+        let found = known::before(
+            &lowered.code,
+            &start,
+            &narrow,
+            asking.iter().map(|a| a.first),
+        );
         let found = asking.iter().zip(found).map(|(a, (mut values, reached))| {
             values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
-            (a.item, Known { values, addresses: a.addresses, reached })
+            (
+                a.item,
+                Known {
+                    values,
+                    addresses: a.addresses,
+                    reached,
+                },
+            )
         });
         let found: HashMap<usize, Known> = found.collect();
         if found == known {
@@ -173,7 +185,8 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
 /// Whether the addresses of a location fit 32 bits.
 fn is_narrow(env: &Env, symbols: &Symbols, loc: LocId) -> bool {
     let of = |init: &Init| matches!(init, Init::Address { loc: other, .. } if symbols.object(*other).0 == symbols.object(loc).0);
-    symbols.object(loc).1.space == Space::Shared || env.regs.iter().any(|r| is_half(&r.name) && of(&r.init))
+    symbols.object(loc).1.space == Space::Shared
+        || env.regs.iter().any(|r| is_half(&r.name) && of(&r.init))
 }
 
 /// The registers that the test gives a value.
@@ -182,12 +195,19 @@ fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
     let value = |reg: &Register| match reg.init {
         Init::Int(v) => Expr::Const(v),
         Init::Unknown => Expr::Const(0),
-        Init::Address { loc, index } => {
-            plus(Expr::Address(loc), symbols.layout(loc).offset(index), Ty { bits: 8, signed: false })
-        }
+        Init::Address { loc, index } => plus(
+            Expr::Address(loc),
+            symbols.layout(loc).offset(index),
+            Ty {
+                bits: 8,
+                signed: false,
+            },
+        ),
     };
     let all = (0..).map(RegId).zip(regs);
-    all.filter(|(_, reg)| given(reg)).map(|(id, reg)| (id, value(reg))).collect()
+    all.filter(|(_, reg)| given(reg))
+        .map(|(id, reg)| (id, value(reg)))
+        .collect()
 }
 
 /// Lowers one thread, with what is known of registers; tells which items ask for constants.
@@ -225,7 +245,15 @@ fn lower_with(
     emit.patch();
     let init: HashMap<&str, &Init> = env.regs.iter().map(|r| (bare(&r.name), &r.init)).collect();
     let regs = emit.regs.finish(&init);
-    (Lowered { regs, code: emit.code, leaves: emit.leaves, untyped: emit.untyped }, emit.asking)
+    (
+        Lowered {
+            regs,
+            code: emit.code,
+            leaves: emit.leaves,
+            untyped: emit.untyped,
+        },
+        emit.asking,
+    )
 }
 
 impl<'a> Emit<'a, '_> {
@@ -257,7 +285,13 @@ impl<'a> Emit<'a, '_> {
         if self.through_register && op.is_access() {
             self.untyped.push(self.code.len());
         }
-        self.code.push(Instr { op, element: Element::ONLY, span, line, text });
+        self.code.push(Instr {
+            op,
+            element: Element::ONLY,
+            span,
+            line,
+            text,
+        });
     }
 
     /// Where the next micro-op comes.
@@ -291,7 +325,10 @@ impl<'a> Emit<'a, '_> {
 
     /// Appends the end of the thread, behind what is undefined.
     pub(super) fn leave(&mut self) {
-        self.push(Op::Branch { cond: Expr::Const(1), target: END });
+        self.push(Op::Branch {
+            cond: Expr::Const(1),
+            target: END,
+        });
     }
 
     /// A register that no code names; `None` if there are too many.
@@ -299,9 +336,12 @@ impl<'a> Emit<'a, '_> {
         let id = self.regs.intern(name);
         match id {
             Some(id) => self.regs.wrote(id, ty),
-            None => {
-                self.error("too-many-registers", c.opcode.clone(), "a thread has at most 65535 registers", |d| d)
-            }
+            None => self.error(
+                "too-many-registers",
+                c.opcode.clone(),
+                "a thread has at most 65535 registers",
+                |d| d,
+            ),
         }
         id
     }
@@ -313,7 +353,11 @@ impl<'a> Emit<'a, '_> {
         let of = ops.len() as u8;
         ops.into_iter().for_each(|op| self.push(op));
         for (at, instr) in (0..of).zip(&mut self.code[first..]) {
-            instr.element = Element { at, of, ..Element::ONLY };
+            instr.element = Element {
+                at,
+                of,
+                ..Element::ONLY
+            };
         }
     }
 
@@ -321,7 +365,9 @@ impl<'a> Emit<'a, '_> {
     pub(super) fn push_scalar(&mut self, pieces: Vec<Op>) {
         let first = self.code.len();
         self.push_elements(pieces);
-        self.code[first..].iter_mut().for_each(|instr| instr.element.whole = true);
+        self.code[first..]
+            .iter_mut()
+            .for_each(|instr| instr.element.whole = true);
     }
 
     /// Appends a jump to a label.
@@ -348,13 +394,20 @@ impl<'a> Emit<'a, '_> {
         if let Some(ty) = m.quals.ty() {
             return ty;
         }
-        let loc = m.row.operands.iter().zip(&m.raw.operands).find_map(|(role, operand)| match &operand.kind {
-            OperandKind::Name(n) if *role == Role::Addr => match self.classify(self.str(&n.name), Role::Addr) {
-                Name::Location(loc) => Some(loc),
+        let loc = m
+            .row
+            .operands
+            .iter()
+            .zip(&m.raw.operands)
+            .find_map(|(role, operand)| match &operand.kind {
+                OperandKind::Name(n) if *role == Role::Addr => {
+                    match self.classify(self.str(&n.name), Role::Addr) {
+                        Name::Location(loc) => Some(loc),
+                        _ => None,
+                    }
+                }
                 _ => None,
-            },
-            _ => None,
-        });
+            });
         loc.map_or(Ty::WORD, |loc| self.symbols.ty(loc))
     }
 
@@ -386,21 +439,36 @@ impl<'a> Emit<'a, '_> {
                     self.asks = self.known.get(&at).is_some_and(|known| known.addresses);
                     self.instruction(m, at);
                     // A barrier that is not aligned does not ask the lanes to come to it together.
-                    let aligned = m.row.opcode == "bar" || m.quals.all(GroupKind::Ignored).any(|w| w == "aligned");
+                    let aligned = m.row.opcode == "bar"
+                        || m.quals.all(GroupKind::Ignored).any(|w| w == "aligned");
                     self.converged = match &self.code[first..] {
                         [one] if aligned && one.op.barrier().is_some_and(gathers) => true,
-                        all => self.converged && !all.iter().any(|i| matches!(i.op, Op::Branch { .. })),
+                        all => {
+                            self.converged && !all.iter().any(|i| matches!(i.op, Op::Branch { .. }))
+                        }
                     };
-                    self.together &= !self.code[first..].iter().any(|i| matches!(i.op, Op::Branch { .. }));
+                    self.together &= !self.code[first..]
+                        .iter()
+                        .any(|i| matches!(i.op, Op::Branch { .. }));
                     let failed = self.sink.errors() > errors;
                     if failed {
                         self.forget(m);
                     }
                     if failed || self.asks || self.known.contains_key(&at) {
                         // Behind the branch around a predicated one.
-                        let around = matches!(self.code.get(first), Some(Instr { op: Op::Branch { .. }, .. }));
+                        let around = matches!(
+                            self.code.get(first),
+                            Some(Instr {
+                                op: Op::Branch { .. },
+                                ..
+                            })
+                        );
                         let first = first + usize::from(m.raw.pred.is_some() && around);
-                        self.asking.push(Asking { item: at, first, addresses: self.asks });
+                        self.asking.push(Asking {
+                            item: at,
+                            first,
+                            addresses: self.asks,
+                        });
                     }
                 }
             }
@@ -410,22 +478,37 @@ impl<'a> Emit<'a, '_> {
     /// Of an instruction that could not be lowered: nothing is known of what it writes.
     fn forget(&mut self, m: &'a Matched) {
         for (role, operand, _) in m.operands() {
-            if let (Role::Dst | Role::DstPred | Role::DstAndPred | Role::DstParam, OperandKind::Name(n)) =
-                (role, &operand.kind)
+            if let (
+                Role::Dst | Role::DstPred | Role::DstAndPred | Role::DstParam,
+                OperandKind::Name(n),
+            ) = (role, &operand.kind)
                 && let Some(dst) = self.regs.find(self.str(&n.piece()))
             {
-                let access = Access { tags: Tags::default(), scope: None, ty: Ty::WORD };
-                self.push(Op::Load { dst, addr: Expr::Const(0), access });
+                let access = Access {
+                    tags: Tags::default(),
+                    scope: None,
+                    ty: Ty::WORD,
+                };
+                self.push(Op::Load {
+                    dst,
+                    addr: Expr::Const(0),
+                    access,
+                });
             }
         }
     }
 
     /// The value of an operand in registers, if it is known in front of an item.
     fn constant(&self, arg: &Arg, at: usize) -> Option<Arg> {
-        let (Arg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else { return None };
+        let (Arg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else {
+            return None;
+        };
         // What a predicate says is no number.
         let predicate = |r: &RegId| self.regs.get(*r).ty == Some(PRED);
-        if e.base().is_some() || matches!(e, Expr::Const(_)) || matches!(e, Expr::Reg(r) if predicate(r)) {
+        if e.base().is_some()
+            || matches!(e, Expr::Const(_))
+            || matches!(e, Expr::Reg(r) if predicate(r))
+        {
             return None;
         }
         let narrow = |loc| is_narrow(self.env, self.symbols, loc);
@@ -435,7 +518,8 @@ impl<'a> Emit<'a, '_> {
             Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
                 (Some(loc), Expr::Const(offset)) => {
                     let object = self.symbols.object(loc).1;
-                    let bytes = self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes());
+                    let bytes =
+                        self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes());
                     let apart = known.reached && object.space != Space::Shared;
                     apart || (0..bytes).contains(offset)
                 }
@@ -443,19 +527,28 @@ impl<'a> Emit<'a, '_> {
             },
             _ => true,
         };
-        known::value(e, &|r| known.values.get(&r).cloned(), &narrow).filter(inside).map(Arg::Expr)
+        known::value(e, &|r| known.values.get(&r).cloned(), &narrow)
+            .filter(inside)
+            .map(Arg::Expr)
     }
 
     /// What comes now is of that place in the code.
     pub(super) fn at(&mut self, span: Span, text: String) {
         let number = self.sink.line(span.start);
-        let line = SourceLine { number, origin: self.unit.origins.of(number) };
+        let line = SourceLine {
+            number,
+            origin: self.unit.origins.of(number),
+        };
         self.current = (span, line, text);
     }
 
     fn instruction(&mut self, m: &'a Matched, at: usize) {
         let span = self.unit.text.span(m.raw.range.clone());
-        let text = self.str(&m.raw.range).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = self
+            .str(&m.raw.range)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         self.at(span, text);
         let (most, given) = (m.row.operands.len(), m.raw.operands.len());
         if given > most || given < most - m.row.optional {
@@ -492,7 +585,10 @@ impl<'a> Emit<'a, '_> {
         let around = match (&pred, m.row.takes_predicate) {
             (Some(pred), false) => {
                 let at = self.code.len();
-                self.push(Op::Branch { cond: truth(pred.clone(), true), target: END });
+                self.push(Op::Branch {
+                    cond: truth(pred.clone(), true),
+                    target: END,
+                });
                 Some(at)
             }
             _ => None,
@@ -500,14 +596,23 @@ impl<'a> Emit<'a, '_> {
         let opcode = m.raw.opcode.start..m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
         // All lanes execute it together, or the program is undefined; a barrier says so itself, and nobody need say so twice. In assembly of
         // other languages, models have no words for it.
-        let aligned =
-            m.quals.all(GroupKind::Ignored).any(|w| w == "aligned") && !matches!(m.row.opcode, "bar" | "barrier");
+        let aligned = m.quals.all(GroupKind::Ignored).any(|w| w == "aligned")
+            && !matches!(m.row.opcode, "bar" | "barrier");
         let parts = around.is_some() || !self.converged && !self.together;
         if aligned && parts && self.env.warp.of > 1 && !self.env.nameless {
             self.push(mark(&["ALIGNED", "LANES"], None));
             self.together = true;
         }
-        let call = Call { row: m.row, quals: m.quals.clone(), ty, loc, pred, args, found, opcode };
+        let call = Call {
+            row: m.row,
+            quals: m.quals.clone(),
+            ty,
+            loc,
+            pred,
+            args,
+            found,
+            opcode,
+        };
         (m.row.lower)(self, &call);
         if let Some(at) = around {
             let end = self.code.len();
@@ -529,13 +634,19 @@ impl<'a> Emit<'a, '_> {
                     }
                 }
                 None => {
-                    let known: Vec<&str> =
-                        if self.sink.full() { Vec::new() } else { self.labels.keys().copied().collect() };
+                    let known: Vec<&str> = if self.sink.full() {
+                        Vec::new()
+                    } else {
+                        self.labels.keys().copied().collect()
+                    };
                     self.error(
                         "unknown-label",
                         range,
                         format!("there is no label `{name}` in this thread"),
-                        |d| d.label("expected a label of this thread").did_you_mean(name, known),
+                        |d| {
+                            d.label("expected a label of this thread")
+                                .did_you_mean(name, known)
+                        },
                     );
                 }
             }
@@ -560,6 +671,11 @@ pub(super) fn truth(value: Expr, negated: bool) -> Expr {
         value if !negated => value,
         // Not not.
         Expr::Cmp(CmpOp::Eq, Ty::WORD, inner, zero) if *zero == Expr::Const(0) => *inner,
-        value => Expr::Cmp(CmpOp::Eq, Ty::WORD, Box::new(value), Box::new(Expr::Const(0))),
+        value => Expr::Cmp(
+            CmpOp::Eq,
+            Ty::WORD,
+            Box::new(value),
+            Box::new(Expr::Const(0)),
+        ),
     }
 }

@@ -16,10 +16,22 @@ use super::operands::plus;
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
 use program::{Access, BinOp, Expr, Op, RegId, Scope, Space, Tags, Ty};
 
-const COUNT: Group = Group { kind: GroupKind::Op, words: &["x1", "x2", "x4"] };
-const TRANSPOSED: Group = Group { kind: GroupKind::Flag, words: &["trans"] };
-const SHARED: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta"] };
-const REST: Group = Group { kind: GroupKind::Ignored, words: &["aligned"] };
+const COUNT: Group = Group {
+    kind: GroupKind::Op,
+    words: &["x1", "x2", "x4"],
+};
+const TRANSPOSED: Group = Group {
+    kind: GroupKind::Flag,
+    words: &["trans"],
+};
+const SHARED: Group = Group {
+    kind: GroupKind::Space,
+    words: &["shared", "shared::cta"],
+};
+const REST: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["aligned"],
+};
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
@@ -57,16 +69,24 @@ pub(super) const ROWS: &[Row] = &[
 fn whole(e: &mut Emit<'_, '_>, c: &Call) -> Option<Lanes> {
     let of = e.env.warp.of;
     if of != 32 {
-        e.error("unsupported-mask", c.opcode.clone(), "a matrix is distributed over a warp of 32 lanes", |d| {
-            d.label(format!("this one has {of}"))
-        });
+        e.error(
+            "unsupported-mask",
+            c.opcode.clone(),
+            "a matrix is distributed over a warp of 32 lanes",
+            |d| d.label(format!("this one has {of}")),
+        );
         return None;
     }
     Some(Lanes::new(Scope::Warp, e.env.warp, Expr::Const(-1)))
 }
 
 /// Where the fragments of this lane are: of each matrix, addresses of its pieces, and the type of these.
-fn pieces(e: &mut Emit<'_, '_>, c: &Call, address: usize, registers: usize) -> Option<(Vec<Vec<Expr>>, Ty)> {
+fn pieces(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    address: usize,
+    registers: usize,
+) -> Option<(Vec<Vec<Expr>>, Ty)> {
     // The pieces have types of their own.
     e.through_register = false;
     let count = match c.quals.get(GroupKind::Op) {
@@ -76,17 +96,23 @@ fn pieces(e: &mut Emit<'_, '_>, c: &Call, address: usize, registers: usize) -> O
         _ => 0,
     };
     if count != registers {
-        e.error("wrong-operand", c.opcode.clone(), "a register is needed for each matrix", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "a register is needed for each matrix",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return None;
     }
     if let Some(loc) = c.loc
         && e.symbols.object(loc).1.space != Space::Shared
     {
-        e.error("wrong-space", c.opcode.clone(), "the rows of a matrix are not in shared memory", |d| {
-            d.label("expected a location that is declared with `space = \"shared\"`")
-        });
+        e.error(
+            "wrong-space",
+            c.opcode.clone(),
+            "the rows of a matrix are not in shared memory",
+            |d| d.label("expected a location that is declared with `space = \"shared\"`"),
+        );
         return None;
     }
     let lanes = whole(e, c)?;
@@ -94,7 +120,11 @@ fn pieces(e: &mut Emit<'_, '_>, c: &Call, address: usize, registers: usize) -> O
     // The rows that this lane has elements of, what of them, in elements, and how much.
     let (rows, column, ty) = match c.quals.get(GroupKind::Flag) {
         None => (vec![lane / 4], i64::from(lane % 4), Ty::U32),
-        Some(_) => (vec![lane % 4 * 2, lane % 4 * 2 + 1], i64::from(lane / 4), HALF),
+        Some(_) => (
+            vec![lane % 4 * 2, lane % 4 * 2 + 1],
+            i64::from(lane / 4),
+            HALF,
+        ),
     };
     e.push(lanes.meet(aligned(c.expr(address), 16), Expr::Const(1)));
     let mut all = Vec::new();
@@ -104,7 +134,10 @@ fn pieces(e: &mut Emit<'_, '_>, c: &Call, address: usize, registers: usize) -> O
             let lane = 8 * matrix + row;
             // No register of values that lanes hand each other, which would hold addresses with it.
             let dst = e.temporary(c, &format!("row {lane}"), Ty::U64)?;
-            e.push(Op::Take { dst, lane: lane as u8 });
+            e.push(Op::Take {
+                dst,
+                lane: lane as u8,
+            });
             own.push(plus(Expr::Reg(dst), column, ty));
         }
         all.push(own);
@@ -113,10 +146,17 @@ fn pieces(e: &mut Emit<'_, '_>, c: &Call, address: usize, registers: usize) -> O
 }
 
 /// An element.
-const HALF: Ty = Ty { bits: 16, signed: false };
+const HALF: Ty = Ty {
+    bits: 16,
+    signed: false,
+};
 
 fn weak(ty: Ty) -> Access {
-    Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty }
+    Access {
+        tags: Tags::of(&["GEN", "WEAK"]),
+        scope: None,
+        ty,
+    }
 }
 
 fn bin(op: BinOp, a: Expr, b: i64) -> Expr {
@@ -125,22 +165,41 @@ fn bin(op: BinOp, a: Expr, b: i64) -> Expr {
 
 /// Two elements in a register.
 fn pair(low: Expr, high: Expr) -> Expr {
-    Expr::Bin(BinOp::Or, Ty::U32, low.into(), bin(BinOp::Shl, high, 16).into())
+    Expr::Bin(
+        BinOp::Or,
+        Ty::U32,
+        low.into(),
+        bin(BinOp::Shl, high, 16).into(),
+    )
 }
 
 fn load(e: &mut Emit<'_, '_>, c: &Call) {
-    let registers: Vec<RegId> =
-        c.elements(0).iter().filter_map(|arg| if let Arg::Dst(dst) = arg { *dst } else { None }).collect();
-    let Some((matrices, ty)) = pieces(e, c, 1, registers.len()) else { return };
+    let registers: Vec<RegId> = c
+        .elements(0)
+        .iter()
+        .filter_map(|arg| if let Arg::Dst(dst) = arg { *dst } else { None })
+        .collect();
+    let Some((matrices, ty)) = pieces(e, c, 1, registers.len()) else {
+        return;
+    };
     for (addresses, dst) in matrices.into_iter().zip(registers) {
         let mut halves = Vec::new();
         for (n, addr) in addresses.into_iter().enumerate() {
-            let Some(half) = e.temporary(c, &format!("element {n}"), ty) else { return };
-            e.push(Op::Load { dst: half, addr, access: weak(ty) });
+            let Some(half) = e.temporary(c, &format!("element {n}"), ty) else {
+                return;
+            };
+            e.push(Op::Load {
+                dst: half,
+                addr,
+                access: weak(ty),
+            });
             halves.push(Expr::Reg(half));
         }
         let value = match halves.as_slice() {
-            [low, high] => pair(Expr::Cast(Ty::U32, low.clone().into()), Expr::Cast(Ty::U32, high.clone().into())),
+            [low, high] => pair(
+                Expr::Cast(Ty::U32, low.clone().into()),
+                Expr::Cast(Ty::U32, high.clone().into()),
+            ),
             all => all[0].clone(),
         };
         e.push(Op::Assign { dst, value });
@@ -151,13 +210,32 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
     let values: Vec<Expr> = c
         .elements(1)
         .iter()
-        .filter_map(|arg| if let Arg::Expr(value) = arg { Some(value.clone()) } else { None })
+        .filter_map(|arg| {
+            if let Arg::Expr(value) = arg {
+                Some(value.clone())
+            } else {
+                None
+            }
+        })
         .collect();
-    let Some((matrices, ty)) = pieces(e, c, 0, values.len()) else { return };
+    let Some((matrices, ty)) = pieces(e, c, 0, values.len()) else {
+        return;
+    };
     for (addresses, value) in matrices.into_iter().zip(values) {
         for (addr, k) in addresses.into_iter().zip([0, 16]) {
-            let value = e.fit(if k == 0 { value.clone() } else { bin(BinOp::Shr, value.clone(), k) }, ty);
-            e.push(Op::Store { addr, value, access: weak(ty) });
+            let value = e.fit(
+                if k == 0 {
+                    value.clone()
+                } else {
+                    bin(BinOp::Shr, value.clone(), k)
+                },
+                ty,
+            );
+            e.push(Op::Store {
+                addr,
+                value,
+                access: weak(ty),
+            });
         }
     }
 }
@@ -165,14 +243,21 @@ fn store(e: &mut Emit<'_, '_>, c: &Call) {
 /// Element (i, j) of the result is element (j, i): of two rows, the elements in one column.
 fn transpose(e: &mut Emit<'_, '_>, c: &Call) {
     let value = e.fit(c.expr(1), Ty::U32);
-    let (Some(dst), Some(lanes)) = (c.dst(0), whole(e, c)) else { return };
+    let (Some(dst), Some(lanes)) = (c.dst(0), whole(e, c)) else {
+        return;
+    };
     let (row, column) = (lanes.seat.rank % 4 * 2, lanes.seat.rank / 4);
     e.push(lanes.meet(value, Expr::Const(1)));
     let mut halves = Vec::new();
     for row in [row, row + 1] {
-        let Some(pair) = taken(e, c, 4 * row + column / 2, Ty::U32) else { return };
+        let Some(pair) = taken(e, c, 4 * row + column / 2, Ty::U32) else {
+            return;
+        };
         let half = bin(BinOp::Shr, Expr::Reg(pair), i64::from(column % 2 * 16));
         halves.push(bin(BinOp::And, half, 0xffff));
     }
-    e.push(Op::Assign { dst, value: pair(halves[0].clone(), halves[1].clone()) });
+    e.push(Op::Assign {
+        dst,
+        value: pair(halves[0].clone(), halves[1].clone()),
+    });
 }

@@ -23,13 +23,34 @@ use crate::isa::Symbols;
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
 use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tags, Ty, Update};
 
-const B64: Group = Group { kind: GroupKind::Type, words: &["b64"] };
-const OWN: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta"] };
-const ANY: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta", "shared::cluster"] };
-const REACH: Group = Group { kind: GroupKind::Scope, words: &["cta", "cluster"] };
-const RELEASE: Group = Group { kind: GroupKind::Sem, words: &["release", "relaxed"] };
-const ACQUIRE: Group = Group { kind: GroupKind::Sem, words: &["acquire", "relaxed"] };
-const RELAXED: Group = Group { kind: GroupKind::Sem, words: &["relaxed"] };
+const B64: Group = Group {
+    kind: GroupKind::Type,
+    words: &["b64"],
+};
+const OWN: Group = Group {
+    kind: GroupKind::Space,
+    words: &["shared", "shared::cta"],
+};
+const ANY: Group = Group {
+    kind: GroupKind::Space,
+    words: &["shared", "shared::cta", "shared::cluster"],
+};
+const REACH: Group = Group {
+    kind: GroupKind::Scope,
+    words: &["cta", "cluster"],
+};
+const RELEASE: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["release", "relaxed"],
+};
+const ACQUIRE: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["acquire", "relaxed"],
+};
+const RELAXED: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["relaxed"],
+};
 
 const ARRIVE: &[Group] = &[RELEASE, REACH, ANY, B64];
 const COUNT: &[Role] = &[Role::Dst, Role::Addr, Role::Loose];
@@ -272,7 +293,12 @@ struct Arrival {
 }
 
 fn dead(old: &Expr) -> Expr {
-    Expr::Cmp(CmpOp::Eq, Ty::WORD, object::live(old.clone()).into(), Expr::Const(0).into())
+    Expr::Cmp(
+        CmpOp::Eq,
+        Ty::WORD,
+        object::live(old.clone()).into(),
+        Expr::Const(0).into(),
+    )
 }
 
 /// A read-modify-write of the word at operand `what.at`, where `ok` holds of it; else undefined. `fits`: whether the operand
@@ -299,15 +325,28 @@ fn attempt(
     writes: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
 ) -> Option<RegId> {
-    let scope = if what.asynchronous { Scope::Cluster } else { scope(e, c)? };
+    let scope = if what.asynchronous {
+        Scope::Cluster
+    } else {
+        scope(e, c)?
+    };
     is_object(e, c, what.at)?;
     let addr = what.address.clone().unwrap_or_else(|| c.expr(what.at));
-    let most = if c.quals.has("expect_tx") || c.quals.has("complete_tx") { MOST_BYTES } else { MOST_ARRIVALS };
+    let most = if c.quals.has("expect_tx") || c.quals.has("complete_tx") {
+        MOST_BYTES
+    } else {
+        MOST_ARRIVALS
+    };
     let counted = match operand {
         Expr::Const(_) => addr,
         // No address of memory, so that nothing is concluded from a count that the word cannot hold.
         operand => {
-            let most = Expr::Cmp(CmpOp::Le, Ty::U64, operand.clone().into(), Expr::Const(most).into());
+            let most = Expr::Cmp(
+                CmpOp::Le,
+                Ty::U64,
+                operand.clone().into(),
+                Expr::Const(most).into(),
+            );
             Expr::Select(most.into(), addr.into(), Expr::Const(0).into())
         }
     };
@@ -324,14 +363,27 @@ fn attempt(
         if what.own && role.is_none() {
             tags.insert("OWN");
         }
-        Access { tags, scope, ty: object::WORD }
+        Access {
+            tags,
+            scope,
+            ty: object::WORD,
+        }
     };
     let old = e.temporary(c, &format!("mbarrier {}", e.here()), object::WORD)?;
     let word = Expr::Reg(old);
-    let update = Update::When { cond: writes(&word), new: new(word) };
+    let update = Update::When {
+        cond: writes(&word),
+        new: new(word),
+    };
     let read = half(if what.order == "WEAK" { "WEAK" } else { "RLX" }, None);
     let write = half(what.order, what.role);
-    e.push(Op::Rmw { dst: Some(old), addr: counted, update, read, write });
+    e.push(Op::Rmw {
+        dst: Some(old),
+        addr: counted,
+        update,
+        read,
+        write,
+    });
     Some(old)
 }
 
@@ -346,7 +398,11 @@ pub(super) fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
 /// Has an object track the copies of the thread: the arrival comes when they are complete. `adds`: the phase waits for one more.
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     let one = Expr::Const(1);
-    let by_thread = Operation { order: "WEAK", own: true, ..Operation::default() };
+    let by_thread = Operation {
+        order: "WEAK",
+        own: true,
+        ..Operation::default()
+    };
     if adds {
         let ok = |old: &Expr| {
             let room = Expr::Cmp(
@@ -357,13 +413,25 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
             );
             object::both(object::live(old.clone()), room)
         };
-        if operation(e, c, &by_thread, &one, ok, |old| object::arrive(old, Expr::Const(-1))).is_none() {
+        if operation(e, c, &by_thread, &one, ok, |old| {
+            object::arrive(old, Expr::Const(-1))
+        })
+        .is_none()
+        {
             return;
         }
     }
-    let later = Operation { order: "RLX", role: Some("MBA"), asynchronous: true, ..by_thread };
+    let later = Operation {
+        order: "RLX",
+        role: Some("MBA"),
+        asynchronous: true,
+        ..by_thread
+    };
     let ok = |old: &Expr| {
-        object::both(object::live(old.clone()), object::within(Expr::Const(1), object::pending(old.clone())))
+        object::both(
+            object::live(old.clone()),
+            object::within(Expr::Const(1), object::pending(old.clone())),
+        )
     };
     let arrived = |old| object::settled(object::arrive(old, Expr::Const(1)));
     signal(e, c, &later, &one, ok, arrived);
@@ -380,9 +448,15 @@ pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr,
         asynchronous: true,
         ..Operation::default()
     };
-    let ok =
-        |old: &Expr| object::both(object::live(old.clone()), object::in_range(old.clone(), bytes.clone(), -1));
-    signal(e, c, &what, &bytes, ok, |old| object::settled(object::expect(old, bytes.clone(), -1)));
+    let ok = |old: &Expr| {
+        object::both(
+            object::live(old.clone()),
+            object::in_range(old.clone(), bytes.clone(), -1),
+        )
+    };
+    signal(e, c, &what, &bytes, ok, |old| {
+        object::settled(object::expect(old, bytes.clone(), -1))
+    });
 }
 
 /// An operation that an asynchronous one ends with. The thread goes on: what it does next does not wait for this.
@@ -394,7 +468,9 @@ fn signal(
     ok: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
 ) {
-    let Some(old) = attempt(e, c, what, operand, &ok, new) else { return };
+    let Some(old) = attempt(e, c, what, operand, &ok, new) else {
+        return;
+    };
     let skip = e.here();
     e.jump(ok(&Expr::Reg(old)), skip + 2);
     e.push(Op::fence(Tags::of(&["ASY", "MISUSE"]), None));
@@ -402,63 +478,132 @@ fn signal(
 
 fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
     let remote = c.quals.get(GroupKind::Space) == Some("shared::cluster");
-    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "REL" };
+    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+        "RLX"
+    } else {
+        "REL"
+    };
     if let (true, Some(_)) = (remote, c.dst(0)) {
-        e.error("wrong-operand", c.opcode.clone(), "an arrival at `.shared::cluster` returns nothing", |d| {
-            d.label("expected `_` in the place of its result (PTX ISA, mbarrier.arrive)")
-        });
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "an arrival at `.shared::cluster` returns nothing",
+            |d| d.label("expected `_` in the place of its result (PTX ISA, mbarrier.arrive)"),
+        );
         return;
     }
-    if how.incomplete && (remote || order == "RLX" || !matches!(c.quals.scope(), None | Some(Scope::Cta))) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "`.noComplete` goes with `.release.cta` alone", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+    if how.incomplete
+        && (remote || order == "RLX" || !matches!(c.quals.scope(), None | Some(Scope::Cta)))
+    {
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "`.noComplete` goes with `.release.cta` alone",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return;
     }
     let most = if how.bytes { MOST_BYTES } else { MOST_ARRIVALS };
     let operand = c.given(2).unwrap_or(Expr::Const(1));
-    let Some(operand) = counted(e, c, operand, most) else { return };
-    let (count, more) =
-        if how.bytes { (Expr::Const(1), operand.clone()) } else { (operand.clone(), Expr::Const(0)) };
-    let expecting =
-        |old: &Expr| if how.bytes { object::expect(old.clone(), more.clone(), 1) } else { old.clone() };
+    let Some(operand) = counted(e, c, operand, most) else {
+        return;
+    };
+    let (count, more) = if how.bytes {
+        (Expr::Const(1), operand.clone())
+    } else {
+        (operand.clone(), Expr::Const(0))
+    };
+    let expecting = |old: &Expr| {
+        if how.bytes {
+            object::expect(old.clone(), more.clone(), 1)
+        } else {
+            old.clone()
+        }
+    };
     let arrived = |old: &Expr| {
         let word = expecting(old);
-        let word = if how.leaves { object::drop(word, count.clone()) } else { word };
+        let word = if how.leaves {
+            object::drop(word, count.clone())
+        } else {
+            word
+        };
         object::arrive(word, count.clone())
     };
     let ok = |old: &Expr| {
-        let mut ok =
-            object::both(object::live(old.clone()), object::within(count.clone(), object::pending(old.clone())));
+        let mut ok = object::both(
+            object::live(old.clone()),
+            object::within(count.clone(), object::pending(old.clone())),
+        );
         if how.bytes {
             ok = object::both(ok, object::in_range(old.clone(), more.clone(), 1));
         }
         if how.leaves {
-            let stay = Expr::Cmp(CmpOp::Lt, Ty::WORD, count.clone().into(), object::expected(old.clone()).into());
+            let stay = Expr::Cmp(
+                CmpOp::Lt,
+                Ty::WORD,
+                count.clone().into(),
+                object::expected(old.clone()).into(),
+            );
             ok = object::both(ok, stay);
         }
         if how.incomplete {
-            let on = Expr::Cmp(CmpOp::Lt, Ty::WORD, count.clone().into(), object::pending(old.clone()).into());
+            let on = Expr::Cmp(
+                CmpOp::Lt,
+                Ty::WORD,
+                count.clone().into(),
+                object::pending(old.clone()).into(),
+            );
             ok = object::both(ok, on);
         }
         ok
     };
     // What names the CTA's own memory, or returns a token, is of the CTA's own object.
-    let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta")) || c.dst(0).is_some();
-    let what = Operation { order, own, at: 1, role: Some("MBA"), ..Operation::default() };
-    let Some(old) = operation(e, c, &what, &operand, ok, |old| object::settled(arrived(&old))) else { return };
+    let own = matches!(
+        c.quals.get(GroupKind::Space),
+        Some("shared" | "shared::cta")
+    ) || c.dst(0).is_some();
+    let what = Operation {
+        order,
+        own,
+        at: 1,
+        role: Some("MBA"),
+        ..Operation::default()
+    };
+    let Some(old) = operation(e, c, &what, &operand, ok, |old| {
+        object::settled(arrived(&old))
+    }) else {
+        return;
+    };
     if let Some(dst) = c.dst(0) {
-        e.push(Op::Assign { dst, value: object::token(Expr::Reg(old), c.expr(1)) });
+        e.push(Op::Assign {
+            dst,
+            value: object::token(Expr::Reg(old), c.expr(1)),
+        });
     }
 }
 
 fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
-    let Some(operand) = counted(e, c, c.expr(1), MOST_BYTES) else { return };
-    let ok =
-        |old: &Expr| object::both(object::live(old.clone()), object::in_range(old.clone(), operand.clone(), sign));
-    let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta"));
-    let what = Operation { order: "RLX", own, ..Operation::default() };
-    operation(e, c, &what, &operand, ok, |old| object::settled(object::expect(old, operand.clone(), sign)));
+    let Some(operand) = counted(e, c, c.expr(1), MOST_BYTES) else {
+        return;
+    };
+    let ok = |old: &Expr| {
+        object::both(
+            object::live(old.clone()),
+            object::in_range(old.clone(), operand.clone(), sign),
+        )
+    };
+    let own = matches!(
+        c.quals.get(GroupKind::Space),
+        Some("shared" | "shared::cta")
+    );
+    let what = Operation {
+        order: "RLX",
+        own,
+        ..Operation::default()
+    };
+    operation(e, c, &what, &operand, ok, |old| {
+        object::settled(object::expect(old, operand.clone(), sign))
+    });
 }
 
 /// A look at the word: the old word, whether the wait is over by it, whether it may be asked.
@@ -467,9 +612,12 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
     if let (true, Expr::Const(n)) = (parity, &phase)
         && !matches!(n, 0 | 1)
     {
-        e.error("out-of-range", c.opcode.clone(), format!("a phase has no parity {n}"), |d| {
-            d.label("expected 0 or 1")
-        });
+        e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            format!("a phase has no parity {n}"),
+            |d| d.label("expected 0 or 1"),
+        );
         return None;
     }
     let addr = c.expr(at);
@@ -484,26 +632,46 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
     let may = |old: &Expr| {
         let live = object::live(old.clone());
         if !parity {
-            return object::both(live, object::is_token(old.clone(), phase.clone(), addr.clone()));
+            return object::both(
+                live,
+                object::is_token(old.clone(), phase.clone(), addr.clone()),
+            );
         }
         match &phase {
             Expr::Const(_) => live,
             phase => {
-                let bit = Expr::Cmp(CmpOp::Le, Ty::U64, phase.clone().into(), Expr::Const(1).into());
+                let bit = Expr::Cmp(
+                    CmpOp::Le,
+                    Ty::U64,
+                    phase.clone().into(),
+                    Expr::Const(1).into(),
+                );
                 object::both(live, bit)
             }
         }
     };
     let both = |old: &Expr| object::both(done(old), may(old));
-    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "ACQ" };
-    let what = Operation { order, own: true, at, role: Some("MBW"), ..Operation::default() };
+    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") {
+        "RLX"
+    } else {
+        "ACQ"
+    };
+    let what = Operation {
+        order,
+        own: true,
+        at,
+        role: Some("MBW"),
+        ..Operation::default()
+    };
     let old = attempt(e, c, &what, &Expr::Const(0), both, |old| old)?;
     let old_word = Expr::Reg(old);
     Some((old, done(&old_word), may(&old_word)))
 }
 
 fn test(e: &mut Emit<'_, '_>, c: &Call, parity: bool) {
-    let Some((_, done, may)) = look(e, c, 1, parity) else { return };
+    let Some((_, done, may)) = look(e, c, 1, parity) else {
+        return;
+    };
     misused_unless(e, may);
     if let Some(dst) = c.dst(0) {
         e.push(Op::Assign { dst, value: done });
@@ -512,7 +680,9 @@ fn test(e: &mut Emit<'_, '_>, c: &Call, parity: bool) {
 
 fn wait(e: &mut Emit<'_, '_>, c: &Call) {
     let head = e.here();
-    let Some((_, done, may)) = look(e, c, 0, true) else { return };
+    let Some((_, done, may)) = look(e, c, 0, true) else {
+        return;
+    };
     misused_unless(e, may);
     let again = Expr::Cmp(CmpOp::Eq, Ty::WORD, done.into(), Expr::Const(0).into());
     e.jump(again, head);
@@ -524,10 +694,17 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<E
     if let Expr::Const(n) = operand
         && !(least..=most).contains(&n)
     {
-        let what = if most == MOST_ARRIVALS { "arrivals" } else { "bytes" };
-        e.error("out-of-range", c.opcode.clone(), format!("an mbarrier object cannot count {n} {what}"), |d| {
-            d.label(format!("expected {least} to {most}"))
-        });
+        let what = if most == MOST_ARRIVALS {
+            "arrivals"
+        } else {
+            "bytes"
+        };
+        e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            format!("an mbarrier object cannot count {n} {what}"),
+            |d| d.label(format!("expected {least} to {most}")),
+        );
         return None;
     }
     Some(operand)
@@ -556,9 +733,12 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
 /// Reports an operation on what is no mbarrier object.
 pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
     // What is used as one through a register is one.
-    let Some(loc) = c.expr(at).base().filter(|_| !c.is_found(at)) else { return Some(()) };
+    let Some(loc) = c.expr(at).base().filter(|_| !c.is_found(at)) else {
+        return Some(());
+    };
     let (id, declared) = e.symbols.object(loc);
-    if declared.class == Some(program::Class::Mbarrier) || declared.cut || declared.fields.is_some() {
+    if declared.class == Some(program::Class::Mbarrier) || declared.cut || declared.fields.is_some()
+    {
         return Some(());
     }
     let symbol = e.symbols.get(id);
@@ -576,7 +756,10 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()>
 fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
     let Some(loc) = c.expr(1).base() else {
         e.ask();
-        let message = format!("`{}` of an address that is not known is not supported", c.row.opcode);
+        let message = format!(
+            "`{}` of an address that is not known is not supported",
+            c.row.opcode
+        );
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
             d.label("expected a location in shared memory, or a register that holds the same address of one on every way here")
         });
@@ -584,22 +767,32 @@ fn shared_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
     };
     let name = e.symbols.get(loc).name.clone();
     if e.symbols.object(loc).1.space != program::Space::Shared {
-        e.error("wrong-space", c.opcode.clone(), format!("`{name}` is not in shared memory"), |d| {
-            d.label("expected a location of which each CTA has a copy")
-        });
+        e.error(
+            "wrong-space",
+            c.opcode.clone(),
+            format!("`{name}` is not in shared memory"),
+            |d| d.label("expected a location of which each CTA has a copy"),
+        );
         return None;
     }
     Some(loc)
 }
 
 fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(loc) = shared_object(e, c) else { return };
+    let Some(loc) = shared_object(e, c) else {
+        return;
+    };
     if !matches!(c.expr(2), Expr::Const(_)) {
         e.ask();
     }
     let value = match c.expr(2) {
         Expr::Const(rank) => of_rank(e, c, loc, c.expr(1), rank),
-        rank => Some(of_some_rank(&e.env.cluster, &rank, &c.expr(1), stride(e.symbols, loc))),
+        rank => Some(of_some_rank(
+            &e.env.cluster,
+            &rank,
+            &c.expr(1),
+            stride(e.symbols, loc),
+        )),
     };
     if let (Some(value), Some(dst)) = (value, c.dst(0)) {
         e.push(Op::Assign { dst, value });
@@ -607,12 +800,29 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 /// The address that is to the CTA of a rank in the cluster what `address`, in `loc`, is to the thread's own.
-pub(super) fn of_rank(e: &mut Emit<'_, '_>, c: &Call, loc: LocId, address: Expr, rank: i64) -> Option<Expr> {
-    let Some(away) = usize::try_from(rank).ok().and_then(|rank| e.env.cluster.get(rank)).copied() else {
+pub(super) fn of_rank(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    loc: LocId,
+    address: Expr,
+    rank: i64,
+) -> Option<Expr> {
+    let Some(away) = usize::try_from(rank)
+        .ok()
+        .and_then(|rank| e.env.cluster.get(rank))
+        .copied()
+    else {
         let count = e.env.cluster.len();
-        e.error("out-of-range", c.opcode.clone(), format!("the cluster has no CTA of rank {rank}"), |d| {
-            d.label(format!("expected a rank below {count}: CTAs are counted in the order of their numbers"))
-        });
+        e.error(
+            "out-of-range",
+            c.opcode.clone(),
+            format!("the cluster has no CTA of rank {rank}"),
+            |d| {
+                d.label(format!(
+                    "expected a rank below {count}: CTAs are counted in the order of their numbers"
+                ))
+            },
+        );
         return None;
     };
     Some(away_by(address, away * stride(e.symbols, loc)))
@@ -627,14 +837,32 @@ pub(crate) fn stride(symbols: &Symbols, loc: LocId) -> i64 {
 pub(crate) fn away_by(address: Expr, bytes: i64) -> Expr {
     match bytes {
         0 => address,
-        bytes => Expr::Bin(program::BinOp::Add, Ty::U64, address.into(), Expr::Const(bytes).into()),
+        bytes => Expr::Bin(
+            program::BinOp::Add,
+            Ty::U64,
+            address.into(),
+            Expr::Const(bytes).into(),
+        ),
     }
 }
 
 /// That of the CTA of a rank that is known when the program runs; of a CTA that the cluster does not have, an address of nothing.
 pub(crate) fn of_some_rank(cluster: &[i64], rank: &Expr, address: &Expr, stride: i64) -> Expr {
-    cluster.iter().enumerate().rev().fold(Expr::Const(0), |otherwise, (of, away)| {
-        let meant = Expr::Cmp(CmpOp::Eq, Ty::U32, rank.clone().into(), Expr::Const(of as i64).into());
-        Expr::Select(meant.into(), away_by(address.clone(), away * stride).into(), otherwise.into())
-    })
+    cluster
+        .iter()
+        .enumerate()
+        .rev()
+        .fold(Expr::Const(0), |otherwise, (of, away)| {
+            let meant = Expr::Cmp(
+                CmpOp::Eq,
+                Ty::U32,
+                rank.clone().into(),
+                Expr::Const(of as i64).into(),
+            );
+            Expr::Select(
+                meant.into(),
+                away_by(address.clone(), away * stride).into(),
+                otherwise.into(),
+            )
+        })
 }

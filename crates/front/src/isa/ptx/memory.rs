@@ -22,20 +22,52 @@ use super::table::{
 };
 use program::{Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
-pub(super) const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
-pub(super) const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
-const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
+pub(super) const LOAD_SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["weak", "relaxed", "acquire"],
+};
+pub(super) const STORE_SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["weak", "relaxed", "release"],
+};
+const FLAGS: Group = Group {
+    kind: GroupKind::Flag,
+    words: &["volatile", "mmio"],
+};
 
 const QUERIED: Group = Group {
     kind: GroupKind::Space,
-    words: &["const", "global", "local", "shared", "shared::cta", "shared::cluster", "param", "param::entry"],
+    words: &[
+        "const",
+        "global",
+        "local",
+        "shared",
+        "shared::cta",
+        "shared::cluster",
+        "param",
+        "param::entry",
+    ],
 };
-const NC_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak"] };
-const NC_SPACE: Group = Group { kind: GroupKind::Space, words: &["global"] };
-const PREFETCHED: Group = Group { kind: GroupKind::Space, words: &["global", "local"] };
-const LEVELS: Group =
-    Group { kind: GroupKind::Ignored, words: &["L1", "L2", "L2::evict_last", "L2::evict_normal"] };
-const DISCARDED: Group = Group { kind: GroupKind::Ignored, words: &["L2"] };
+const NC_SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["weak"],
+};
+const NC_SPACE: Group = Group {
+    kind: GroupKind::Space,
+    words: &["global"],
+};
+const PREFETCHED: Group = Group {
+    kind: GroupKind::Space,
+    words: &["global", "local"],
+};
+const LEVELS: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["L1", "L2", "L2::evict_last", "L2::evict_normal"],
+};
+const DISCARDED: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["L2"],
+};
 /// What a discard is of.
 const LINE: i64 = 128;
 const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
@@ -201,19 +233,34 @@ fn discard(e: &mut Emit<'_, '_>, c: &Call) {
     // It has the type of the location.
     e.through_register = false;
     if c.expr(1) != Expr::Const(LINE) || c.quals.get(GroupKind::Ignored).is_none() {
-        e.error("wrong-operand", c.opcode.clone(), "a discard is of 128 bytes in the L2 cache", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "a discard is of 128 bytes in the L2 cache",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return;
     }
     read_only(e, c);
-    let Some(memory) = copies::end(e, c, 0, Space::Global, (LINE, LINE)) else { return };
-    let Some(ty) = copies::one_type(e, c, memory, memory) else { return };
+    let Some(memory) = copies::end(e, c, 0, Space::Global, (LINE, LINE)) else {
+        return;
+    };
+    let Some(ty) = copies::one_type(e, c, memory, memory) else {
+        return;
+    };
     let unknown = Expr::unknown(ty);
     let first = copies::aligned(c.expr(0), LINE);
     for k in 0..LINE / i64::from(ty.bytes()) {
-        let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty };
-        e.push(Op::Store { addr: plus(first.clone(), k, ty), value: unknown.clone(), access });
+        let access = Access {
+            tags: Tags::of(&["GEN", "WEAK"]),
+            scope: None,
+            ty,
+        };
+        e.push(Op::Store {
+            addr: plus(first.clone(), k, ty),
+            value: unknown.clone(),
+            access,
+        });
     }
 }
 
@@ -223,8 +270,17 @@ pub(in crate::isa) type IsIn = fn(Space) -> bool;
 /// The address about which an instruction in PTX asks whether it is in a state space, and whether it is if it is of an object in that
 /// one.
 pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
-    let space = instr.text.split_whitespace().find_map(|word| word.strip_prefix("isspacep."))?;
-    let Op::Assign { value: Expr::Cmp(_, _, address, _), .. } = &instr.op else { return None };
+    let space = instr
+        .text
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("isspacep."))?;
+    let Op::Assign {
+        value: Expr::Cmp(_, _, address, _),
+        ..
+    } = &instr.op
+    else {
+        return None;
+    };
     Some((
         address,
         match space {
@@ -245,28 +301,44 @@ pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
 }
 
 fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
-    let Some(access) = access(e, c, proxy) else { return };
+    let Some(access) = access(e, c, proxy) else {
+        return;
+    };
     let mut ops = Vec::new();
-    let Some(addresses) = addresses(e, c, c.expr(1)) else { return };
+    let Some(addresses) = addresses(e, c, c.expr(1)) else {
+        return;
+    };
     for (addr, dst) in addresses.into_iter().zip(c.elements(0)) {
         let Arg::Dst(Some(dst)) = *dst else {
-            e.error("wrong-operand", c.opcode.clone(), "a load needs a register to write to", |d| {
-                d.label("only `atom` can discard its result with `_`")
-            });
+            e.error(
+                "wrong-operand",
+                c.opcode.clone(),
+                "a load needs a register to write to",
+                |d| d.label("only `atom` can discard its result with `_`"),
+            );
             return;
         };
         if ops.iter().any(|op: &Op| op.defines() == Some(dst)) {
-            e.error("wrong-operand", c.opcode.clone(), "a vector load writes a register twice", |d| {
-                d.label("expected a register for each element")
-            });
+            e.error(
+                "wrong-operand",
+                c.opcode.clone(),
+                "a vector load writes a register twice",
+                |d| d.label("expected a register for each element"),
+            );
             return;
         }
-        ops.push(Op::Load { dst, addr, access: access.clone() });
+        ops.push(Op::Load {
+            dst,
+            addr,
+            access: access.clone(),
+        });
     }
     if is_scalar(c, &access) {
         if ops.iter().any(changes_own_address) {
             let message = "a load of 128 bits changes the register of its address";
-            e.error("wrong-operand", c.opcode.clone(), message, |d| d.label("expected other registers"));
+            e.error("wrong-operand", c.opcode.clone(), message, |d| {
+                d.label("expected other registers")
+            });
             return;
         }
         e.push_scalar(ops);
@@ -283,19 +355,40 @@ fn is_scalar(c: &Call, access: &Access) -> bool {
 }
 
 fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
-    let Some(access) = access(e, c, proxy) else { return };
+    let Some(access) = access(e, c, proxy) else {
+        return;
+    };
     read_only(e, c);
-    let Some(addresses) = addresses(e, c, c.expr(0)) else { return };
-    let ops = addresses.into_iter().zip(c.elements(1)).map(|(addr, value)| {
-        let value = if let Arg::Expr(value) = value { value.clone() } else { Expr::Const(0) };
-        Op::Store { addr, value: e.fit(value, access.ty), access: access.clone() }
-    });
+    let Some(addresses) = addresses(e, c, c.expr(0)) else {
+        return;
+    };
+    let ops = addresses
+        .into_iter()
+        .zip(c.elements(1))
+        .map(|(addr, value)| {
+            let value = if let Arg::Expr(value) = value {
+                value.clone()
+            } else {
+                Expr::Const(0)
+            };
+            Op::Store {
+                addr,
+                value: e.fit(value, access.ty),
+                access: access.clone(),
+            }
+        });
     let ops = ops.collect();
-    if is_scalar(c, &access) { e.push_scalar(ops) } else { e.push_elements(ops) }
+    if is_scalar(c, &access) {
+        e.push_scalar(ops)
+    } else {
+        e.push_elements(ops)
+    }
 }
 
 fn changes_own_address(op: &Op) -> bool {
-    op.address().zip(op.defines()).is_some_and(|(addr, dst)| addr.any(&|e| *e == Expr::Reg(dst)))
+    op.address()
+        .zip(op.defines())
+        .is_some_and(|(addr, dst)| addr.any(&|e| *e == Expr::Reg(dst)))
 }
 
 /// The addresses of the elements of an access. Through a register, the address of a vector is checked when it is known: one
@@ -307,26 +400,36 @@ pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<V
     }
     let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
     if c.quals.get(GroupKind::Vector) == Some(B128) && c.quals.get(GroupKind::Type).is_some() {
-        e.error("conflicting-qualifiers", place, "`.b128` is a type, and another one is given", |d| {
-            d.label("expected one type")
-        });
+        e.error(
+            "conflicting-qualifiers",
+            place,
+            "`.b128` is a type, and another one is given",
+            |d| d.label("expected one type"),
+        );
         return None;
     }
     if c.quals.ty().is_none() {
-        e.error("missing-type", place, "a vector access needs the type of its elements", |d| {
-            d.label("expected a type such as `.u32` behind it")
-        });
+        e.error(
+            "missing-type",
+            place,
+            "a vector access needs the type of its elements",
+            |d| d.label("expected a type such as `.u32` behind it"),
+        );
         return None;
     }
     let size = width * bytes;
     if size > 32 || (width == 8 && bytes != 4 && !c.quals.is_half()) {
-        let message = format!("there is no vector of {width} elements of {} bits", c.ty.bits);
+        let message = format!(
+            "there is no vector of {width} elements of {} bits",
+            c.ty.bits
+        );
         e.error("unsupported-qualifier", place, message, |d| {
             d.label("expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX ISA, ld, st)")
         });
         return None;
     }
-    let cast = |op, a: &Expr, n| Expr::Bin(op, Ty::U64, Box::new(a.clone()), Box::new(Expr::Const(n)));
+    let cast =
+        |op, a: &Expr, n| Expr::Bin(op, Ty::U64, Box::new(a.clone()), Box::new(Expr::Const(n)));
     let aligned = |addr: Expr| match first.base() {
         Some(_) => addr,
         None => {
@@ -335,7 +438,11 @@ pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<V
             Expr::Select(Box::new(aligned), Box::new(addr), Box::new(Expr::Const(0)))
         }
     };
-    Some((0..width).map(|n| aligned(plus(first.clone(), n, c.ty))).collect())
+    Some(
+        (0..width)
+            .map(|n| aligned(plus(first.clone(), n, c.ty)))
+            .collect(),
+    )
 }
 
 /// Reports an ordinary access to an mbarrier object.
@@ -353,11 +460,18 @@ pub(super) fn is_ordinary(e: &mut Emit<'_, '_>, loc: LocId, at: &Range<usize>) -
     }
     let symbol = e.symbols.get(object);
     let (name, place) = (symbol.name.clone(), symbol.span);
-    e.error("mbarrier-access", at.clone(), format!("`{name}` is an mbarrier object"), |d| {
-        d.label("expected an `mbarrier` instruction")
-            .also(place, "declared here")
-            .note("an ordinary access to an mbarrier object is undefined (PTX ISA 9.4, mbarrier)")
-    });
+    e.error(
+        "mbarrier-access",
+        at.clone(),
+        format!("`{name}` is an mbarrier object"),
+        |d| {
+            d.label("expected an `mbarrier` instruction")
+                .also(place, "declared here")
+                .note(
+                    "an ordinary access to an mbarrier object is undefined (PTX ISA 9.4, mbarrier)",
+                )
+        },
+    );
     None
 }
 
@@ -366,30 +480,51 @@ pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(loc) = c.loc else { return };
     let (object, declared) = e.symbols.object(loc);
     if declared.space.is_read_only() {
-        let what = if declared.space == Space::Param { "a parameter of the kernel" } else { "in constant memory" };
+        let what = if declared.space == Space::Param {
+            "a parameter of the kernel"
+        } else {
+            "in constant memory"
+        };
         let symbol = e.symbols.get(object);
         let (name, place) = (symbol.name.clone(), symbol.span);
-        e.error("read-only", c.opcode.clone(), format!("`{name}` is {what}"), |d| {
-            d.label("this writes it").also(place, "declared here")
-        });
+        e.error(
+            "read-only",
+            c.opcode.clone(),
+            format!("`{name}` is {what}"),
+            |d| d.label("this writes it").also(place, "declared here"),
+        );
     }
 }
 
 /// Order, scope and proxy of a load or store.
 pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
     opaque(e, c);
-    let (sem, scope, flag) = (c.quals.get(GroupKind::Sem), c.quals.scope(), c.quals.get(GroupKind::Flag));
+    let (sem, scope, flag) = (
+        c.quals.get(GroupKind::Sem),
+        c.quals.scope(),
+        c.quals.get(GroupKind::Flag),
+    );
     let mut tags = Tags::of(&[proxy.row().tag]);
     if flag == Some("volatile") {
-        let extra = c.quals.place(GroupKind::Sem).or(c.quals.place(GroupKind::Scope));
+        let extra = c
+            .quals
+            .place(GroupKind::Sem)
+            .or(c.quals.place(GroupKind::Scope));
         if let Some(place) = extra {
-            e.error("conflicting-qualifiers", place, "`.volatile` has neither order nor scope", |d| {
-                d.label("`.volatile` means relaxed at system scope")
-            });
+            e.error(
+                "conflicting-qualifiers",
+                place,
+                "`.volatile` has neither order nor scope",
+                |d| d.label("`.volatile` means relaxed at system scope"),
+            );
             return None;
         }
         tags.extend(&["RLX", "A", "VOLATILE"]);
-        return Some(Access { tags, scope: Some(Scope::Sys), ty: c.ty });
+        return Some(Access {
+            tags,
+            scope: Some(Scope::Sys),
+            ty: c.ty,
+        });
     }
     let order = match sem {
         None | Some("weak") => None,
@@ -398,21 +533,30 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
         Some(_) => Some("REL"),
     };
     if flag == Some("mmio") && (order != Some("RLX") || scope != Some(Scope::Sys)) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "`.mmio` accesses are `.relaxed.sys`", |d| {
-            d.label("expected `.mmio.relaxed.sys`")
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "`.mmio` accesses are `.relaxed.sys`",
+            |d| d.label("expected `.mmio.relaxed.sys`"),
+        );
         return None;
     }
     match (order, scope) {
         (None, Some(_)) => {
             let place = c.quals.place(GroupKind::Scope).unwrap_or_default();
             let id = "conflicting-qualifiers";
-            e.error(id, place, "a weak access has no scope", |d| d.label("expected an order such as `.relaxed`"));
+            e.error(id, place, "a weak access has no scope", |d| {
+                d.label("expected an order such as `.relaxed`")
+            });
             None
         }
         (None, None) => {
             tags.insert("WEAK");
-            Some(Access { tags, scope: None, ty: c.ty })
+            Some(Access {
+                tags,
+                scope: None,
+                ty: c.ty,
+            })
         }
         (Some(_), None) => {
             let place = c.quals.place(GroupKind::Sem).unwrap_or_default();
@@ -427,7 +571,11 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Acc
             if flag == Some("mmio") {
                 tags.insert("MMIO");
             }
-            Some(Access { tags, scope, ty: c.ty })
+            Some(Access {
+                tags,
+                scope,
+                ty: c.ty,
+            })
         }
     }
 }

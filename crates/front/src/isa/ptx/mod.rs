@@ -98,7 +98,11 @@ pub struct Unit {
 enum Item {
     Label(Range<usize>),
     Instr(Matched),
-    Reg { ty: Range<usize>, name: Range<usize>, count: Option<i64> },
+    Reg {
+        ty: Range<usize>,
+        name: Range<usize>,
+        count: Option<i64>,
+    },
     Targets(Vec<Range<usize>>),
 }
 
@@ -166,10 +170,16 @@ impl Unit {
                 Stmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
                 Stmt::Targets(labels) => items.push(Item::Targets(labels)),
                 Stmt::Instr(raw) => {
-                    let names = raw.operands.iter().flat_map(Operand::elements).filter_map(|o| match &o.kind {
-                        OperandKind::Name(n) => Some(regs::bare(&text.as_str()[n.name.clone()]).to_string()),
-                        _ => None,
-                    });
+                    let names = raw
+                        .operands
+                        .iter()
+                        .flat_map(Operand::elements)
+                        .filter_map(|o| match &o.kind {
+                            OperandKind::Name(n) => {
+                                Some(regs::bare(&text.as_str()[n.name.clone()]).to_string())
+                            }
+                            _ => None,
+                        });
                     let names: Vec<String> = names.collect();
                     match table::find(&text, raw, sink) {
                         Some(matched) => items.push(Item::Instr(matched)),
@@ -178,7 +188,13 @@ impl Unit {
                 }
             }
         }
-        Unit { text, items, origins, incomplete, suspects }
+        Unit {
+            text,
+            items,
+            origins,
+            incomplete,
+            suspects,
+        }
     }
 
     /// Records the types of all accesses to named locations. Unless `strict`, adds the locations that are not
@@ -187,7 +203,9 @@ impl Unit {
         for item in &self.items {
             let Item::Instr(m) = item else { continue };
             for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
-                let OperandKind::Name(n) = &operand.kind else { continue };
+                let OperandKind::Name(n) = &operand.kind else {
+                    continue;
+                };
                 let name = &self.text.as_str()[n.name.clone()];
                 if (n.offset, n.index) != (0, 0)
                     && let Some(id) = symbols.find(name)
@@ -202,13 +220,20 @@ impl Unit {
                 let span = self.text.span(n.name.clone());
                 let id = symbols.find(name).or_else(|| {
                     let object = super::SymbolKind::Object(super::Object::scalar(0));
-                    if strict { None } else { symbols.declare(name, span, object, sink) }
+                    if strict {
+                        None
+                    } else {
+                        symbols.declare(name, span, object, sink)
+                    }
                 });
                 // What tells of an access is no access of its type.
                 let ordinary = |id: &LocId| symbols.object(*id).1.class != Some(Class::Mbarrier);
                 let ty = m.quals.ty().map(|ty| ty.piece(m.quals.packed()));
                 if let (Some(id), Some(ty)) = (id.filter(ordinary), ty) {
-                    let at = m.quals.place(table::GroupKind::Type).unwrap_or(n.name.clone());
+                    let at = m
+                        .quals
+                        .place(table::GroupKind::Type)
+                        .unwrap_or(n.name.clone());
                     symbols.access_in_ptx(id, ty, self.text.span(at), sink);
                 }
             }

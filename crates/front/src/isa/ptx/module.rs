@@ -68,7 +68,10 @@ pub struct Kernel {
 impl Kernel {
     /// The numbers behind a directive, if the kernel has it.
     pub fn demands(&self, directive: &str) -> Option<&[u32]> {
-        self.demands.iter().find(|demand| demand.directive == directive).map(|demand| demand.sizes.as_slice())
+        self.demands
+            .iter()
+            .find(|demand| demand.directive == directive)
+            .map(|demand| demand.sizes.as_slice())
     }
 }
 
@@ -122,8 +125,17 @@ pub struct Demand {
 
 /// Reads a module; what is wrong with it goes to `sink`.
 pub fn parse(text: &str, sink: &mut Sink) -> Module {
-    let tokens = lex(text).into_iter().filter(|t| t.kind != Kind::Newline).collect();
-    let mut reader = Reader { text, tokens: Cursor::new(tokens), sink, module: Module::default(), version: None };
+    let tokens = lex(text)
+        .into_iter()
+        .filter(|t| t.kind != Kind::Newline)
+        .collect();
+    let mut reader = Reader {
+        text,
+        tokens: Cursor::new(tokens),
+        sink,
+        module: Module::default(),
+        version: None,
+    };
     while reader.tokens.peek() != Kind::End {
         if reader.item().is_err() {
             reader.skip();
@@ -148,16 +160,30 @@ struct Reader<'a> {
 const OPAQUE: [&str; 3] = [".texref", ".surfref", ".samplerref"];
 
 /// Directives that a launch has to fit (PTX ISA 9.4, *Performance-Tuning Directives*, *Cluster Dimension Directives*).
-const DEMANDS: [&str; 6] =
-    [".maxntid", ".reqntid", ".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters"];
+const DEMANDS: [&str; 6] = [
+    ".maxntid",
+    ".reqntid",
+    ".reqnctapercluster",
+    ".explicitcluster",
+    ".maxclusterrank",
+    ".blocksareclusters",
+];
 
 /// Spaces of variables.
-const SPACES: [(&str, &str); 4] =
-    [(".global", "global"), (".const", "const"), (".shared", "shared"), (".local", "local")];
+const SPACES: [(&str, &str); 4] = [
+    (".global", "global"),
+    (".const", "const"),
+    (".shared", "shared"),
+    (".local", "local"),
+];
 
 impl Reader<'_> {
     fn word(&self) -> &str {
-        if self.tokens.peek() == Kind::Word { &self.text[self.tokens.range()] } else { "" }
+        if self.tokens.peek() == Kind::Word {
+            &self.text[self.tokens.range()]
+        } else {
+            ""
+        }
     }
 
     fn next(&mut self) -> Range<usize> {
@@ -170,7 +196,10 @@ impl Reader<'_> {
 
     fn error<T>(&mut self, id: &'static str, message: String, label: &str) -> Result<T, Failed> {
         let range = self.tokens.range();
-        self.sink.error(id, Span::new(range.start, range.end), message, |d| d.label(label));
+        self.sink
+            .error(id, Span::new(range.start, range.end), message, |d| {
+                d.label(label)
+            });
         Err(Failed)
     }
 
@@ -180,11 +209,19 @@ impl Reader<'_> {
             Kind::OpenComment => "a comment that is never closed".to_owned(),
             _ => format!("`{}`", &self.text[self.tokens.range()]),
         };
-        self.error("syntax", format!("expected {expected}, found {found}"), &format!("expected {expected}"))
+        self.error(
+            "syntax",
+            format!("expected {expected}, found {found}"),
+            &format!("expected {expected}"),
+        )
     }
 
     fn expect(&mut self, c: char) -> Result<(), Failed> {
-        if self.eat(c) { Ok(()) } else { self.fail(&format!("`{c}`")) }
+        if self.eat(c) {
+            Ok(())
+        } else {
+            self.fail(&format!("`{c}`"))
+        }
     }
 
     fn name(&mut self, what: &str) -> Result<String, Failed> {
@@ -230,7 +267,9 @@ impl Reader<'_> {
     /// The tokens up to the end of the line that holds the present one.
     fn skip_line(&mut self) {
         let start = self.tokens.range().start;
-        let end = self.text[start..].find('\n').map_or(self.text.len(), |n| start + n);
+        let end = self.text[start..]
+            .find('\n')
+            .map_or(self.text.len(), |n| start + n);
         while self.tokens.peek() != Kind::End && self.tokens.range().start < end {
             self.next();
         }
@@ -243,14 +282,25 @@ impl Reader<'_> {
                 let file = self.word() == ".file";
                 self.next();
                 if file {
-                    let operands = [self.tokens.token_at(0).clone(), self.tokens.token_at(1).clone()];
-                    let found = origin::file(self.text, &operands).map(|(number, name)| (number, name.to_owned()));
+                    let operands = [
+                        self.tokens.token_at(0).clone(),
+                        self.tokens.token_at(1).clone(),
+                    ];
+                    let found = origin::file(self.text, &operands)
+                        .map(|(number, name)| (number, name.to_owned()));
                     self.module.files.extend(found);
                 }
                 if version {
-                    let line = self.text[self.tokens.range().start..].lines().next().unwrap_or_default();
-                    let number = line.split_whitespace().next().and_then(|word| word.split_once('.'));
-                    self.version = number.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                    let line = self.text[self.tokens.range().start..]
+                        .lines()
+                        .next()
+                        .unwrap_or_default();
+                    let number = line
+                        .split_whitespace()
+                        .next()
+                        .and_then(|word| word.split_once('.'));
+                    self.version =
+                        number.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
                 }
                 if bits && self.tokens.peek() != Kind::Int(64) {
                     self.skip_line();
@@ -266,7 +316,9 @@ impl Reader<'_> {
             ".target" => {
                 self.next();
                 let name = self.word().to_owned();
-                let number = name.strip_prefix("sm_").map(|n| n.trim_end_matches(['a', 'f']).parse::<u32>());
+                let number = name
+                    .strip_prefix("sm_")
+                    .map(|n| n.trim_end_matches(['a', 'f']).parse::<u32>());
                 match number {
                     Some(Ok(target)) if target >= 70 => {
                         self.module.target = name;
@@ -274,7 +326,11 @@ impl Reader<'_> {
                     }
                     _ => {
                         let message = format!("`{name}` is no target that the memory model covers");
-                        let _ = self.error::<()>("unsupported-target", message, "expected `sm_70` or later");
+                        let _ = self.error::<()>(
+                            "unsupported-target",
+                            message,
+                            "expected `sm_70` or later",
+                        );
                     }
                 }
                 self.skip_line();
@@ -339,11 +395,19 @@ impl Reader<'_> {
                         }
                     }
                     let end = self.tokens.last().range.end;
-                    demands.push(Demand { directive: known, sizes, span: Span::new(range.start, end) });
+                    demands.push(Demand {
+                        directive: known,
+                        sizes,
+                        span: Span::new(range.start, end),
+                    });
                 }
-                ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".noreturn" | ".pragma" | ".local_maxnreg" => {
+                ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".noreturn" | ".pragma"
+                | ".local_maxnreg" => {
                     self.next();
-                    while matches!(self.tokens.peek(), Kind::Int(_) | Kind::Str | Kind::Punct(',' | ';')) {
+                    while matches!(
+                        self.tokens.peek(),
+                        Kind::Int(_) | Kind::Str | Kind::Punct(',' | ';')
+                    ) {
                         self.next();
                     }
                 }
@@ -353,7 +417,14 @@ impl Reader<'_> {
         let start = self.next().end;
         let (body, variables) = self.body(start, 1)?;
         self.next();
-        self.module.kernels.push(Kernel { name, params, variables, body, start, demands });
+        self.module.kernels.push(Kernel {
+            name,
+            params,
+            variables,
+            body,
+            start,
+            demands,
+        });
         Ok(())
     }
 
@@ -382,7 +453,12 @@ impl Reader<'_> {
         let (text, variables) = self.body(start, 0)?;
         let text = text + "}\n";
         self.next();
-        self.module.functions.push(Function { name, variables, text, start });
+        self.module.functions.push(Function {
+            name,
+            variables,
+            text,
+            start,
+        });
         Ok(())
     }
 
@@ -396,7 +472,9 @@ impl Reader<'_> {
                 Kind::End => return self.fail("`}` behind the code"),
                 Kind::Punct('{') => depth += 1,
                 Kind::Punct('}') => depth -= 1,
-                Kind::Word if SPACES.iter().any(|s| s.0 == self.word()) || self.word() == ".extern" => {
+                Kind::Word
+                    if SPACES.iter().any(|s| s.0 == self.word()) || self.word() == ".extern" =>
+                {
                     let range = self.tokens.range();
                     body.push_str(&self.text[from..range.start]);
                     if self.word() == ".extern" {
@@ -405,7 +483,13 @@ impl Reader<'_> {
                     variables.extend(self.variable()?);
                     from = self.tokens.last().range.end;
                     // Everything behind stays where it is.
-                    let blank = |c: char| if c == '\n' { "\n".to_owned() } else { " ".repeat(c.len_utf8()) };
+                    let blank = |c: char| {
+                        if c == '\n' {
+                            "\n".to_owned()
+                        } else {
+                            " ".repeat(c.len_utf8())
+                        }
+                    };
                     body.extend(self.text[range.start..from].chars().map(blank));
                     continue;
                 }
@@ -457,7 +541,10 @@ impl Reader<'_> {
     /// A declaration of variables, to behind its `;`.
     fn variable(&mut self) -> Result<Vec<Variable>, Failed> {
         let word = self.word().to_owned();
-        let space = SPACES.iter().find(|s| s.0 == word).map_or("global", |s| s.1);
+        let space = SPACES
+            .iter()
+            .find(|s| s.0 == word)
+            .map_or("global", |s| s.1);
         self.next();
         let mut ty = None;
         loop {
@@ -472,25 +559,29 @@ impl Reader<'_> {
                         self.next();
                     }
                 }
-                word if word.starts_with('.') => match bits_named(&word[1..]).filter(|_| word != ".pred") {
-                    Some(found) => {
-                        ty = Some(found);
-                        self.next();
+                word if word.starts_with('.') => {
+                    match bits_named(&word[1..]).filter(|_| word != ".pred") {
+                        Some(found) => {
+                            ty = Some(found);
+                            self.next();
+                        }
+                        None => {
+                            let message = if OPAQUE.contains(&word) {
+                                "references to textures and surfaces are not supported".to_owned()
+                            } else {
+                                format!("variables of type `{word}` are not supported")
+                            };
+                            let expected = "expected an integer type, `.f32` or `.f64`";
+                            return self.error("unsupported-type", message, expected);
+                        }
                     }
-                    None => {
-                        let message = if OPAQUE.contains(&word) {
-                            "references to textures and surfaces are not supported".to_owned()
-                        } else {
-                            format!("variables of type `{word}` are not supported")
-                        };
-                        let expected = "expected an integer type, `.f32` or `.f64`";
-                        return self.error("unsupported-type", message, expected);
-                    }
-                },
+                }
                 _ => break,
             }
         }
-        let Some(ty) = ty else { return self.fail("a type such as `.u32`") };
+        let Some(ty) = ty else {
+            return self.fail("a type such as `.u32`");
+        };
         let mut all = Vec::new();
         loop {
             let range = self.tokens.range();
@@ -505,11 +596,22 @@ impl Reader<'_> {
                 elements = elements.map(|e: u64| e.saturating_mul(n));
                 self.expect(']')?;
             }
-            let init = if self.eat('=') { self.initialiser(ty)? } else { Vec::new() };
+            let init = if self.eat('=') {
+                self.initialiser(ty)?
+            } else {
+                Vec::new()
+            };
             if elements.is_none() && !init.is_empty() {
                 elements = Some(init.len() as u64);
             }
-            all.push(Variable { name, space, ty, elements, init, span: Span::new(range.start, range.end) });
+            all.push(Variable {
+                name,
+                space,
+                ty,
+                elements,
+                init,
+                span: Span::new(range.start, range.end),
+            });
             if !self.eat(',') {
                 break;
             }
@@ -527,7 +629,9 @@ impl Reader<'_> {
             }
             if braces && self.tokens.peek() == Kind::Punct('{') {
                 values.extend(self.initialiser(ty)?);
-            } else if matches!(self.tokens.peek(), Kind::Int(_)) && self.tokens.peek_at(1) == Kind::Punct('(') {
+            } else if matches!(self.tokens.peek(), Kind::Int(_))
+                && self.tokens.peek_at(1) == Kind::Punct('(')
+            {
                 values.push(self.address(ty)?);
             } else if let Some(n) = constant(self.text, &mut self.tokens) {
                 values.push(Initial::Int(ty.wrap(n)));
@@ -570,7 +674,9 @@ impl Reader<'_> {
         let mut offset = 0;
         if minus || self.tokens.peek() == Kind::Punct('+') {
             self.next();
-            let Some(bytes) = constant(self.text, &mut self.tokens) else { return self.fail("a number of bytes") };
+            let Some(bytes) = constant(self.text, &mut self.tokens) else {
+                return self.fail("a number of bytes");
+            };
             offset = if minus { bytes.wrapping_neg() } else { bytes };
         }
         Ok(Initial::Address(name, offset))
@@ -585,7 +691,11 @@ mod tests {
     fn read(text: &str) -> Result<Module, Vec<String>> {
         let mut sink = Sink::new(&SourceFile::new("k.ptx", text));
         let module = parse(text, &mut sink);
-        let ids: Vec<String> = sink.into_diagnostics().iter().map(|d| d.id.to_string()).collect();
+        let ids: Vec<String> = sink
+            .into_diagnostics()
+            .iter()
+            .map(|d| d.id.to_string())
+            .collect();
         if ids.is_empty() { Ok(module) } else { Err(ids) }
     }
 
@@ -601,21 +711,44 @@ mod tests {
         );
         let module = read(&text).expect("well-formed");
         assert_eq!(module.target, "sm_90a");
-        let [kernel] = module.kernels.as_slice() else { panic!("{:?}", module.kernels) };
-        assert_eq!((kernel.name.as_str(), kernel.demands(".reqnctapercluster")), ("k", Some(&[2][..])));
+        let [kernel] = module.kernels.as_slice() else {
+            panic!("{:?}", module.kernels)
+        };
+        assert_eq!(
+            (kernel.name.as_str(), kernel.demands(".reqnctapercluster")),
+            ("k", Some(&[2][..]))
+        );
         assert_eq!(kernel.demands(".maxntid"), Some(&[64, 1, 1][..]));
-        let params: Vec<_> = kernel.params.iter().map(|p| (p.name.as_str(), p.ty.as_str(), p.elements)).collect();
+        let params: Vec<_> = kernel
+            .params
+            .iter()
+            .map(|p| (p.name.as_str(), p.ty.as_str(), p.elements))
+            .collect();
         assert_eq!(params, [("k_0", "u64", 1), ("k_1", "b8", 16)]);
-        assert_eq!((kernel.variables[0].name.as_str(), kernel.variables[0].elements), ("s", Some(6)));
+        assert_eq!(
+            (
+                kernel.variables[0].name.as_str(),
+                kernel.variables[0].elements
+            ),
+            ("s", Some(6))
+        );
         assert_eq!(kernel.body.lines().count(), 5, "{}", kernel.body);
         assert!(kernel.body.contains("{ ret; }") && !kernel.body.contains(".shared"));
-        let variables: Vec<_> =
-            module.variables.iter().map(|v| (v.name.as_str(), v.space, v.elements, v.init.as_slice())).collect();
+        let variables: Vec<_> = module
+            .variables
+            .iter()
+            .map(|v| (v.name.as_str(), v.space, v.elements, v.init.as_slice()))
+            .collect();
         assert_eq!(
             variables,
             [
                 ("count", "global", Some(1), &[Initial::Int(3)][..]),
-                ("table", "const", Some(4), &[Initial::Int(1), Initial::Int(2)]),
+                (
+                    "table",
+                    "const",
+                    Some(4),
+                    &[Initial::Int(1), Initial::Int(2)]
+                ),
                 ("dyn", "shared", None, &[])
             ]
         );

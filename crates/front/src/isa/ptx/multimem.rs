@@ -16,12 +16,27 @@ use super::operands::plus;
 use super::table::{Group, GroupKind, NUMBERS, Role, Row, SCOPES};
 use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tags, Ty, Update};
 
-const RED_SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "release"] };
-const GLOBAL: Group = Group { kind: GroupKind::Space, words: &["global"] };
+const RED_SEM: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["relaxed", "release"],
+};
+const GLOBAL: Group = Group {
+    kind: GroupKind::Space,
+    words: &["global"],
+};
 /// With which precision sums of numbers of 16 bits are made.
-const PRECISION: Group = Group { kind: GroupKind::Ignored, words: &["acc::f32", "acc::f16"] };
-const WIDTHS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8"] };
-const OPS: Group = Group { kind: GroupKind::Op, words: &["add", "min", "max", "and", "or", "xor"] };
+const PRECISION: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["acc::f32", "acc::f16"],
+};
+const WIDTHS: Group = Group {
+    kind: GroupKind::Vector,
+    words: &["v2", "v4", "v8"],
+};
+const OPS: Group = Group {
+    kind: GroupKind::Op,
+    words: &["add", "min", "max", "and", "or", "xor"],
+};
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
@@ -88,7 +103,11 @@ fn replicas(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<Vec<Expr>> {
         );
         return None;
     }
-    Some((0..devices * width).map(|k| plus(c.expr(at), k, c.ty)).collect())
+    Some(
+        (0..devices * width)
+            .map(|k| plus(c.expr(at), k, c.ty))
+            .collect(),
+    )
 }
 
 /// How many elements a vector has, reporting those that there are not.
@@ -96,11 +115,18 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
     let (width, ty) = (c.quals.width(), c.quals.get(GroupKind::Type));
     let fits = width * c.ty.bytes() as usize <= 16;
     let alone = !matches!(ty, Some("f16" | "bf16"));
-    if if width > 1 { fits && (c.quals.is_half() || ty == Some("f32")) } else { alone } {
+    if if width > 1 {
+        fits && (c.quals.is_half() || ty == Some("f32"))
+    } else {
+        alone
+    } {
         return Some(width as i64);
     }
-    let message =
-        if width > 1 { "there is no such vector here" } else { "numbers of 16 bits are in pairs or vectors here" };
+    let message = if width > 1 {
+        "there is no such vector here"
+    } else {
+        "numbers of 16 bits are in pairs or vectors here"
+    };
     e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
         d.label("expected at most 16 bytes of `.f32`, `.f16`, `.f16x2`, `.bf16` or `.bf16x2`, and of the shorter ones a vector")
             .note("PTX ISA 9.4, multimem.ld_reduce, multimem.st, multimem.red")
@@ -124,9 +150,17 @@ fn of_numbers(c: &Call, locations: Vec<Expr>) -> impl Iterator<Item = (usize, Ex
 
 /// The numbers that operand `at` is made of, over all elements of a vector.
 fn values(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Vec<Expr> {
-    let value = |arg: &Arg| if let Arg::Expr(value) = arg { value.clone() } else { Expr::Const(0) };
+    let value = |arg: &Arg| {
+        if let Arg::Expr(value) = arg {
+            value.clone()
+        } else {
+            Expr::Const(0)
+        }
+    };
     let all: Vec<Expr> = c.elements(at).iter().map(value).collect();
-    all.into_iter().flat_map(|value| numbers(c.quals.packed(), &e.fit(value, c.ty))).collect()
+    all.into_iter()
+        .flat_map(|value| numbers(c.quals.packed(), &e.fit(value, c.ty)))
+        .collect()
 }
 
 /// The operation of a reduction. What comes of floating-point numbers depends on the order of devices.
@@ -148,39 +182,66 @@ fn operation(e: &mut Emit<'_, '_>, c: &Call) -> Option<BinOp> {
         });
         return None;
     }
-    let found = ops.into_iter().find(|op| Some(op.0) == c.quals.get(GroupKind::Op));
+    let found = ops
+        .into_iter()
+        .find(|op| Some(op.0) == c.quals.get(GroupKind::Op));
     let found = found.map(|op| if floats { BinOp::Unknown } else { op.1 });
     if found.is_none() {
-        e.error("missing-operation", c.opcode.clone(), "a reduction needs an operation", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "missing-operation",
+            c.opcode.clone(),
+            "a reduction needs an operation",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
     }
     found
 }
 
 fn store(e: &mut Emit<'_, '_>, c: &Call) {
-    let (Some(all), Some(access)) = (replicas(e, c, 0), access(e, c, Proxy::Generic)) else { return };
+    let (Some(all), Some(access)) = (replicas(e, c, 0), access(e, c, Proxy::Generic)) else {
+        return;
+    };
     let value = values(e, c, 1);
-    let access = Access { ty: number(c), ..access };
-    let store = |(k, addr): (usize, Expr)| Op::Store { addr, value: value[k].clone(), access: access.clone() };
+    let access = Access {
+        ty: number(c),
+        ..access
+    };
+    let store = |(k, addr): (usize, Expr)| Op::Store {
+        addr,
+        value: value[k].clone(),
+        access: access.clone(),
+    };
     e.push_elements(of_numbers(c, all).map(store).collect());
 }
 
 fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
-    let (Some(all), Some(access)) = (replicas(e, c, 1), access(e, c, Proxy::Generic)) else { return };
+    let (Some(all), Some(access)) = (replicas(e, c, 1), access(e, c, Proxy::Generic)) else {
+        return;
+    };
     let Some(op) = operation(e, c) else { return };
     let mut loads = Vec::new();
     // What each element of the result is made of.
     let mut read = vec![Vec::new(); c.quals.width()];
-    let access = Access { ty: number(c), ..access };
+    let access = Access {
+        ty: number(c),
+        ..access
+    };
     for (n, (k, addr)) in of_numbers(c, all).enumerate() {
-        let Some(dst) = e.temporary(c, &format!("device {n}"), access.ty) else { return };
-        loads.push(Op::Load { dst, addr, access: access.clone() });
+        let Some(dst) = e.temporary(c, &format!("device {n}"), access.ty) else {
+            return;
+        };
+        loads.push(Op::Load {
+            dst,
+            addr,
+            access: access.clone(),
+        });
         read[k / usize::from(c.quals.packed())].push(Expr::Reg(dst));
     }
     e.push_elements(loads);
     for (dst, read) in c.elements(0).iter().zip(read) {
-        let value = read.into_iter().reduce(|value, read| Expr::Bin(op, c.ty, value.into(), read.into()));
+        let value = read
+            .into_iter()
+            .reduce(|value, read| Expr::Bin(op, c.ty, value.into(), read.into()));
         if let (Arg::Dst(Some(dst)), Some(value)) = (dst, value) {
             e.push(Op::Assign { dst: *dst, value });
         }
@@ -188,11 +249,21 @@ fn load_reduce(e: &mut Emit<'_, '_>, c: &Call) {
 }
 
 fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
-    let (Some(all), Some(op)) = (replicas(e, c, 0), operation(e, c)) else { return };
+    let (Some(all), Some(op)) = (replicas(e, c, 0), operation(e, c)) else {
+        return;
+    };
     let operand = values(e, c, 1);
     let scope = Some(c.quals.scope().unwrap_or(Scope::Sys));
-    let order = if c.quals.get(GroupKind::Sem) == Some("release") { "REL" } else { "RLX" };
-    let half = |order| Access { tags: Tags::of(&["GEN", "A", "RMW", "RED", order]), scope, ty: number(c) };
+    let order = if c.quals.get(GroupKind::Sem) == Some("release") {
+        "REL"
+    } else {
+        "RLX"
+    };
+    let half = |order| Access {
+        tags: Tags::of(&["GEN", "A", "RMW", "RED", order]),
+        scope,
+        ty: number(c),
+    };
     let red = |(k, addr): (usize, Expr)| Op::Rmw {
         dst: None,
         addr,

@@ -27,12 +27,16 @@ impl<'a> Emit<'a, '_> {
     /// The names that some instruction writes, or that the test gives a value.
     pub(super) fn collect_written(&mut self) {
         let unit = self.unit;
-        self.written.extend(self.env.regs.iter().map(|r| bare(&r.name)));
-        self.written.extend(self.env.operands.iter().map(String::as_str));
+        self.written
+            .extend(self.env.regs.iter().map(|r| bare(&r.name)));
+        self.written
+            .extend(self.env.operands.iter().map(String::as_str));
         for item in &unit.items {
             let Item::Instr(m) = item else { continue };
             for (role, operand, _) in m.operands() {
-                if let (Role::Dst | Role::DstPred | Role::DstParam, OperandKind::Name(n)) = (role, &operand.kind) {
+                if let (Role::Dst | Role::DstPred | Role::DstParam, OperandKind::Name(n)) =
+                    (role, &operand.kind)
+                {
                     self.written.insert(bare(self.str(&n.piece())));
                 }
             }
@@ -60,10 +64,12 @@ impl<'a> Emit<'a, '_> {
             let mut known: Vec<&str> = self.written.iter().copied().collect();
             known.sort_unstable();
             for (name, span) in unknown {
-                let message = format!("register `{name}` is read, but nothing in this thread writes it");
+                let message =
+                    format!("register `{name}` is read, but nothing in this thread writes it");
                 self.sink.error("unknown-register", span, message, |d| {
-                    let d =
-                        d.label("expected a register that has a value").did_you_mean(&name, known.iter().copied());
+                    let d = d
+                        .label("expected a register that has a value")
+                        .did_you_mean(&name, known.iter().copied());
                     match d.help {
                         Some(_) => d,
                         None => d.help(format!("give it a value with `regs = {{ {name} = 0 }}`")),
@@ -76,7 +82,12 @@ impl<'a> Emit<'a, '_> {
                 self.clash(bare(&reg.name), reg.span);
             }
             if self.regs.intern(&reg.name).is_none() {
-                self.sink.error("too-many-registers", reg.span, "a thread has at most 65535 registers", |d| d);
+                self.sink.error(
+                    "too-many-registers",
+                    reg.span,
+                    "a thread has at most 65535 registers",
+                    |d| d,
+                );
             }
         }
     }
@@ -99,7 +110,9 @@ impl<'a> Emit<'a, '_> {
             .filter_map(|info| Some((info.name.clone(), info.read?)))
             .collect();
         for (name, span) in unset {
-            let (Some(dst), Some(ty)) = (self.regs.find(&name), self.unset_ty(&name)) else { continue };
+            let (Some(dst), Some(ty)) = (self.regs.find(&name), self.unset_ty(&name)) else {
+                continue;
+            };
             self.regs.wrote(dst, ty);
             self.at(span, format!("register `{name}`, which is never written"));
             let value = Expr::unknown(ty);
@@ -109,13 +122,18 @@ impl<'a> Emit<'a, '_> {
 
     fn clash(&mut self, name: &str, span: Span) {
         let place = self.symbols.find(name).map(|id| self.symbols.get(id).span);
-        self.sink.error("name-clash", span, format!("`{name}` is a location, not a register"), |d| {
-            let d = d.label("expected a register");
-            match place {
-                Some(place) if place != span => d.also(place, "the location"),
-                _ => d,
-            }
-        });
+        self.sink.error(
+            "name-clash",
+            span,
+            format!("`{name}` is a location, not a register"),
+            |d| {
+                let d = d.label("expected a register");
+                match place {
+                    Some(place) if place != span => d.also(place, "the location"),
+                    _ => d,
+                }
+            },
+        );
     }
 
     fn declare(&mut self, ty: &Range<usize>, name: &Range<usize>, count: Option<i64>) {
@@ -141,7 +159,8 @@ impl<'a> Emit<'a, '_> {
 
     /// The type of a register that may go without a value.
     fn unset_ty(&self, name: &str) -> Option<Ty> {
-        self.declared_ty(name).or_else(|| SIZES.contains(&bare(name)).then_some(Ty::U32))
+        self.declared_ty(name)
+            .or_else(|| SIZES.contains(&bare(name)).then_some(Ty::U32))
     }
 
     /// The type of a declared register: by its name, or as one of a declared family `%r<n>`.
@@ -151,7 +170,10 @@ impl<'a> Emit<'a, '_> {
             return None;
         }
         let family = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        self.declared.get(name).or_else(|| self.declared.get(&format!("{family}<"))).copied()
+        self.declared
+            .get(name)
+            .or_else(|| self.declared.get(&format!("{family}<")))
+            .copied()
     }
 
     fn registers_of(&mut self, m: &'a Matched) {
@@ -160,10 +182,18 @@ impl<'a> Emit<'a, '_> {
         }
         let ty = self.call_ty(m);
         for (role, operand, pieces) in m.operands() {
-            let OperandKind::Name(n) = &operand.kind else { continue };
-            let ty = if m.row.result == ResultTy::Own { ty.piece(pieces) } else { ty };
+            let OperandKind::Name(n) = &operand.kind else {
+                continue;
+            };
+            let ty = if m.row.result == ResultTy::Own {
+                ty.piece(pieces)
+            } else {
+                ty
+            };
             match role {
-                Role::Dst | Role::DstAndPred | Role::Dsts => self.note_write(&n.name, result_ty(m.row, ty)),
+                Role::Dst | Role::DstAndPred | Role::Dsts => {
+                    self.note_write(&n.name, result_ty(m.row, ty))
+                }
                 Role::DstPred => self.note_write(&n.name, PRED),
                 Role::DstParam => self.note_write(&n.piece(), ty),
                 // Addresses of shared memory have 32 bits, too.
@@ -184,7 +214,9 @@ impl<'a> Emit<'a, '_> {
             self.clash(bare(name), span);
             return;
         }
-        if let Some(declared) = self.declared_ty(name).filter(|d| d.bits < ty.bits || (*d == PRED) != (ty == PRED))
+        if let Some(declared) = self
+            .declared_ty(name)
+            .filter(|d| d.bits < ty.bits || (*d == PRED) != (ty == PRED))
         {
             self.mismatch(range, declared, ty);
         }
@@ -195,15 +227,31 @@ impl<'a> Emit<'a, '_> {
     }
 
     fn too_many_registers(&mut self, range: &Range<usize>) {
-        self.error("too-many-registers", range.clone(), "a thread has at most 65535 registers", |d| d);
+        self.error(
+            "too-many-registers",
+            range.clone(),
+            "a thread has at most 65535 registers",
+            |d| d,
+        );
     }
 
     fn mismatch(&mut self, range: &Range<usize>, declared: Ty, used: Ty) {
         let describe = |ty: Ty| {
-            if ty == PRED { "a predicate".to_string() } else { format!("{} bits wide", ty.bits) }
+            if ty == PRED {
+                "a predicate".to_string()
+            } else {
+                format!("{} bits wide", ty.bits)
+            }
         };
-        let message = format!("`{}` is {}, used as {}", self.str(range), describe(declared), describe(used));
-        self.error("type-mismatch", range.clone(), message, |d| d.label(format!("expected {}", describe(used))));
+        let message = format!(
+            "`{}` is {}, used as {}",
+            self.str(range),
+            describe(declared),
+            describe(used)
+        );
+        self.error("type-mismatch", range.clone(), message, |d| {
+            d.label(format!("expected {}", describe(used)))
+        });
     }
 
     fn note_read(&mut self, range: &Range<usize>, role: Role, ty: Ty) {
@@ -221,9 +269,9 @@ impl<'a> Emit<'a, '_> {
             _ => ty,
         };
         if role != Role::Loose
-            && let Some(declared) = self
-                .declared_ty(name)
-                .filter(|d| bits != Ty::WORD && (d.bits < bits.bits || (bits == PRED) != (*d == PRED)))
+            && let Some(declared) = self.declared_ty(name).filter(|d| {
+                bits != Ty::WORD && (d.bits < bits.bits || (bits == PRED) != (*d == PRED))
+            })
         {
             self.mismatch(range, declared, bits);
         }
@@ -243,12 +291,18 @@ impl<'a> Emit<'a, '_> {
             // What the test sets is an input, such as a timer.
             let set = || self.env.regs.iter().any(|r| bare(&r.name) == bare(name));
             let said = || SIZES.contains(&bare(name)) || set();
-            return if is_special(name) && !said() { Name::UnknownSpecial } else { Name::Register };
+            return if is_special(name) && !said() {
+                Name::UnknownSpecial
+            } else {
+                Name::Register
+            };
         }
         // The published suites tell registers from locations by their position only.
         if !self.env.strict {
             return if role == Role::Addr {
-                self.symbols.find(name).map_or(Name::Unknown, Name::Location)
+                self.symbols
+                    .find(name)
+                    .map_or(Name::Unknown, Name::Location)
             } else {
                 Name::Register
             };
@@ -259,14 +313,21 @@ impl<'a> Emit<'a, '_> {
         {
             return Name::Location(loc);
         }
-        let register = role != Role::Addr || self.written.contains(name) || self.declared_ty(name).is_some();
-        if register { Name::Register } else { Name::Unknown }
+        let register =
+            role != Role::Addr || self.written.contains(name) || self.declared_ty(name).is_some();
+        if register {
+            Name::Register
+        } else {
+            Name::Unknown
+        }
     }
 }
 
 /// Whether an access says that it is to shared memory.
 fn shared(m: &Matched) -> bool {
-    let words = [GroupKind::Space, GroupKind::Ignored].into_iter().flat_map(|kind| m.quals.all(kind));
+    let words = [GroupKind::Space, GroupKind::Ignored]
+        .into_iter()
+        .flat_map(|kind| m.quals.all(kind));
     words.into_iter().any(|word| word.starts_with("shared"))
 }
 
@@ -295,7 +356,13 @@ fn is_special(name: &str) -> bool {
         "%aggr_smem_size",
         "%current_graph_exec",
     ];
-    const STEMS: [&str; 5] = ["%lanemask_", "%cluster_", "%envreg", "%pm", "%reserved_smem_offset_"];
+    const STEMS: [&str; 5] = [
+        "%lanemask_",
+        "%cluster_",
+        "%envreg",
+        "%pm",
+        "%reserved_smem_offset_",
+    ];
     name.contains('.') || NAMES.contains(&name) || STEMS.iter().any(|stem| name.starts_with(stem))
 }
 
@@ -305,6 +372,9 @@ fn result_ty(row: &Row, ty: Ty) -> Ty {
         ResultTy::Own => ty,
         ResultTy::Pred => PRED,
         ResultTy::U32 => Ty::U32,
-        ResultTy::Wide => Ty { bits: ty.bits.saturating_mul(2).min(64), ..ty },
+        ResultTy::Wide => Ty {
+            bits: ty.bits.saturating_mul(2).min(64),
+            ..ty
+        },
     }
 }

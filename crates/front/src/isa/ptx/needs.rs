@@ -23,8 +23,19 @@ struct Need {
     target: u32,
 }
 
-const fn need(opcode: &'static str, words: &'static [&'static str], version: (u32, u32), target: u32) -> Need {
-    Need { opcode, words, without: &[], version, target }
+const fn need(
+    opcode: &'static str,
+    words: &'static [&'static str],
+    version: (u32, u32),
+    target: u32,
+) -> Need {
+    Need {
+        opcode,
+        words,
+        without: &[],
+        version,
+        target,
+    }
 }
 
 impl Need {
@@ -149,8 +160,16 @@ pub(super) fn of_row(row: &super::table::Row) -> String {
     let can_have = |word: &str| row.groups.iter().any(|group| group.words.contains(&word));
     let mut always: Option<((u32, u32), u32)> = None;
     let mut further = Vec::new();
-    for n in NEEDS.iter().filter(|n| n.opcode == row.opcode && !n.without.iter().any(|w| row.keys.contains(w))) {
-        let rest: Vec<&str> = n.words.iter().copied().filter(|w| !row.keys.contains(w)).collect();
+    for n in NEEDS
+        .iter()
+        .filter(|n| n.opcode == row.opcode && !n.without.iter().any(|w| row.keys.contains(w)))
+    {
+        let rest: Vec<&str> = n
+            .words
+            .iter()
+            .copied()
+            .filter(|w| !row.keys.contains(w))
+            .collect();
         if rest.is_empty() {
             let (version, target) = always.unwrap_or(((0, 0), 0));
             always = Some((version.max(n.version), target.max(n.target)));
@@ -159,28 +178,52 @@ pub(super) fn of_row(row: &super::table::Row) -> String {
         }
     }
     // What the row needs anyway needs no mention.
-    further.retain(|(_, (version, target))| always.is_none_or(|all| all.0 < *version || all.1 < *target));
-    let further = further.into_iter().map(|(words, need)| format!("`.{}`: {}", words.join("."), in_words(need)));
-    always.map(in_words).into_iter().chain(further).collect::<Vec<_>>().join("; ")
+    further.retain(|(_, (version, target))| {
+        always.is_none_or(|all| all.0 < *version || all.1 < *target)
+    });
+    let further = further
+        .into_iter()
+        .map(|(words, need)| format!("`.{}`: {}", words.join("."), in_words(need)));
+    always
+        .map(in_words)
+        .into_iter()
+        .chain(further)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What qualifiers of any instruction need, for the book.
 #[cfg(test)]
 pub(super) fn of_any() -> String {
     let any = NEEDS.iter().filter(|n| n.opcode.is_empty());
-    any.map(|n| format!("`.{}` {}", n.words.join("."), in_words((n.version, n.target))))
-        .collect::<Vec<_>>()
-        .join(", ")
+    any.map(|n| {
+        format!(
+            "`.{}` {}",
+            n.words.join("."),
+            in_words((n.version, n.target))
+        )
+    })
+    .collect::<Vec<_>>()
+    .join(", ")
 }
 
 /// What some opcode needs, and none of these texts about its rows says.
 #[cfg(test)]
 pub(super) fn told_of_none(told: &[String]) -> Vec<String> {
     let missing = |n: &&Need| {
-        let of = super::rows().zip(told).filter(|(row, _)| row.opcode == n.opcode);
-        !n.opcode.is_empty() && !of.into_iter().any(|(_, text)| text.contains(&in_words((n.version, n.target))))
+        let of = super::rows()
+            .zip(told)
+            .filter(|(row, _)| row.opcode == n.opcode);
+        !n.opcode.is_empty()
+            && !of
+                .into_iter()
+                .any(|(_, text)| text.contains(&in_words((n.version, n.target))))
     };
-    NEEDS.iter().filter(missing).map(|n| format!("{} {:?}", n.opcode, n.words)).collect()
+    NEEDS
+        .iter()
+        .filter(missing)
+        .map(|n| format!("{} {:?}", n.opcode, n.words))
+        .collect()
 }
 
 #[cfg(test)]
@@ -205,7 +248,9 @@ impl Unit {
     pub fn newer(&self, made: Made, sink: &mut Sink) {
         for item in &self.items {
             let Item::Instr(m) = item else { continue };
-            let Some((version, target)) = self.needs(m) else { continue };
+            let Some((version, target)) = self.needs(m) else {
+                continue;
+            };
             let (old, low) = (made.version < version, made.target < target);
             if !old && !low {
                 continue;
@@ -215,15 +260,21 @@ impl Unit {
             let what = &self.text.as_str()[range.clone()];
             let mut lacks = Vec::new();
             if low {
-                lacks.push(format!("`.target sm_{target}`, and the module is for `sm_{}`", made.target));
+                lacks.push(format!(
+                    "`.target sm_{target}`, and the module is for `sm_{}`",
+                    made.target
+                ));
             }
             if old {
                 let ((a, b), (c, d)) = (version, made.version);
-                lacks.push(format!("`.version {a}.{b}`, and the module is of `{c}.{d}`"));
+                lacks.push(format!(
+                    "`.version {a}.{b}`, and the module is of `{c}.{d}`"
+                ));
             }
             let message = format!("`{what}` needs {}", lacks.join("; "));
             sink.error("newer-instruction", self.text.span(range), message, |d| {
-                d.label("newer than the module").help("compile for a target that has it, or leave it out")
+                d.label("newer than the module")
+                    .help("compile for a target that has it, or leave it out")
             });
         }
     }
@@ -243,7 +294,9 @@ impl Unit {
             let name = text[o.range.clone()].trim_start();
             OF_CLUSTERS.iter().any(|r| name.starts_with(r))
         });
-        let rows = rows.map(|n| (n.version, n.target)).chain(of_clusters.then_some(((7, 8), 90)));
+        let rows = rows
+            .map(|n| (n.version, n.target))
+            .chain(of_clusters.then_some(((7, 8), 90)));
         rows.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
     }
 }

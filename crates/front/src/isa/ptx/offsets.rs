@@ -29,15 +29,36 @@ const STATES: usize = 96;
 const STEPS: usize = 4_000_000;
 
 impl Range {
-    const ANY: Range = Range { first: -FAR, last: FAR, step: 1 };
-    const BIT: Range = Range { first: 0, last: 1, step: 1 };
+    const ANY: Range = Range {
+        first: -FAR,
+        last: FAR,
+        step: 1,
+    };
+    const BIT: Range = Range {
+        first: 0,
+        last: 1,
+        step: 1,
+    };
 
     fn one(n: i64) -> Range {
-        Range { first: n, last: n, step: 0 }
+        Range {
+            first: n,
+            last: n,
+            step: 0,
+        }
     }
 
     fn new(first: i64, last: i64, step: i64) -> Range {
-        if first == last { Range::one(first) } else { Range { first, last, step: step.max(1) }.bounded() }
+        if first == last {
+            Range::one(first)
+        } else {
+            Range {
+                first,
+                last,
+                step: step.max(1),
+            }
+            .bounded()
+        }
     }
 
     /// Without numbers that are out of reach; those that are left are as far apart.
@@ -48,8 +69,16 @@ impl Range {
         } else {
             first
         };
-        let last = if last > FAR { FAR - (FAR - first).rem_euclid(step) } else { last };
-        if first < last { Range { first, last, step } } else { Range::ANY }
+        let last = if last > FAR {
+            FAR - (FAR - first).rem_euclid(step)
+        } else {
+            last
+        };
+        if first < last {
+            Range { first, last, step }
+        } else {
+            Range::ANY
+        }
     }
 
     fn is_one(self) -> Option<i64> {
@@ -59,7 +88,11 @@ impl Range {
     /// Both.
     fn or(self, other: Range) -> Range {
         let apart = gcd(gcd(self.step, other.step), self.first - other.first);
-        Range::new(self.first.min(other.first), self.last.max(other.last), apart)
+        Range::new(
+            self.first.min(other.first),
+            self.last.max(other.last),
+            apart,
+        )
     }
 
     /// As what becomes of this one in a loop: further, without end.
@@ -71,8 +104,11 @@ impl Range {
         } else {
             both.first
         };
-        let last =
-            if later.last > self.last { both.last + (FAR - both.last).max(0) / step * step } else { both.last };
+        let last = if later.last > self.last {
+            both.last + (FAR - both.last).max(0) / step * step
+        } else {
+            both.last
+        };
         Range::new(first, last, both.step)
     }
 
@@ -107,7 +143,11 @@ impl Range {
     /// One operation on numbers of which at least one is no constant.
     fn apply(op: BinOp, ty: Ty, a: Range, b: Range) -> Range {
         let either = op.is_free_of_order() || op == BinOp::Mul;
-        let (a, b) = if either && b.is_one().is_none() { (b, a) } else { (a, b) };
+        let (a, b) = if either && b.is_one().is_none() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         let (low, high) = (a.first.min(b.first), a.last.max(b.last));
         match (op, b.is_one()) {
             (BinOp::Add, _) => a.plus(b),
@@ -115,12 +155,20 @@ impl Range {
             (BinOp::Mul, Some(by)) => a.times(by),
             (BinOp::Shl, Some(by)) if (0..40).contains(&by) => a.times(1 << by),
             (BinOp::Shr, Some(by)) if (0..40).contains(&by) && (ty.signed || a.first >= 0) => {
-                let step = if a.unit() % (1 << by) == 0 { a.step >> by } else { 1 };
+                let step = if a.unit() % (1 << by) == 0 {
+                    a.step >> by
+                } else {
+                    1
+                };
                 Range::new(a.first >> by, a.last >> by, step)
             }
             (BinOp::Div, Some(by)) if by > 0 && a.first >= 0 => {
                 let exact = a.first % by == 0 && a.step % by == 0;
-                Range::new(a.first / by, a.last / by, if exact { a.step / by } else { 1 })
+                Range::new(
+                    a.first / by,
+                    a.last / by,
+                    if exact { a.step / by } else { 1 },
+                )
             }
             (BinOp::Rem, Some(by)) if by > 0 && a.first >= 0 => {
                 if a.last < by {
@@ -133,9 +181,19 @@ impl Range {
             (BinOp::And, Some(mask)) => a.masked(Ty { signed: true, ..ty }.wrap(mask)),
             // Bits that the other one does not have.
             (BinOp::Or | BinOp::Xor, Some(bits)) if (0..a.unit()).contains(&bits) => a.plus(b),
-            (BinOp::Or | BinOp::Xor, _) if low >= 0 && high < FAR => Range::bits(high, a.unit().min(b.unit())),
-            (BinOp::Min, _) => Range::new(low, a.last.min(b.last), gcd(gcd(a.step, b.step), a.first - b.first)),
-            (BinOp::Max, _) => Range::new(a.first.max(b.first), high, gcd(gcd(a.step, b.step), a.first - b.first)),
+            (BinOp::Or | BinOp::Xor, _) if low >= 0 && high < FAR => {
+                Range::bits(high, a.unit().min(b.unit()))
+            }
+            (BinOp::Min, _) => Range::new(
+                low,
+                a.last.min(b.last),
+                gcd(gcd(a.step, b.step), a.first - b.first),
+            ),
+            (BinOp::Max, _) => Range::new(
+                a.first.max(b.first),
+                high,
+                gcd(gcd(a.step, b.step), a.first - b.first),
+            ),
             _ => Range::ANY,
         }
     }
@@ -146,7 +204,11 @@ impl Range {
             0 => Range::one(0),
             // The high bits: down to a multiple.
             mask if mask < 0 && -mask == unit => {
-                let step = if self.step % unit == 0 { self.step } else { unit };
+                let step = if self.step % unit == 0 {
+                    self.step
+                } else {
+                    unit
+                };
                 Range::new(self.first & mask, self.last & mask, step)
             }
             mask if mask < 0 => Range::ANY,
@@ -165,7 +227,11 @@ impl Range {
     fn stepping(self, step: i64, from: i64) -> Range {
         let step = step.max(1);
         let first = self.first + (from - self.first).rem_euclid(step);
-        Range::new(first, self.last - (self.last - first).rem_euclid(step), step)
+        Range::new(
+            first,
+            self.last - (self.last - first).rem_euclid(step),
+            step,
+        )
     }
 
     /// As a value of a type.
@@ -176,8 +242,11 @@ impl Range {
         if ty.wrap(self.first) == self.first && ty.wrap(self.last) == self.last || ty.bits >= 32 {
             return self;
         }
-        let (least, most) =
-            if ty.signed { (-1 << (ty.bits - 1), (1 << (ty.bits - 1)) - 1) } else { (0, (1 << ty.bits) - 1) };
+        let (least, most) = if ty.signed {
+            (-1 << (ty.bits - 1), (1 << (ty.bits - 1)) - 1)
+        } else {
+            (0, (1 << ty.bits) - 1)
+        };
         Range::new(least, most, 1).stepping(gcd(self.step, 1 << ty.bits), self.first)
     }
 
@@ -185,19 +254,28 @@ impl Range {
     fn within(self, bytes: i64, apart: Option<i64>) -> Vec<i64> {
         if let Some(n) = self.is_one() {
             let n = apart.map_or(n, |apart| n.rem_euclid(apart));
-            return Some(n).filter(|n| (0..bytes).contains(n)).into_iter().collect();
+            return Some(n)
+                .filter(|n| (0..bytes).contains(n))
+                .into_iter()
+                .collect();
         }
         let count = (self.last - self.first) / self.step;
         match apart {
             Some(apart) if count < bytes => {
-                let all: HashSet<i64> =
-                    (0..=count).map(|k| (self.first + k * self.step).rem_euclid(apart)).collect();
+                let all: HashSet<i64> = (0..=count)
+                    .map(|k| (self.first + k * self.step).rem_euclid(apart))
+                    .collect();
                 all.into_iter().filter(|n| (0..bytes).contains(n)).collect()
             }
             _ => {
-                let step = apart.map_or(self.step, |apart| gcd(self.step, apart)).max(1);
+                let step = apart
+                    .map_or(self.step, |apart| gcd(self.step, apart))
+                    .max(1);
                 let inside = |n: &i64| apart.is_some() || (self.first..=self.last).contains(n);
-                (self.first.rem_euclid(step)..bytes).step_by(step as usize).filter(inside).collect()
+                (self.first.rem_euclid(step)..bytes)
+                    .step_by(step as usize)
+                    .filter(inside)
+                    .collect()
             }
         }
     }
@@ -236,9 +314,17 @@ pub(super) struct Offsets {
 impl Offsets {
     /// Of the accesses of some threads.
     pub(super) fn compute(program: &Program, threads: impl Iterator<Item = usize>) -> Offsets {
-        let mut offsets = Offsets { found: BTreeMap::new(), unknown: HashSet::new(), steps: STEPS };
+        let mut offsets = Offsets {
+            found: BTreeMap::new(),
+            unknown: HashSet::new(),
+            steps: STEPS,
+        };
         for t in threads {
-            let mut run = Run { program, thread: t, offsets: &mut offsets };
+            let mut run = Run {
+                program,
+                thread: t,
+                offsets: &mut offsets,
+            };
             if run.all().is_none() {
                 let all = 0..program.threads[t].code.len();
                 offsets.unknown.extend(all.map(|i| (t, i)));
@@ -248,12 +334,19 @@ impl Offsets {
     }
 
     /// The bytes of an object at which an access of a size begins; only those at which it may lie.
-    pub(super) fn of(&self, program: &Program, (t, i): (usize, usize), object: LocId, size: u32) -> Vec<i64> {
+    pub(super) fn of(
+        &self,
+        program: &Program,
+        (t, i): (usize, usize),
+        object: LocId,
+        size: u32,
+    ) -> Vec<i64> {
         let layout = program.layout(object);
         let (bytes, copied) = match &program.location(object).kind {
-            program::LocationKind::Object { init, .. } => {
-                (layout.bytes(init.len()), program.copied(object) != program::Copied::Not)
-            }
+            program::LocationKind::Object { init, .. } => (
+                layout.bytes(init.len()),
+                program.copied(object) != program::Copied::Not,
+            ),
             program::LocationKind::Alias { .. } => return Vec::new(),
         };
         let apart = copied.then(|| program::memory::stride(bytes));
@@ -262,7 +355,11 @@ impl Offsets {
             (0..bytes).collect()
         } else {
             let ranges = self.found.get(&(t, i)).and_then(|of| of.get(&object));
-            ranges.into_iter().flatten().flat_map(|range| range.within(bytes, apart)).collect()
+            ranges
+                .into_iter()
+                .flatten()
+                .flat_map(|range| range.within(bytes, apart))
+                .collect()
         };
         all.retain(|n| n % i64::from(size) == 0 && n + i64::from(size) <= bytes);
         all.sort_unstable();
@@ -283,7 +380,11 @@ impl Run<'_> {
     fn all(&mut self) -> Option<()> {
         let program = self.program;
         let thread = &program.threads[self.thread];
-        let labels: HashSet<usize> = thread.code.iter().filter_map(|instr| instr.op.target()).collect();
+        let labels: HashSet<usize> = thread
+            .code
+            .iter()
+            .filter_map(|instr| instr.op.target())
+            .collect();
         let start = |init: &Init| match init {
             Init::Int(n) => number(Range::one(*n)),
             Init::Unknown => None,
@@ -292,7 +393,14 @@ impl Run<'_> {
                 at: Range::one(program.layout(*loc).offset(*index)),
             }),
         };
-        let mut open = vec![(0, thread.regs.iter().map(|r| start(&r.init)).collect::<Vec<Known>>())];
+        let mut open = vec![(
+            0,
+            thread
+                .regs
+                .iter()
+                .map(|r| start(&r.init))
+                .collect::<Vec<Known>>(),
+        )];
         let mut seen: HashMap<usize, HashSet<Vec<Known>>> = HashMap::new();
         let mut wide: HashMap<usize, Vec<Known>> = HashMap::new();
         while let Some((mut at, mut regs)) = open.pop() {
@@ -306,7 +414,11 @@ impl Run<'_> {
                         }
                     } else {
                         let joined = match wide.get(&at) {
-                            Some(before) => before.iter().zip(&regs).map(|(a, b)| widened(*a, *b)).collect(),
+                            Some(before) => before
+                                .iter()
+                                .zip(&regs)
+                                .map(|(a, b)| widened(*a, *b))
+                                .collect(),
                             None => regs.clone(),
                         };
                         if wide.get(&at) == Some(&joined) {
@@ -319,14 +431,16 @@ impl Run<'_> {
                 self.note(at, instr, &regs);
                 match &instr.op {
                     Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = self.value(e, &regs),
-                    Op::Branch { cond, target } => match self.value(cond, &regs).and_then(|v| v.at.is_one()) {
-                        Some(0) => {}
-                        Some(_) => {
-                            at = *target;
-                            continue;
+                    Op::Branch { cond, target } => {
+                        match self.value(cond, &regs).and_then(|v| v.at.is_one()) {
+                            Some(0) => {}
+                            Some(_) => {
+                                at = *target;
+                                continue;
+                            }
+                            None => open.push((*target, regs.clone())),
                         }
-                        None => open.push((*target, regs.clone())),
-                    },
+                    }
                     other => {
                         if let Some(RegId(dst)) = other.defines() {
                             regs[usize::from(dst)] = None;
@@ -340,14 +454,22 @@ impl Run<'_> {
     }
 
     fn note(&mut self, at: usize, instr: &Instr, regs: &[Known]) {
-        let Some((addr, _)) = access_of(&instr.op) else { return };
+        let Some((addr, _)) = access_of(&instr.op) else {
+            return;
+        };
         match self.value(addr, regs) {
-            Some(Value { base: Some(object), at: range }) => {
+            Some(Value {
+                base: Some(object),
+                at: range,
+            }) => {
                 let of = self.offsets.found.entry((self.thread, at)).or_default();
                 of.entry(object).or_default().insert(range);
             }
             // What is no address faults.
-            Some(Value { base: None, at: range }) if range.is_one().is_some() => {}
+            Some(Value {
+                base: None,
+                at: range,
+            }) if range.is_one().is_some() => {}
             _ => {
                 self.offsets.unknown.insert((self.thread, at));
             }
@@ -359,7 +481,10 @@ impl Run<'_> {
         match e {
             Expr::Const(n) => number(Range::one(*n)),
             Expr::Reg(r) => regs[usize::from(r.0)],
-            Expr::Address(loc) => Some(Value { base: Some(self.program.object(*loc)), at: Range::one(0) }),
+            Expr::Address(loc) => Some(Value {
+                base: Some(self.program.object(*loc)),
+                at: Range::one(0),
+            }),
             Expr::Bin(op, ty, a, b) => {
                 // An operand of which nothing is known may be any number; with an address, it is one.
                 let (a, b) = (of(a), of(b));
@@ -369,9 +494,15 @@ impl Run<'_> {
                     (None, None) if a.is_none() && b.is_none() => None,
                     (None, None) => number(match (range(a).is_one(), range(b).is_one()) {
                         (Some(_), Some(0)) if op.divides() => Range::ANY,
-                        (Some(a), Some(b)) if *op != BinOp::Unknown => Range::one(op.apply(*ty, a, b)),
+                        (Some(a), Some(b)) if *op != BinOp::Unknown => {
+                            Range::one(op.apply(*ty, a, b))
+                        }
                         // What is not known of a value may be that it is an address.
-                        _ if (a.is_none() || b.is_none()) && matches!(op, BinOp::Add | BinOp::Sub) => return None,
+                        _ if (a.is_none() || b.is_none())
+                            && matches!(op, BinOp::Add | BinOp::Sub) =>
+                        {
+                            return None;
+                        }
                         _ => Range::apply(*op, *ty, range(a), range(b)),
                     }),
                     (Some(loc), None) if matches!(op, BinOp::Add | BinOp::Sub | BinOp::And) => {
@@ -384,21 +515,29 @@ impl Run<'_> {
                             }
                             _ => return number(Range::apply(*op, *ty, range(a), range(b))),
                         };
-                        Some(Value { base: Some(loc), at })
+                        Some(Value {
+                            base: Some(loc),
+                            at,
+                        })
                     }
-                    (None, Some(loc)) if *op == BinOp::Add => {
-                        Some(Value { base: Some(loc), at: range(a).plus(range(b)) })
+                    (None, Some(loc)) if *op == BinOp::Add => Some(Value {
+                        base: Some(loc),
+                        at: range(a).plus(range(b)),
+                    }),
+                    (Some(x), Some(y)) if *op == BinOp::Sub && x == y => {
+                        number(range(a).plus(range(b).times(-1)))
                     }
-                    (Some(x), Some(y)) if *op == BinOp::Sub && x == y => number(range(a).plus(range(b).times(-1))),
                     _ => None,
                 }
             }
             Expr::Fused(..) => number(Range::ANY),
             Expr::Cmp(op, ty, a, b) => number(match (of(a)?, of(b)?) {
-                (Value { base: None, at: a }, Value { base: None, at: b }) => match (a.is_one(), b.is_one()) {
-                    (Some(a), Some(b)) => Range::one(i64::from(op.holds(*ty, a, b))),
-                    _ => Range::BIT,
-                },
+                (Value { base: None, at: a }, Value { base: None, at: b }) => {
+                    match (a.is_one(), b.is_one()) {
+                        (Some(a), Some(b)) => Range::one(i64::from(op.holds(*ty, a, b))),
+                        _ => Range::BIT,
+                    }
+                }
                 _ => Range::BIT,
             }),
             Expr::Select(cond, a, b) => match of(cond).and_then(|v| v.at.is_one()) {
@@ -417,11 +556,17 @@ impl Run<'_> {
 /// What is one or the other.
 fn either(a: Known, b: Known) -> Known {
     let (a, b) = (a?, b?);
-    (a.base == b.base).then(|| Value { at: a.at.or(b.at), ..a })
+    (a.base == b.base).then(|| Value {
+        at: a.at.or(b.at),
+        ..a
+    })
 }
 
 /// What becomes of a register in further rounds.
 fn widened(a: Known, b: Known) -> Known {
     let (a, b) = (a?, b?);
-    (a.base == b.base).then(|| Value { at: a.at.widened(b.at), ..a })
+    (a.base == b.base).then(|| Value {
+        at: a.at.widened(b.at),
+        ..a
+    })
 }

@@ -35,14 +35,25 @@ impl Emit<'_, '_> {
                 self.operand(m, role, &all[0], ty, loc)
             }
             OperandKind::Vector(all) if matches!(role, Role::Dsts | Role::Vals) => {
-                let role = if role == Role::Dsts { Role::Dst } else { Role::Any };
-                let all = all.iter().map(|element| self.operand(m, role, element, ty, loc));
+                let role = if role == Role::Dsts {
+                    Role::Dst
+                } else {
+                    Role::Any
+                };
+                let all = all
+                    .iter()
+                    .map(|element| self.operand(m, role, element, ty, loc));
                 all.collect::<Option<_>>().map(Arg::Vector)
             }
             OperandKind::Pair(both) if role == Role::DstAndPred => {
-                let [first, second] = both.as_slice() else { return None };
+                let [first, second] = both.as_slice() else {
+                    return None;
+                };
                 let first = self.operand(m, Role::Dst, first, ty, loc)?;
-                Some(Arg::Vector(vec![first, self.operand(m, Role::DstPred, second, ty, loc)?]))
+                Some(Arg::Vector(vec![
+                    first,
+                    self.operand(m, Role::DstPred, second, ty, loc)?,
+                ]))
             }
             _ if takes_vector => {
                 let message = format!("`.v{width}` takes a vector of {width} elements");
@@ -51,7 +62,9 @@ impl Emit<'_, '_> {
                 });
                 None
             }
-            _ if matches!(role, Role::DstAndPred | Role::Dsts) => self.operand(m, Role::Dst, operand, ty, loc),
+            _ if matches!(role, Role::DstAndPred | Role::Dsts) => {
+                self.operand(m, Role::Dst, operand, ty, loc)
+            }
             _ if role == Role::Vals => self.operand(m, Role::Val, operand, ty, loc),
             _ => self.operand(m, role, operand, ty, loc),
         }
@@ -88,22 +101,31 @@ impl Emit<'_, '_> {
                     });
                     return None;
                 }
-                let prefix = m.quals.format().map(|format| if format.bits == 32 { "0f" } else { "0d" });
+                let prefix = m
+                    .quals
+                    .format()
+                    .map(|format| if format.bits == 32 { "0f" } else { "0d" });
                 let written = self.str(&operand.range);
                 if let Some(prefix) = prefix
                     && role == Role::Val
                     && !written.to_ascii_lowercase().starts_with(prefix)
                 {
-                    let message = format!("`{written}` is no floating-point constant of {} bits", ty.bits);
+                    let message = format!(
+                        "`{written}` is no floating-point constant of {} bits",
+                        ty.bits
+                    );
                     self.error("wrong-operand", operand.range.clone(), message, |d| {
                         d.label(format!("expected the bits of one behind `{prefix}`"))
                     });
                 }
                 if role == Role::Val && !fits(*v, ty) {
                     let message = format!("{v} does not fit {} bits", ty.bits);
-                    self.error("constant-out-of-range", operand.range.clone(), message, |d| {
-                        d.label(format!("expected a constant of {} bits", ty.bits))
-                    });
+                    self.error(
+                        "constant-out-of-range",
+                        operand.range.clone(),
+                        message,
+                        |d| d.label(format!("expected a constant of {} bits", ty.bits)),
+                    );
                 }
                 Some(Arg::Expr(Expr::Const(*v)))
             }
@@ -111,9 +133,14 @@ impl Emit<'_, '_> {
             // A constant is of 64 bits until it is used (PTX ISA, Floating-Point Constants).
             (OperandKind::Fraction(v), Role::Val | Role::Any)
                 if role == Role::Any
-                    || m.quals.packed() == 1 && m.quals.format().is_some_and(|format| format.bits > 16) =>
+                    || m.quals.packed() == 1
+                        && m.quals.format().is_some_and(|format| format.bits > 16) =>
             {
-                let bits = if ty.bits == 32 { i64::from((*v as f32).to_bits()) } else { v.to_bits() as i64 };
+                let bits = if ty.bits == 32 {
+                    i64::from((*v as f32).to_bits())
+                } else {
+                    v.to_bits() as i64
+                };
                 Some(Arg::Expr(Expr::Const(bits)))
             }
             (OperandKind::Fraction(_), _) => wrong(self, "a fraction"),
@@ -121,14 +148,17 @@ impl Emit<'_, '_> {
             (OperandKind::Discard, _) => wrong(self, "`_`"),
             (OperandKind::Vector(_), _) => wrong(self, "a vector"),
             (OperandKind::Name(n), Role::Dst | Role::DstPred) if plain(n) => {
-                Some(Arg::Dst(self.regs.find(self.str(&n.name)))).filter(|arg| matches!(arg, Arg::Dst(Some(_))))
+                Some(Arg::Dst(self.regs.find(self.str(&n.name))))
+                    .filter(|arg| matches!(arg, Arg::Dst(Some(_))))
             }
             (OperandKind::Name(n), Role::Label) if plain(n) => Some(Arg::Label(n.name.clone())),
             (OperandKind::Name(n), Role::Pred) if !n.brackets => {
                 let reg = self.regs.find(self.str(&n.name))?;
                 Some(Arg::Expr(truth(Expr::Reg(reg), n.negated)))
             }
-            (OperandKind::Name(n), Role::Val | Role::Loose | Role::Any) if !n.brackets && !n.negated => {
+            (OperandKind::Name(n), Role::Val | Role::Loose | Role::Any)
+                if !n.brackets && !n.negated =>
+            {
                 self.value(n, ty)
             }
             (OperandKind::Name(n), Role::Param) if n.brackets && n.index == 0 => {
@@ -157,7 +187,9 @@ impl Emit<'_, '_> {
                 let window = self.symbols.object(id).1.space == Space::Shared;
                 if ty.bits != 64 && !(window && ty.bits == 32) {
                     let message = format!("the address of `{name}` needs 64 bits, not {}", ty.bits);
-                    self.error("type-mismatch", n.name.clone(), message, |d| d.label("an address"));
+                    self.error("type-mismatch", n.name.clone(), message, |d| {
+                        d.label("an address")
+                    });
                     return None;
                 }
                 Some(Arg::Expr(self.named(n, id)?))
@@ -165,8 +197,12 @@ impl Emit<'_, '_> {
             Name::Register | Name::Unknown => {
                 let reg = self.regs.find(name)?;
                 if n.offset != 0 || n.index != 0 {
-                    let message = format!("`{name}` is a register; an offset belongs into an address or an `add`");
-                    self.error("wrong-operand", n.name.clone(), message, |d| d.label("expected a location"));
+                    let message = format!(
+                        "`{name}` is a register; an offset belongs into an address or an `add`"
+                    );
+                    self.error("wrong-operand", n.name.clone(), message, |d| {
+                        d.label("expected a location")
+                    });
                     return None;
                 }
                 Some(Arg::Expr(Expr::Reg(reg)))
@@ -183,7 +219,8 @@ impl Emit<'_, '_> {
             let d = if known.is_empty() {
                 d.label("known only in code given by `[kernel]`")
             } else {
-                d.label("not a special register of the kernel form").did_you_mean(name, known)
+                d.label("not a special register of the kernel form")
+                    .did_you_mean(name, known)
             };
             if d.help.is_some() { d } else { d.help(given) }
         });
@@ -194,9 +231,13 @@ impl Emit<'_, '_> {
     fn element(&mut self, n: &NameOperand, ty: Ty) -> Option<i64> {
         let size = i64::from(ty.bytes());
         if n.offset % size != 0 {
-            let message = format!("the offset {} is not a multiple of the element size, {size} bytes", n.offset);
+            let message = format!(
+                "the offset {} is not a multiple of the element size, {size} bytes",
+                n.offset
+            );
             self.error("misaligned", n.name.start..n.name.end, message, |d| {
-                d.label("offsets count bytes").note("partially overlapping accesses are not supported")
+                d.label("offsets count bytes")
+                    .note("partially overlapping accesses are not supported")
             });
             return None;
         }
@@ -211,7 +252,11 @@ impl Emit<'_, '_> {
             return Some(plus(Expr::Address(id), element, ty));
         }
         let name = self.str(&n.name);
-        let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
+        let has = if count == 1 {
+            "one element".to_string()
+        } else {
+            format!("{count} elements")
+        };
         self.error(
             "out-of-bounds",
             n.name.clone(),
@@ -221,7 +266,13 @@ impl Emit<'_, '_> {
         None
     }
 
-    fn address(&mut self, m: &Matched, n: &NameOperand, ty: Ty, loc: &mut Option<LocId>) -> Option<Arg> {
+    fn address(
+        &mut self,
+        m: &Matched,
+        n: &NameOperand,
+        ty: Ty,
+        loc: &mut Option<LocId>,
+    ) -> Option<Arg> {
         let name = self.str(&n.name);
         match self.classify(name, Role::Addr) {
             Name::Location(id) => {
@@ -238,9 +289,12 @@ impl Emit<'_, '_> {
                 Some(Arg::Expr(plus(Expr::Reg(reg), element, ty)))
             }
             Name::Special(_) | Name::UnknownSpecial => {
-                self.error("wrong-operand", n.name.clone(), format!("`{name}` is not an address"), |d| {
-                    d.label(format!("expected {}", Role::Addr.expected()))
-                });
+                self.error(
+                    "wrong-operand",
+                    n.name.clone(),
+                    format!("`{name}` is not an address"),
+                    |d| d.label(format!("expected {}", Role::Addr.expected())),
+                );
                 None
             }
             Name::Unknown => {
@@ -284,19 +338,23 @@ impl Emit<'_, '_> {
         };
         if first % width != 0 {
             let size = width * i64::from(ty.bytes());
-            let message = format!("element {first} of `{name}` is not at a multiple of {size} bytes");
+            let message =
+                format!("element {first} of `{name}` is not at a multiple of {size} bytes");
             self.error("misaligned", n.name.clone(), message, |d| {
-                d.label(format!("expected the address of {what} to be a multiple of its size"))
+                d.label(format!(
+                    "expected the address of {what} to be a multiple of its size"
+                ))
             });
             return None;
         }
         if first + width > count as i64 {
             let message = format!("`{name}` ends before element {} of it", first + width - 1);
             self.error("out-of-bounds", n.name.clone(), message, |d| {
-                d.label(format!("{is} {width} elements, from number {first} on")).help(format!(
-                    "declare it with as many: `{name} = {{ init = [{}] }}`",
-                    vec!["0"; (first + width) as usize].join(", ")
-                ))
+                d.label(format!("{is} {width} elements, from number {first} on"))
+                    .help(format!(
+                        "declare it with as many: `{name} = {{ init = [{}] }}`",
+                        vec!["0"; (first + width) as usize].join(", ")
+                    ))
             });
             return None;
         }
@@ -304,11 +362,16 @@ impl Emit<'_, '_> {
     }
 
     fn check_space(&mut self, m: &Matched, n: &NameOperand, id: LocId) {
-        let Some(written) = m.quals.get(GroupKind::Space) else { return };
+        let Some(written) = m.quals.get(GroupKind::Space) else {
+            return;
+        };
         let space = self.symbols.object(id).1.space;
         let matches = match written {
             "global" => space == Space::Global,
-            "const" => space == Space::Constant || matches!(self.symbols.get(id).kind, SymbolKind::Alias { .. }),
+            "const" => {
+                space == Space::Constant
+                    || matches!(self.symbols.get(id).kind, SymbolKind::Alias { .. })
+            }
             "local" => space.is_local(),
             "param" | "param::entry" => space == Space::Param,
             _ => space == Space::Shared,
@@ -324,7 +387,9 @@ impl Emit<'_, '_> {
         self.error("wrong-space", place, message, |d| {
             d.label("this state space")
                 .also(declared, "declared here")
-                .help(format!("declare it with `{name} = {{ init = 0, space = \"{short}\" }}`"))
+                .help(format!(
+                    "declare it with `{name} = {{ init = 0, space = \"{short}\" }}`"
+                ))
         });
     }
 }
@@ -339,10 +404,22 @@ pub(super) fn plus(base: Expr, element: i64, ty: Ty) -> Expr {
     match (element.wrapping_mul(i64::from(ty.bytes())), base) {
         (0, base) => base,
         (n, Expr::Bin(BinOp::Add, Ty::U64, base, first)) if matches!(*first, Expr::Const(_)) => {
-            let Expr::Const(first) = *first else { unreachable!("just matched") };
-            Expr::Bin(BinOp::Add, Ty::U64, base, Box::new(Expr::Const(first.wrapping_add(n))))
+            let Expr::Const(first) = *first else {
+                unreachable!("just matched")
+            };
+            Expr::Bin(
+                BinOp::Add,
+                Ty::U64,
+                base,
+                Box::new(Expr::Const(first.wrapping_add(n))),
+            )
         }
-        (n, base) => Expr::Bin(BinOp::Add, Ty::U64, Box::new(base), Box::new(Expr::Const(n))),
+        (n, base) => Expr::Bin(
+            BinOp::Add,
+            Ty::U64,
+            Box::new(base),
+            Box::new(Expr::Const(n)),
+        ),
     }
 }
 

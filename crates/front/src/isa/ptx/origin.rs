@@ -30,9 +30,17 @@ pub(super) fn unquoted(text: &str) -> &str {
 /// What a `.file` directive says, whose operands begin here: its number, and its name.
 pub(super) fn file<'a>(text: &'a str, operands: &[Token<Kind>]) -> Option<(i64, &'a str)> {
     match operands {
-        [Token { kind: Kind::Int(number), .. }, Token { kind: Kind::Str, range }, ..] => {
-            Some((*number, unquoted(&text[range.clone()])))
-        }
+        [
+            Token {
+                kind: Kind::Int(number),
+                ..
+            },
+            Token {
+                kind: Kind::Str,
+                range,
+            },
+            ..,
+        ] => Some((*number, unquoted(&text[range.clone()]))),
         _ => None,
     }
 }
@@ -40,9 +48,21 @@ pub(super) fn file<'a>(text: &'a str, operands: &[Token<Kind>]) -> Option<(i64, 
 /// The numbers of files that `.loc` directives of a text name.
 pub(crate) fn files_named(text: &str) -> Vec<i64> {
     let tokens = lex(text);
-    let is_place = |words: &&[Token<Kind>]| words[0].kind == Kind::Word && &text[words[0].range.clone()] == ".loc";
-    let named = |words: &[Token<Kind>]| if let Kind::Int(file) = words[1].kind { Some(file) } else { None };
-    tokens.windows(2).filter(is_place).filter_map(named).collect()
+    let is_place = |words: &&[Token<Kind>]| {
+        words[0].kind == Kind::Word && &text[words[0].range.clone()] == ".loc"
+    };
+    let named = |words: &[Token<Kind>]| {
+        if let Kind::Int(file) = words[1].kind {
+            Some(file)
+        } else {
+            None
+        }
+    };
+    tokens
+        .windows(2)
+        .filter(is_place)
+        .filter_map(named)
+        .collect()
 }
 
 impl Origins {
@@ -56,9 +76,13 @@ impl Origins {
         let tokens = lex(all);
         let lines: Vec<&[Token<Kind>]> = tokens.split(|t| t.kind == Kind::Newline).collect();
         let directive = |line: &[Token<Kind>], name: &str| {
-            line.first().is_some_and(|first| first.kind == Kind::Word && word(&first.range) == name)
+            line.first()
+                .is_some_and(|first| first.kind == Kind::Word && word(&first.range) == name)
         };
-        let files = lines.iter().filter(|line| directive(line, ".file")).filter_map(|line| file(all, &line[1..]));
+        let files = lines
+            .iter()
+            .filter(|line| directive(line, ".file"))
+            .filter_map(|line| file(all, &line[1..]));
         let files: HashMap<i64, &str> = files.collect();
         let mut found = Origins::default();
         let mut inlined: HashMap<Spot, Spot> = HashMap::new();
@@ -76,11 +100,27 @@ impl Origins {
             }
             if directive(line, ".loc") {
                 let numbers = |tokens: &[Token<Kind>]| -> Option<Spot> {
-                    let number = |t: &Token<Kind>| if let Kind::Int(n) = t.kind { Some(n) } else { None };
-                    tokens.get(..3)?.iter().map(number).collect::<Option<Vec<_>>>()?.try_into().ok()
+                    let number = |t: &Token<Kind>| {
+                        if let Kind::Int(n) = t.kind {
+                            Some(n)
+                        } else {
+                            None
+                        }
+                    };
+                    tokens
+                        .get(..3)?
+                        .iter()
+                        .map(number)
+                        .collect::<Option<Vec<_>>>()?
+                        .try_into()
+                        .ok()
                 };
-                let Some(spot) = numbers(&line[1..]) else { continue };
-                let by = line.iter().position(|t| t.kind == Kind::Word && word(&t.range) == "inlined_at");
+                let Some(spot) = numbers(&line[1..]) else {
+                    continue;
+                };
+                let by = line
+                    .iter()
+                    .position(|t| t.kind == Kind::Word && word(&t.range) == "inlined_at");
                 if let Some(caller) = by.and_then(|by| numbers(&line[by + 1..])) {
                     inlined.insert(spot, caller);
                 }
@@ -111,9 +151,18 @@ impl Origins {
 /// What `#line 17 "k.ptx"` says.
 fn line_directive<'a>(text: &'a str, line: &[Token<Kind>]) -> Option<(u32, &'a str)> {
     match line {
-        [hash, word, Token { kind: Kind::Int(number), .. }, Token { kind: Kind::Str, range }]
-            if hash.kind == Kind::Punct('#') && &text[word.range.clone()] == "line" =>
-        {
+        [
+            hash,
+            word,
+            Token {
+                kind: Kind::Int(number),
+                ..
+            },
+            Token {
+                kind: Kind::Str,
+                range,
+            },
+        ] if hash.kind == Kind::Punct('#') && &text[word.range.clone()] == "line" => {
             Some((u32::try_from(*number).ok()?, unquoted(&text[range.clone()])))
         }
         _ => None,
@@ -123,14 +172,18 @@ fn line_directive<'a>(text: &'a str, line: &[Token<Kind>]) -> Option<(u32, &'a s
 /// A line of a source with those that it is inlined at, the kernel's first.
 fn chain(spot: Spot, inlined: &HashMap<Spot, Spot>, files: &HashMap<i64, &str>) -> Vec<Origin> {
     let mut spots = vec![spot];
-    while let Some(caller) =
-        spots.last().and_then(|spot| inlined.get(spot)).filter(|caller| !spots.contains(caller))
+    while let Some(caller) = spots
+        .last()
+        .and_then(|spot| inlined.get(spot))
+        .filter(|caller| !spots.contains(caller))
     {
         spots.push(*caller);
     }
     let folder = |file: &str| file.rfind(['/', '\\']).map_or(0, |at| at + 1);
     let named = |spot: &Spot| files.get(&spot[0]).copied();
-    let Some(kernel) = spots.last().and_then(named) else { return Vec::new() };
+    let Some(kernel) = spots.last().and_then(named) else {
+        return Vec::new();
+    };
     let own = |file: &&str| file.starts_with(&kernel[..folder(kernel)]) && !file.contains("..");
     let mut lines: Vec<(&str, u32, bool)> = Vec::new();
     for spot in spots.iter().rev() {
@@ -141,6 +194,10 @@ fn chain(spot: Spot, inlined: &HashMap<Spot, Spot>, files: &HashMap<i64, &str>) 
     let count = lines.len();
     let is_first = |at: usize| at == 0 || lines[at - 1].2;
     let told = |at: &usize| lines[*at].2 || is_first(*at) || at + 1 == count;
-    let origin = |at: usize| Origin { file: lines[at].0.to_owned(), line: lines[at].1, inlined: at > 0 };
+    let origin = |at: usize| Origin {
+        file: lines[at].0.to_owned(),
+        line: lines[at].1,
+        inlined: at > 0,
+    };
     (0..count).filter(told).map(origin).collect()
 }

@@ -9,11 +9,23 @@
 /// Instructions without a row: what they are, and their names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("matrix instructions", &["wmma"]),
-    ("tensor memory, whose instructions have an order of their own beside causality order", &["tcgen05"]),
-    ("texture fetches as compilers print them; write `tld.weak r, x`", &["tex", "tld4"]),
-    ("queries of textures and surfaces", &["txq", "suq", "istypep"]),
+    (
+        "tensor memory, whose instructions have an order of their own beside causality order",
+        &["tcgen05"],
+    ),
+    (
+        "texture fetches as compilers print them; write `tld.weak r, x`",
+        &["tex", "tld4"],
+    ),
+    (
+        "queries of textures and surfaces",
+        &["txq", "suq", "istypep"],
+    ),
     ("surface reductions", &["sured"]),
-    ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
+    (
+        "non-coherent loads, which the PTX memory model does not cover",
+        &["ldu"],
+    ),
     ("performance events", &["pmevent"]),
     ("stack allocation", &["alloca", "stacksave", "stackrestore"]),
     ("floating-point operations", &["testp"]),
@@ -49,25 +61,46 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
 
 /// Qualifiers that no row has: what they are, and their names.
 const QUALIFIERS: &[(&str, &[&str])] = &[
-    ("floating-point types", &["f16", "f32", "f64", "bf16", "tf32", "e4m3", "e5m2"]),
-    ("packed types", &["f16x2", "bf16x2", "u16x2", "s16x2", "f32x2"]),
+    (
+        "floating-point types",
+        &["f16", "f32", "f64", "bf16", "tf32", "e4m3", "e5m2"],
+    ),
+    (
+        "packed types",
+        &["f16x2", "bf16x2", "u16x2", "s16x2", "f32x2"],
+    ),
     (
         "floating-point operations that are not defined to the last bit, or that no test has needed",
         &[
-            "noftz", "ftz", "rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", "approx", "full", "NaN",
-            "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+            "noftz", "ftz", "rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", "approx",
+            "full", "NaN", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
         ],
     ),
-    ("128-bit types but for moves, loads, stores, exchanges and bulk copies", &["b128"]),
-    ("vectors of other instructions than loads, stores and sums", &["v2", "v4", "v8"]),
-    ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
+    (
+        "128-bit types but for moves, loads, stores, exchanges and bulk copies",
+        &["b128"],
+    ),
+    (
+        "vectors of other instructions than loads, stores and sums",
+        &["v2", "v4", "v8"],
+    ),
+    (
+        "the parameter space but for `ld.param`, which reads what `regs` sets",
+        &["param", "param::entry"],
+    ),
     ("the parameter space", &["param::func"]),
     ("unified loads", &["unified"]),
-    ("tensor copies and reductions but for those of a range", &["tensor", "tile", "im2col"]),
+    (
+        "tensor copies and reductions but for those of a range",
+        &["tensor", "tile", "im2col"],
+    ),
     ("prefetches", &["prefetch"]),
     ("masks of bytes", &["cp_mask"]),
     ("counts that an arrival returns", &["pending_count"]),
-    ("conditional phases of mbarrier objects", &["layout::v1", "conditional"]),
+    (
+        "conditional phases of mbarrier objects",
+        &["layout::v1", "conditional"],
+    ),
     ("the upper half of a product", &["hi"]),
     ("saturation", &["sat"]),
     ("multimem addresses", &["multimem"]),
@@ -77,8 +110,14 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
 #[cfg(test)]
 pub(super) const REFUSED: [&[(&str, &[&str])]; 2] = [INSTRUCTIONS, QUALIFIERS];
 
-fn what(table: &'static [(&'static str, &'static [&'static str])], name: &str) -> Option<&'static str> {
-    table.iter().find(|row| row.1.contains(&name)).map(|row| row.0)
+fn what(
+    table: &'static [(&'static str, &'static [&'static str])],
+    name: &str,
+) -> Option<&'static str> {
+    table
+        .iter()
+        .find(|row| row.1.contains(&name))
+        .map(|row| row.0)
 }
 
 /// What an instruction without a row is; `None`: PTX has none of that name.
@@ -88,9 +127,12 @@ pub(super) fn instruction(name: &str) -> Option<&'static str> {
 
 /// What a qualifier that no row has is; `None`: PTX has none of that name.
 pub(super) fn qualifier(name: &str) -> Option<&'static str> {
-    let shape = name.strip_prefix("m64n").and_then(|rest| rest.split_once('k'));
+    let shape = name
+        .strip_prefix("m64n")
+        .and_then(|rest| rest.split_once('k'));
     let is_shape = shape.is_some_and(|(n, k)| n.parse::<u16>().is_ok() && k.parse::<u16>().is_ok());
-    let of_descriptors = "operands in matrix descriptors; `wgmma.mma_async d, [x], bytes` reads a location";
+    let of_descriptors =
+        "operands in matrix descriptors; `wgmma.mma_async d, [x], bytes` reads a location";
     what(QUALIFIERS, name).or(is_shape.then_some(of_descriptors))
 }
 

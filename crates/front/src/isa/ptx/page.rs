@@ -8,7 +8,10 @@ use super::needs;
 use super::outside::REFUSED;
 use super::table::FAMILIES;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/instructions.md");
+const PAGE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/src/instructions.md"
+);
 
 const HEAD: &str = "\
 # The PTX instructions
@@ -26,20 +29,33 @@ fn page() -> String {
         text += &line;
         text.push('\n');
     };
-    line(format!("\nWherever they stand, these need: {}; so do registers of clusters.", needs::of_any()));
+    line(format!(
+        "\nWherever they stand, these need: {}; so do registers of clusters.",
+        needs::of_any()
+    ));
     for (name, events, rows) in FAMILIES {
         line(format!(
             "\n## {}: {name}\n\n| instruction | form | what it does | needs |\n|---|---|---|---|",
             if events { "Modelled" } else { "Folded" }
         ));
-        let rows = rows.iter().map(|row| (row.opcode, row.syntax, row.doc, needs::of_row(row)));
-        let call = [("call", CALL.0, CALL.1, String::new())].into_iter().filter(|_| name == "control");
+        let rows = rows
+            .iter()
+            .map(|row| (row.opcode, row.syntax, row.doc, needs::of_row(row)));
+        let call = [("call", CALL.0, CALL.1, String::new())]
+            .into_iter()
+            .filter(|_| name == "control");
         for (opcode, syntax, doc, needs) in rows.chain(call) {
-            line(format!("| `{opcode}` | {} | {} | {needs} |", cell(syntax), cell(doc)));
+            line(format!(
+                "| `{opcode}` | {} | {} | {needs} |",
+                cell(syntax),
+                cell(doc)
+            ));
         }
     }
     for (title, table) in ["instructions", "qualifiers"].into_iter().zip(REFUSED) {
-        line(format!("\n## Refused: {title}\n\n| names | what they are |\n|---|---|"));
+        line(format!(
+            "\n## Refused: {title}\n\n| names | what they are |\n|---|---|"
+        ));
         for (what, names) in table {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             line(format!("| {} | {} |", names.join(" "), cell(what)));

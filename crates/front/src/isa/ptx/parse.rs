@@ -21,7 +21,11 @@ pub(super) enum Stmt {
     /// An instruction.
     Instr(RawInstr),
     /// `.reg .type a, b<4>;`: type, name, count.
-    Reg { ty: Range<usize>, name: Range<usize>, count: Option<i64> },
+    Reg {
+        ty: Range<usize>,
+        name: Range<usize>,
+        count: Option<i64>,
+    },
     /// `.branchtargets a, b`: the labels; the list has the label in front of it.
     Targets(Vec<Range<usize>>),
 }
@@ -92,14 +96,23 @@ pub(super) struct NameOperand {
 impl NameOperand {
     /// Of a piece of a parameter, the name with its offset, `p+8`, as it is when blocks are gone: a register's.
     pub(super) fn piece(&self) -> Range<usize> {
-        let offset = if self.offset == 0 { 0 } else { format!("+{}", self.offset).len() };
+        let offset = if self.offset == 0 {
+            0
+        } else {
+            format!("+{}", self.offset).len()
+        };
         self.name.start..self.name.end + offset
     }
 }
 
 /// Parses a text.
 pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
-    let mut parser = Parser { text, tokens: Cursor::new(lex(text.as_str())), sink, out: Vec::new() };
+    let mut parser = Parser {
+        text,
+        tokens: Cursor::new(lex(text.as_str())),
+        sink,
+        out: Vec::new(),
+    };
     parser.run();
     parser.out
 }
@@ -144,7 +157,10 @@ impl Parser<'_> {
     }
 
     fn skip_statement(&mut self) {
-        while !matches!(self.tokens.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
+        while !matches!(
+            self.tokens.peek(),
+            Kind::End | Kind::Newline | Kind::Punct(';')
+        ) {
             self.tokens.advance();
         }
     }
@@ -155,13 +171,19 @@ impl Parser<'_> {
         let found = match self.tokens.peek() {
             Kind::End | Kind::Newline => "the end of the line".to_string(),
             Kind::OpenComment => {
-                self.sink.error("unterminated-comment", span, "this comment is never closed", |d| {
-                    d.label("expected `*/` after it")
-                });
+                self.sink.error(
+                    "unterminated-comment",
+                    span,
+                    "this comment is never closed",
+                    |d| d.label("expected `*/` after it"),
+                );
                 return Err(Malformed);
             }
             Kind::BadNumber => {
-                let message = format!("`{}` is not an integer of at most 64 bits", self.str(&range));
+                let message = format!(
+                    "`{}` is not an integer of at most 64 bits",
+                    self.str(&range)
+                );
                 self.sink.error("bad-number", span, message, |d| {
                     d.label("expected an integer, or the bits of a floating-point number as in `0f3F800000`")
                 });
@@ -169,14 +191,21 @@ impl Parser<'_> {
             }
             _ => format!("`{}`", self.str(&range)),
         };
-        self.sink.error("syntax", span, format!("expected {expected}, found {found}"), |d| {
-            d.label(format!("expected {expected}"))
-        });
+        self.sink.error(
+            "syntax",
+            span,
+            format!("expected {expected}, found {found}"),
+            |d| d.label(format!("expected {expected}")),
+        );
         Err(Malformed)
     }
 
     fn word(&mut self, expected: &str) -> Result<Range<usize>, Malformed> {
-        if self.tokens.peek() == Kind::Word { Ok(self.tokens.advance().range) } else { self.fail(expected) }
+        if self.tokens.peek() == Kind::Word {
+            Ok(self.tokens.advance().range)
+        } else {
+            self.fail(expected)
+        }
     }
 
     fn statement(&mut self) -> Result<(), Malformed> {
@@ -188,10 +217,14 @@ impl Parser<'_> {
         }
         let start = self.tokens.range().start;
         if self.eat('#') {
-            let is_line = self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()) == "line";
-            let numbered = matches!(self.tokens.peek_at(1), Kind::Int(n) if u32::try_from(n).is_ok());
+            let is_line =
+                self.tokens.peek() == Kind::Word && self.str(&self.tokens.range()) == "line";
+            let numbered =
+                matches!(self.tokens.peek_at(1), Kind::Int(n) if u32::try_from(n).is_ok());
             if !is_line || !numbered || self.tokens.peek_at(2) != Kind::Str {
-                return self.fail("`line`, the number of the next line and its file, as in `#line 17 \"k.ptx\"`");
+                return self.fail(
+                    "`line`, the number of the next line and its file, as in `#line 17 \"k.ptx\"`",
+                );
             }
             self.skip_statement();
             return Ok(());
@@ -210,12 +243,26 @@ impl Parser<'_> {
         let mut operands = Vec::new();
         // Of an instruction that is not supported, operands may be of forms that no other has: what it names may be what it writes.
         if outside::instruction(self.str(&opcode)).is_some() {
-            while !matches!(self.tokens.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
+            while !matches!(
+                self.tokens.peek(),
+                Kind::End | Kind::Newline | Kind::Punct(';')
+            ) {
                 let range = self.tokens.advance().range;
-                if self.str(&range).starts_with(|c: char| c.is_ascii_alphabetic() || "%_$".contains(c)) {
-                    let name =
-                        NameOperand { name: range.clone(), brackets: false, negated: false, offset: 0, index: 0 };
-                    operands.push(Operand { range, kind: OperandKind::Name(name) });
+                if self
+                    .str(&range)
+                    .starts_with(|c: char| c.is_ascii_alphabetic() || "%_$".contains(c))
+                {
+                    let name = NameOperand {
+                        name: range.clone(),
+                        brackets: false,
+                        negated: false,
+                        offset: 0,
+                        index: 0,
+                    };
+                    operands.push(Operand {
+                        range,
+                        kind: OperandKind::Name(name),
+                    });
                 }
             }
         }
@@ -232,12 +279,21 @@ impl Parser<'_> {
             return self.fail("`,`, `;` or the end of the line");
         }
         let end = self.tokens.last().range.end;
-        self.out.push(Stmt::Instr(RawInstr { range: start..end, pred, opcode, quals, operands }));
+        self.out.push(Stmt::Instr(RawInstr {
+            range: start..end,
+            pred,
+            opcode,
+            quals,
+            operands,
+        }));
         Ok(())
     }
 
     fn at_end(&self) -> bool {
-        matches!(self.tokens.peek(), Kind::End | Kind::Newline | Kind::Punct(';' | '}'))
+        matches!(
+            self.tokens.peek(),
+            Kind::End | Kind::Newline | Kind::Punct(';' | '}')
+        )
     }
 
     /// Splits `ld.weak.u32` at its dots.
@@ -266,7 +322,9 @@ impl Parser<'_> {
                 loop {
                     let name = self.word("a register name")?;
                     let count = if self.eat('<') {
-                        let Kind::Int(n) = self.tokens.peek() else { return self.fail("a number of registers") };
+                        let Kind::Int(n) = self.tokens.peek() else {
+                            return self.fail("a number of registers");
+                        };
                         self.tokens.advance();
                         if !self.eat('>') {
                             return self.fail("`>`");
@@ -275,13 +333,21 @@ impl Parser<'_> {
                     } else {
                         None
                     };
-                    self.out.push(Stmt::Reg { ty: ty.clone(), name, count });
+                    self.out.push(Stmt::Reg {
+                        ty: ty.clone(),
+                        name,
+                        count,
+                    });
                     if !self.eat(',') {
                         break;
                     }
                     self.skip_newlines();
                 }
-                if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
+                if self.at_end() {
+                    Ok(())
+                } else {
+                    self.fail("`,`, `;` or the end of the line")
+                }
             }
             ".branchtargets" => {
                 self.tokens.advance();
@@ -294,14 +360,21 @@ impl Parser<'_> {
                     }
                 }
                 self.out.push(Stmt::Targets(labels));
-                if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
+                if self.at_end() {
+                    Ok(())
+                } else {
+                    self.fail("`,`, `;` or the end of the line")
+                }
             }
             other => {
-                let message = format!("the directive `{other}` is not supported inside a thread's code");
+                let message =
+                    format!("the directive `{other}` is not supported inside a thread's code");
                 let span = self.text.span(word.clone());
-                self.sink.error("unsupported-directive", span, message, |d| {
-                    d.label("only `.reg` is read here").help("declare memory in the test's `[memory]` table")
-                });
+                self.sink
+                    .error("unsupported-directive", span, message, |d| {
+                        d.label("only `.reg` is read here")
+                            .help("declare memory in the test's `[memory]` table")
+                    });
                 Err(Malformed)
             }
         }
@@ -315,7 +388,10 @@ impl Parser<'_> {
         let start = self.tokens.range().start;
         let kind = self.operand_kind()?;
         let end = self.tokens.last().range.end.max(start);
-        Ok(Operand { range: start..end, kind })
+        Ok(Operand {
+            range: start..end,
+            kind,
+        })
     }
 
     fn operand_kind(&mut self) -> Result<OperandKind, Malformed> {
@@ -372,11 +448,17 @@ impl Parser<'_> {
             Kind::Word if self.str(&self.tokens.range()) == "_" => {
                 let range = self.tokens.range();
                 self.tokens.advance();
-                self.perhaps_pair(Operand { range, kind: OperandKind::Discard })
+                self.perhaps_pair(Operand {
+                    range,
+                    kind: OperandKind::Discard,
+                })
             }
             Kind::Word => {
                 let name = self.name(true)?;
-                self.perhaps_pair(Operand { range: name.name.clone(), kind: OperandKind::Name(name) })
+                self.perhaps_pair(Operand {
+                    range: name.name.clone(),
+                    kind: OperandKind::Name(name),
+                })
             }
             _ => self.fail("an operand"),
         }
@@ -388,14 +470,23 @@ impl Parser<'_> {
             return Ok(first.kind);
         }
         let second = self.name(false)?;
-        let second = Operand { range: second.name.clone(), kind: OperandKind::Name(second) };
+        let second = Operand {
+            range: second.name.clone(),
+            kind: OperandKind::Name(second),
+        };
         Ok(OperandKind::Pair(vec![first, second]))
     }
 
     /// `name`, `name[2]`, `name+4`.
     fn name(&mut self, address: bool) -> Result<NameOperand, Malformed> {
         let name = self.word("a name")?;
-        let mut operand = NameOperand { name, brackets: false, negated: false, offset: 0, index: 0 };
+        let mut operand = NameOperand {
+            name,
+            brackets: false,
+            negated: false,
+            offset: 0,
+            index: 0,
+        };
         if !address {
             return Ok(operand);
         }
@@ -411,8 +502,14 @@ impl Parser<'_> {
         }
         if let Kind::Punct(sign @ ('+' | '-')) = self.tokens.peek() {
             self.tokens.advance();
-            let Some(offset) = self.integer() else { return self.fail("an offset in bytes") };
-            operand.offset = if sign == '-' { offset.wrapping_neg() } else { offset };
+            let Some(offset) = self.integer() else {
+                return self.fail("an offset in bytes");
+            };
+            operand.offset = if sign == '-' {
+                offset.wrapping_neg()
+            } else {
+                offset
+            };
         }
         Ok(operand)
     }

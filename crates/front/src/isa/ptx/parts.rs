@@ -34,7 +34,12 @@ pub(super) struct Access {
 }
 
 /// Cuts the arrays in `bytes`; answers for all accesses to objects with several fields.
-pub(super) fn cut(program: &mut Program, points: &Points, bytes: &[LocId], sink: &mut Sink) -> Cells {
+pub(super) fn cut(
+    program: &mut Program,
+    points: &Points,
+    bytes: &[LocId],
+    sink: &mut Sink,
+) -> Cells {
     let of_several = |program: &Program, object: LocId| matches!(&program.location(object).kind, LocationKind::Object { layout, .. } if layout.cells() > 1);
     let objects: Vec<LocId> = (0..program.locations.len() as u16)
         .map(LocId)
@@ -57,8 +62,9 @@ pub(super) fn cut(program: &mut Program, points: &Points, bytes: &[LocId], sink:
             LocationKind::Alias { .. } => 0,
         };
         let layout = program.layout(*object);
-        let starts: HashMap<i64, u32> =
-            (0..count).map(|cell| (layout.offset(cell), layout.field(cell).ty.bytes())).collect();
+        let starts: HashMap<i64, u32> = (0..count)
+            .map(|cell| (layout.offset(cell), layout.field(cell).ty.bytes()))
+            .collect();
         for access in accesses {
             match counted(&starts, access) {
                 Some(n) if cells.insert(access.at, n).is_none_or(|other| other == n) => {}
@@ -70,17 +76,32 @@ pub(super) fn cut(program: &mut Program, points: &Points, bytes: &[LocId], sink:
 }
 
 /// The accesses to some objects.
-pub(super) fn accesses(program: &Program, points: &Points, objects: &[LocId]) -> BTreeMap<LocId, Vec<Access>> {
+pub(super) fn accesses(
+    program: &Program,
+    points: &Points,
+    objects: &[LocId],
+) -> BTreeMap<LocId, Vec<Access>> {
     let mut all: BTreeMap<LocId, Vec<Access>> = BTreeMap::new();
     let mut threads: HashSet<usize> = HashSet::new();
     for (t, i, instr) in program.instrs() {
         let t = usize::from(t.0);
-        let Some((addr, ty)) = access_of(&instr.op) else { continue };
+        let Some((addr, ty)) = access_of(&instr.op) else {
+            continue;
+        };
         let targets = points.of(t, addr);
-        for object in targets.into_iter().filter(|object| objects.contains(object)) {
+        for object in targets
+            .into_iter()
+            .filter(|object| objects.contains(object))
+        {
             threads.insert(t);
             let of_object = instr.op.has("MB");
-            let access = Access { at: (t, i), span: instr.span, size: ty.bytes(), of_object, places: Vec::new() };
+            let access = Access {
+                at: (t, i),
+                span: instr.span,
+                size: ty.bytes(),
+                of_object,
+                places: Vec::new(),
+            };
             all.entry(object).or_default().push(access);
         }
     }
@@ -102,13 +123,20 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
     let mut sizes: Vec<u32> = vec![0; bytes];
     let range = |place: &i64, size: u32| *place as usize..*place as usize + size as usize;
     // Threads do much the same.
-    let shapes: HashSet<(u32, &[i64])> =
-        accesses.iter().map(|access| (access.size, access.places.as_slice())).collect();
+    let shapes: HashSet<(u32, &[i64])> = accesses
+        .iter()
+        .map(|access| (access.size, access.places.as_slice()))
+        .collect();
     loop {
         let mut changed = false;
         for &(most, places) in &shapes {
             let all = || places.iter().flat_map(|place| range(place, most));
-            let size = all().map(|at| sizes[at]).filter(|size| *size > 0).min().unwrap_or(most).min(most);
+            let size = all()
+                .map(|at| sizes[at])
+                .filter(|size| *size > 0)
+                .min()
+                .unwrap_or(most)
+                .min(most);
             for at in all() {
                 changed |= sizes[at] != size;
                 sizes[at] = size;
@@ -121,15 +149,24 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
     // What is an object, and what is accessed otherwise.
     let mut objects = vec![false; bytes];
     for access in accesses.iter().filter(|access| access.of_object) {
-        access.places.iter().flat_map(|place| range(place, access.size)).for_each(|at| objects[at] = true);
+        access
+            .places
+            .iter()
+            .flat_map(|place| range(place, access.size))
+            .for_each(|at| objects[at] = true);
     }
     let mut reported: HashSet<Span> = HashSet::new();
     for access in accesses.iter().filter(|access| !access.of_object) {
-        let hit = access.places.iter().find(|place| range(place, access.size).any(|at| objects[at]));
+        let hit = access
+            .places
+            .iter()
+            .find(|place| range(place, access.size).any(|at| objects[at]));
         if let Some(place) = hit.filter(|_| reported.insert(access.span)) {
             let name = &program.location(object).name;
-            let word = place / i64::from(mbarrier::WORD.bytes()) * i64::from(mbarrier::WORD.bytes());
-            let message = format!("this can be an access to an mbarrier object, at byte {word} of `{name}`");
+            let word =
+                place / i64::from(mbarrier::WORD.bytes()) * i64::from(mbarrier::WORD.bytes());
+            let message =
+                format!("this can be an access to an mbarrier object, at byte {word} of `{name}`");
             sink.error("mbarrier-access", access.span, message, |d| {
                 d.label(if access.places.len() == 1 { "at its place" } else { "at some of its places" })
                     .note("an ordinary access to an mbarrier object is undefined (PTX ISA 9.4, mbarrier)")
@@ -146,31 +183,41 @@ fn whole(program: &Program, object: LocId, accesses: &[Access], sink: &mut Sink)
 fn period(sizes: &[u32], objects: &[bool]) -> usize {
     let largest = sizes.iter().copied().max().unwrap_or(0) as usize;
     let repeats = |apart: &usize| {
-        let at = |n: usize| (n..sizes.len()).step_by(*apart).map(|at| (sizes[at], objects[at]));
+        let at = |n: usize| {
+            (n..sizes.len())
+                .step_by(*apart)
+                .map(|at| (sizes[at], objects[at]))
+        };
         sizes.len().is_multiple_of(*apart)
             && (0..*apart).all(|n| {
                 let mut known = at(n).filter(|(size, _)| *size > 0);
-                let Some(first) = known.next() else { return true };
+                let Some(first) = known.next() else {
+                    return true;
+                };
                 // What is never used as an object is none.
                 known.all(|other| other == first) && (!first.1 || at(n).all(|other| other == first))
             })
     };
     let mut all = (1..=sizes.len() / largest.max(1)).map(|n| n * largest);
-    all.find(|apart| *apart > 0 && repeats(apart)).unwrap_or(sizes.len())
+    all.find(|apart| *apart > 0 && repeats(apart))
+        .unwrap_or(sizes.len())
 }
 
 /// A layout of cells by the bytes that they are in.
 fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
     let apart = period(sizes, objects);
     let at = |byte: usize| (byte..sizes.len()).step_by(apart).find(|at| sizes[*at] > 0);
-    let of: Vec<(u32, bool)> =
-        (0..apart).map(|n| at(n).map_or((0, false), |at| (sizes[at], objects[at]))).collect();
+    let of: Vec<(u32, bool)> = (0..apart)
+        .map(|n| at(n).map_or((0, false), |at| (sizes[at], objects[at])))
+        .collect();
     let mut cells: Vec<(usize, u32, bool)> = Vec::new();
     let mut at = 0;
     while at < apart {
         // What is never accessed is of words, as far as it goes.
         let end = (at..apart).find(|end| of[*end].0 > 0).unwrap_or(apart);
-        let fits = |size: &u32| at.is_multiple_of(*size as usize) && (end - at).is_multiple_of(*size as usize);
+        let fits = |size: &u32| {
+            at.is_multiple_of(*size as usize) && (end - at).is_multiple_of(*size as usize)
+        };
         let size = match of[at].0 {
             0 => [8, 4, 2, 1].into_iter().find(fits).unwrap_or(1),
             size => size,
@@ -178,16 +225,29 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
         cells.push((at, size, of[at].1));
         at += size as usize;
     }
-    let ty = |size: u32| Ty { bits: 8 * size as u8, signed: false };
+    let ty = |size: u32| Ty {
+        bits: 8 * size as u8,
+        signed: false,
+    };
     if let [(_, size, false)] = cells[..] {
         return Layout::from(ty(size));
     }
     let mut fields: Vec<Field> = Vec::new();
     for group in cells.chunk_by(|a, b| (a.1, a.2) == (b.1, b.2)) {
         for (k, &(at, size, mbarrier)) in group.iter().enumerate() {
-            let index = if group.len() > 1 { format!("[{k}]") } else { String::new() };
+            let index = if group.len() > 1 {
+                format!("[{k}]")
+            } else {
+                String::new()
+            };
             let path = format!(".at{}{index}", group[0].0);
-            fields.push(Field { path, offset: at as u32, ty: ty(size), boolean: false, mbarrier });
+            fields.push(Field {
+                path,
+                offset: at as u32,
+                ty: ty(size),
+                boolean: false,
+                mbarrier,
+            });
         }
     }
     Layout::record(None, fields, apart as u32)
@@ -195,22 +255,41 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
 
 /// Gives an array of bytes its cells, and what names its bytes the cells that they are in.
 fn lay(program: &mut Program, object: LocId, new: Layout) {
-    let LocationKind::Object { layout, init, .. } = &mut program.locations[usize::from(object.0)].kind else {
+    let LocationKind::Object { layout, init, .. } =
+        &mut program.locations[usize::from(object.0)].kind
+    else {
         return;
     };
     let bytes = init.len() as i64;
     let count = init.len() / new.bytes(new.cells()).max(1) as usize * new.cells();
-    let at: HashMap<i64, u32> = (0..count as u32).map(|cell| (new.offset(cell), cell)).collect();
+    let at: HashMap<i64, u32> = (0..count as u32)
+        .map(|cell| (new.offset(cell), cell))
+        .collect();
     // A byte inside of a cell has none; the analysis of what is in memory begins at its cell.
-    let cell = |byte: u32| (0..=i64::from(byte).min(bytes)).rev().find_map(|n| at.get(&n).copied()).unwrap_or(0);
-    let first = if init.contains(&Init::Unknown) { Init::Unknown } else { Init::Int(0) };
+    let cell = |byte: u32| {
+        (0..=i64::from(byte).min(bytes))
+            .rev()
+            .find_map(|n| at.get(&n).copied())
+            .unwrap_or(0)
+    };
+    let first = if init.contains(&Init::Unknown) {
+        Init::Unknown
+    } else {
+        Init::Int(0)
+    };
     *init = vec![first; count];
     *layout = new;
-    let starts = program.locations.iter_mut().flat_map(|location| match &mut location.kind {
-        LocationKind::Object { init, .. } => init.iter_mut().collect::<Vec<_>>(),
-        LocationKind::Alias { .. } => Vec::new(),
-    });
-    let regs = program.threads.iter_mut().flat_map(|thread| thread.regs.iter_mut().map(|reg| &mut reg.init));
+    let starts = program
+        .locations
+        .iter_mut()
+        .flat_map(|location| match &mut location.kind {
+            LocationKind::Object { init, .. } => init.iter_mut().collect::<Vec<_>>(),
+            LocationKind::Alias { .. } => Vec::new(),
+        });
+    let regs = program
+        .threads
+        .iter_mut()
+        .flat_map(|thread| thread.regs.iter_mut().map(|reg| &mut reg.init));
     for init in starts.chain(regs) {
         if let Init::Address { loc, index } = init
             && *loc == object
@@ -222,9 +301,15 @@ fn lay(program: &mut Program, object: LocId, new: Layout) {
 
 /// Words that are used as mbarrier objects are such, whatever a declaration says.
 fn marked(program: &mut Program, object: LocId, accesses: &[Access]) {
-    let LocationKind::Object { layout, .. } = &mut program.locations[usize::from(object.0)].kind else { return };
+    let LocationKind::Object { layout, .. } = &mut program.locations[usize::from(object.0)].kind
+    else {
+        return;
+    };
     if layout.cells() > 1 {
-        let places = accesses.iter().filter(|access| access.of_object).flat_map(|access| &access.places);
+        let places = accesses
+            .iter()
+            .filter(|access| access.of_object)
+            .flat_map(|access| &access.places);
         *layout = layout.with_mbarriers(&places.copied().collect());
     }
 }
@@ -235,11 +320,15 @@ fn counted(cells: &HashMap<i64, u32>, access: &Access) -> Option<u8> {
     let count = |place: &i64| {
         let size = *cells.get(place)?;
         let n = (access.size.is_multiple_of(size)).then_some(access.size / size)?;
-        (0..n).all(|k| cells.get(&(place + i64::from(k * size))) == Some(&size)).then_some(n as u8)
+        (0..n)
+            .all(|k| cells.get(&(place + i64::from(k * size))) == Some(&size))
+            .then_some(n as u8)
     };
     let mut counts = access.places.iter().filter_map(count);
     // What is to no place at all faults.
-    let Some(first) = counts.next() else { return access.places.is_empty().then_some(1) };
+    let Some(first) = counts.next() else {
+        return access.places.is_empty().then_some(1);
+    };
     counts.all(|other| other == first).then_some(first)
 }
 
@@ -261,7 +350,10 @@ fn refuse(program: &Program, object: LocId, access: &Access, differs: bool, sink
     let message = match (cell, access.places.as_slice()) {
         (Some(cell), [_]) if !differs => {
             let of = layout.field(cell).ty.bits;
-            format!("a {bits}-bit access to `{name}{}`, which has {of} bits", layout.suffix(cell, count))
+            format!(
+                "a {bits}-bit access to `{name}{}`, which has {of} bits",
+                layout.suffix(cell, count)
+            )
         }
         _ => format!("a {bits}-bit access to one field or to several of `{name}`"),
     };

@@ -24,13 +24,17 @@ use crate::isa::Open;
 use diag::{Sink, Span};
 use program::mbarrier;
 use program::points::{Points, Targets, access_of};
-use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
+use program::{
+    BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty,
+    is_further,
+};
 
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
 pub(super) type Untyped = Option<Vec<usize>>;
 
 /// What may be done with an address.
-const OFFSETS: &str = "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32";
+const OFFSETS: &str =
+    "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32";
 
 /// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open`, what no declaration says of
 /// memory.
@@ -55,7 +59,14 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
         let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
             let instr = &program.threads[t].code[i];
-            let mut pass = Pass { program, points: &points, open, thread: t, span: instr.span, sink };
+            let mut pass = Pass {
+                program,
+                points: &points,
+                open,
+                thread: t,
+                span: instr.span,
+                sink,
+            };
             let known = parts.get(&(t, i)).copied();
             let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok(), known);
             if memory::is_non_coherent(instr) {
@@ -69,7 +80,10 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
                 pass.arithmetic(value);
             }
             if let Some(ty) = ty {
-                program.threads[t].code[i].op.accesses_mut().for_each(|access| access.ty = ty);
+                program.threads[t].code[i]
+                    .op
+                    .accesses_mut()
+                    .for_each(|access| access.ty = ty);
             }
             if let Some(cells) = known.or_else(|| cells(program, &points, (t, i))) {
                 program.threads[t].code[i].element.cells = cells;
@@ -81,7 +95,10 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &Open, sink: &m
 /// Answers in which state space addresses are, and takes out what is never come to then: libraries have code of their own for local
 /// memory, which they access byte by byte.
 fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
-    if !program.instrs().any(|(_, _, instr)| memory::asks_space(instr).is_some()) {
+    if !program
+        .instrs()
+        .any(|(_, _, instr)| memory::asks_space(instr).is_some())
+    {
         return;
     }
     let points = Points::compute(program);
@@ -89,8 +106,17 @@ fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
         let mut asks = false;
         for i in 0..program.threads[t].code.len() {
             let instr = &program.threads[t].code[i];
-            let Some((address, is_in)) = memory::asks_space(instr) else { continue };
-            let mut pass = Pass { program, points: &points, open: &[], thread: t, span: instr.span, sink };
+            let Some((address, is_in)) = memory::asks_space(instr) else {
+                continue;
+            };
+            let mut pass = Pass {
+                program,
+                points: &points,
+                open: &[],
+                thread: t,
+                span: instr.span,
+                sink,
+            };
             let answer = i64::from(pass.is_in_space(address, is_in));
             if let Op::Assign { value, .. } = &mut program.threads[t].code[i].op {
                 *value = Expr::Const(answer);
@@ -101,7 +127,10 @@ fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
             let code = &mut program.threads[t].code;
             let reached = known::reached(code, &|_| false);
             for (at, instr) in code.iter_mut().enumerate().filter(|(at, _)| !reached[*at]) {
-                instr.op = Op::Branch { cond: Expr::Const(0), target: at + 1 };
+                instr.op = Op::Branch {
+                    cond: Expr::Const(0),
+                    target: at + 1,
+                };
             }
         }
     }
@@ -111,13 +140,25 @@ fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
 /// memory (PTX ISA, *mbarrier*, Contents of the mbarrier object). It is one element, so that each operation is one event.
 fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &mut Sink) {
     let mut found: BTreeMap<LocId, Span> = BTreeMap::new();
-    for (t, thread) in program.threads.iter().enumerate().filter(|(t, _)| untyped[*t].is_some()) {
+    for (t, thread) in program
+        .threads
+        .iter()
+        .enumerate()
+        .filter(|(t, _)| untyped[*t].is_some())
+    {
         for instr in thread.code.iter().filter(|instr| instr.op.has("MB")) {
-            let reached = instr.op.address().map(|addr| points.of(t, addr)).unwrap_or_default();
+            let reached = instr
+                .op
+                .address()
+                .map(|addr| points.of(t, addr))
+                .unwrap_or_default();
             // Of several fields, some are.
-            reached.into_iter().filter(|object| program.layout(*object).cells() == 1).for_each(|object| {
-                found.entry(object).or_insert(instr.span);
-            });
+            reached
+                .into_iter()
+                .filter(|object| program.layout(*object).cells() == 1)
+                .for_each(|object| {
+                    found.entry(object).or_insert(instr.span);
+                });
         }
     }
     for (object, span) in found {
@@ -131,7 +172,9 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
                 ))
             });
         }
-        if let LocationKind::Object { class, .. } = &mut program.locations[usize::from(object.0)].kind {
+        if let LocationKind::Object { class, .. } =
+            &mut program.locations[usize::from(object.0)].kind
+        {
             class.get_or_insert(Class::Mbarrier);
         }
     }
@@ -140,17 +183,27 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
 /// How many cells an access is to, if it is to several.
 fn cells(program: &Program, points: &Points, (t, i): (usize, usize)) -> Option<u8> {
     let (addr, ty) = access_of(&program.threads[t].code[i].op)?;
-    let object = addr.base().or_else(|| points.of(t, addr).first().copied())?;
+    let object = addr
+        .base()
+        .or_else(|| points.of(t, addr).first().copied())?;
     Some(ty.bits / program.element(object).bits).filter(|cells| *cells > 1)
 }
 
 /// Gives objects without a type that of the first access through a register.
-fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
+fn infer(
+    program: &mut Program,
+    points: &Points,
+    untyped: &[Untyped],
+    open: &[LocId],
+    sink: &mut Sink,
+) {
     let mut found: HashMap<LocId, Ty> = HashMap::new();
     for (t, (thread, untyped)) in program.threads.iter().zip(untyped).enumerate() {
         let Some(untyped) = untyped else { continue };
         for (i, instr) in thread.code.iter().enumerate() {
-            let Some((addr, ty)) = access_of(&instr.op) else { continue };
+            let Some((addr, ty)) = access_of(&instr.op) else {
+                continue;
+            };
             if untyped.binary_search(&i).is_err() && addr.base().is_none() {
                 for object in points.of(t, addr).into_iter().filter(|o| open.contains(o)) {
                     found.entry(object).or_insert(ty);
@@ -159,7 +212,9 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[Lo
         }
     }
     for (object, new) in &found {
-        if let LocationKind::Object { layout, init, .. } = &mut program.locations[usize::from(object.0)].kind {
+        if let LocationKind::Object { layout, init, .. } =
+            &mut program.locations[usize::from(object.0)].kind
+        {
             *layout = Layout::from(*new);
             init.iter_mut().for_each(|v| {
                 if let Init::Int(v) = v {
@@ -170,20 +225,36 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[Lo
     }
     for (t, untyped) in untyped.iter().enumerate() {
         for i in 0..program.threads[t].code.len() {
-            let Some((addr, known)) = access_of(&program.threads[t].code[i].op) else { continue };
+            let Some((addr, known)) = access_of(&program.threads[t].code[i].op) else {
+                continue;
+            };
             let object = addr.base().map(|loc| program.object(loc));
-            let Some((object, ty)) = object.and_then(|object| Some((object, found.get(&object)?))) else {
+            let Some((object, ty)) = object.and_then(|object| Some((object, found.get(&object)?)))
+            else {
                 continue;
             };
             if untyped.is_some() {
-                program.threads[t].code[i].op.accesses_mut().for_each(|access| access.ty = *ty);
+                program.threads[t].code[i]
+                    .op
+                    .accesses_mut()
+                    .for_each(|access| access.ty = *ty);
             } else if known != *ty {
                 // What the thread does with the value rests on its type.
-                let (name, span) = (program.location(object).name.clone(), program.threads[t].code[i].span);
-                sink.error("missing-type", span, format!("`{name}` needs a type"), |d| {
-                    d.label("the type is known from accesses through registers alone")
-                        .help(format!("declare it, for example `{name} = {{ type = \"u32\" }}`"))
-                });
+                let (name, span) = (
+                    program.location(object).name.clone(),
+                    program.threads[t].code[i].span,
+                );
+                sink.error(
+                    "missing-type",
+                    span,
+                    format!("`{name}` needs a type"),
+                    |d| {
+                        d.label("the type is known from accesses through registers alone")
+                            .help(format!(
+                                "declare it, for example `{name} = {{ type = \"u32\" }}`"
+                            ))
+                    },
+                );
             }
         }
     }
@@ -211,17 +282,25 @@ impl Pass<'_> {
                 self.span,
                 "no address of a location can get into this register",
                 |d| {
-                    d.label("expected a register that holds an address")
-                        .help("give it one with `mov.u64 %rd1, x` or with `regs = { rd1 = \"&x\" }`")
+                    d.label("expected a register that holds an address").help(
+                        "give it one with `mov.u64 %rd1, x` or with `regs = { rd1 = \"&x\" }`",
+                    )
                 },
             );
             return None;
         };
-        let wanted = if untyped { self.program.element(first) } else { ty };
+        let wanted = if untyped {
+            self.program.element(first)
+        } else {
+            ty
+        };
         if untyped && wanted.bits != ty.bits && matches!(addr, Expr::Bin(..)) {
-            self.sink.error("missing-type", self.span, "an offset from a register needs the access's type", |d| {
-                d.label(format!("expected a type of {} bits", wanted.bits))
-            });
+            self.sink.error(
+                "missing-type",
+                self.span,
+                "an offset from a register needs the access's type",
+                |d| d.label(format!("expected a type of {} bits", wanted.bits)),
+            );
             return None;
         }
         let bits = |object: LocId| self.program.element(object).bits;
@@ -235,14 +314,18 @@ impl Pass<'_> {
         // Several elements of each object, if its declaration says their type.
         let piece = bits(first);
         let several = piece != 0 && wanted.bits > piece && wanted.bits.is_multiple_of(piece);
-        let divisible = |o: &LocId| several && bits(*o) == piece && !self.open.contains(o) && !several_fields(o);
+        let divisible = |o: &LocId| {
+            several && bits(*o) == piece && !self.open.contains(o) && !several_fields(o)
+        };
         if targets.iter().all(divisible) {
             return Some(wanted);
         }
         if let Some(other) = targets.into_iter().find(|o| bits(*o) != wanted.bits) {
             let (name, bits) = (&self.program.location(other).name, bits(other));
-            let message =
-                format!("a {}-bit access that can reach `{name}`, which has {bits}-bit elements", wanted.bits);
+            let message = format!(
+                "a {}-bit access that can reach `{name}`, which has {bits}-bit elements",
+                wanted.bits
+            );
             self.sink.error("mixed-size", self.span, message, |d| {
                 d.label(format!("{} bits", wanted.bits))
                     .help("declare the objects with the smallest type that they are accessed with, for example `type = \"u32\"`")
@@ -255,8 +338,15 @@ impl Pass<'_> {
     /// Reports a non-coherent load of what some thread may write: the PTX memory model does not say what it reads (PTX ISA,
     /// *ld.global.nc*: memory that is read-only while the kernel runs). Of what nobody writes it is a weak load.
     fn never_written(&mut self, op: &Op) {
-        let read = op.address().map(|addr| self.points.of(self.thread, addr)).unwrap_or_default();
-        if let Some(object) = self.points.written(self.program).find(|object| read.contains(object)) {
+        let read = op
+            .address()
+            .map(|addr| self.points.of(self.thread, addr))
+            .unwrap_or_default();
+        if let Some(object) = self
+            .points
+            .written(self.program)
+            .find(|object| read.contains(object))
+        {
             let name = &self.program.location(object).name;
             let message = format!("a non-coherent load of `{name}`, which is written");
             self.sink.error("unsupported-load", self.span, message, |d| {
@@ -273,8 +363,16 @@ impl Pass<'_> {
             LocationKind::Object { space, .. } => *space,
             _ => Space::Global,
         };
-        let answers: Vec<bool> = self.points.of(self.thread, address).iter().map(|o| is_in(space(o))).collect();
-        let known = answers.first().copied().filter(|first| answers.iter().all(|other| other == first));
+        let answers: Vec<bool> = self
+            .points
+            .of(self.thread, address)
+            .iter()
+            .map(|o| is_in(space(o)))
+            .collect();
+        let known = answers
+            .first()
+            .copied()
+            .filter(|first| answers.iter().all(|other| other == first));
         if known.is_none() {
             self.unsupported(if answers.is_empty() {
                 "no address of a location can get into this register"
@@ -289,13 +387,20 @@ impl Pass<'_> {
     fn arithmetic(&mut self, value: &Expr) {
         match value {
             Expr::Bin(op, ty, a, b) => {
-                let (left, right) = (self.points.of(self.thread, a), self.points.of(self.thread, b));
+                let (left, right) = (
+                    self.points.of(self.thread, a),
+                    self.points.of(self.thread, b),
+                );
                 let (base, offset) = match (op, left.is_empty(), right.is_empty()) {
                     (_, true, true) => return,
                     (BinOp::Add | BinOp::Sub, false, true) if self.fits(&left, *ty) => (left, b),
                     (BinOp::Add, true, false) if self.fits(&right, *ty) => (right, a),
-                    (BinOp::And, false, true) if self.is_aligned(&left, b, *ty) => return self.arithmetic(a),
-                    (BinOp::And, true, false) if self.is_aligned(&right, a, *ty) => return self.arithmetic(b),
+                    (BinOp::And, false, true) if self.is_aligned(&left, b, *ty) => {
+                        return self.arithmetic(a);
+                    }
+                    (BinOp::And, true, false) if self.is_aligned(&right, a, *ty) => {
+                        return self.arithmetic(b);
+                    }
                     (BinOp::And, ..) => {
                         return self.unsupported(
                             "of an address it is known that it is a multiple of the size of an element, and that objects in global \
@@ -316,10 +421,16 @@ impl Pass<'_> {
                 self.arithmetic(b);
             }
             Expr::Cast(ty, inner) if !self.fits(&self.points.of(self.thread, inner), *ty) => {
-                self.unsupported("an address does not fit fewer than 64 bits, or 32 if it is of shared memory");
+                self.unsupported(
+                    "an address does not fit fewer than 64 bits, or 32 if it is of shared memory",
+                );
             }
             Expr::Cast(_, inner) => self.arithmetic(inner),
-            Expr::Fused(_, three) if three.iter().any(|e| !self.points.of(self.thread, e).is_empty()) => {
+            Expr::Fused(_, three)
+                if three
+                    .iter()
+                    .any(|e| !self.points.of(self.thread, e).is_empty()) =>
+            {
                 self.unsupported(OFFSETS);
             }
             Expr::Select(_, a, b) => {
@@ -335,30 +446,41 @@ impl Pass<'_> {
     fn is_masked(&self, dst: RegId, value: &Expr) -> bool {
         let (ty, address, by) = match value {
             Expr::Cast(ty, address) if ty.bits >= 32 => (*ty, address, 0),
-            Expr::Bin(BinOp::Shl, ty, address, by) if let Expr::Const(by) = **by => (*ty, address, by),
+            Expr::Bin(BinOp::Shl, ty, address, by) if let Expr::Const(by) = **by => {
+                (*ty, address, by)
+            }
             _ => return false,
         };
         let targets = self.points.of(self.thread, address);
-        if !matches!(**address, Expr::Reg(_)) || targets.is_empty() || !(0..i64::from(ty.bits)).contains(&by) {
+        if !matches!(**address, Expr::Reg(_))
+            || targets.is_empty()
+            || !(0..i64::from(ty.bits)).contains(&by)
+        {
             return false;
         }
         let known = 0..i64::from(self.unit(&targets)) << by;
         let reads = |e: &Expr| e.any(&|e| *e == Expr::Reg(dst));
         let takes = |op: &Op| match op {
             // Whether these bits are known is asked of the mask, or of what is made of them next.
-            Op::Assign { value: Expr::Bin(BinOp::And | BinOp::Shl, _, a, b), .. }
-                if by == 0 && **a == Expr::Reg(dst) =>
-            {
+            Op::Assign {
+                value: Expr::Bin(BinOp::And | BinOp::Shl, _, a, b),
+                ..
+            } if by == 0 && **a == Expr::Reg(dst) => {
                 matches!(**b, Expr::Const(_))
             }
-            Op::Assign { value: Expr::Bin(BinOp::And, _, a, b), .. } if **a == Expr::Reg(dst) => {
+            Op::Assign {
+                value: Expr::Bin(BinOp::And, _, a, b),
+                ..
+            } if **a == Expr::Reg(dst) => {
                 matches!(**b, Expr::Const(mask) if known.contains(&mask))
             }
             _ => false,
         };
         let code = &self.program.threads[self.thread].code;
         !self.fits(&targets, ty) | (by > 0)
-            && code.iter().all(|i| takes(&i.op) || !i.op.operands().into_iter().any(reads))
+            && code
+                .iter()
+                .all(|i| takes(&i.op) || !i.op.operands().into_iter().any(reads))
     }
 
     /// The size of the smallest element of some objects; of several fields, of a byte. What is in registers has none.
@@ -368,29 +490,53 @@ impl Pass<'_> {
             layout => layout.field(0).ty.bytes(),
         };
         let in_memory = |o: &&LocId| {
-            !matches!(self.program.location(**o).kind, LocationKind::Object { space: Space::Register, .. })
+            !matches!(
+                self.program.location(**o).kind,
+                LocationKind::Object {
+                    space: Space::Register,
+                    ..
+                }
+            )
         };
-        objects.iter().filter(in_memory).map(size).min().unwrap_or(1)
+        objects
+            .iter()
+            .filter(in_memory)
+            .map(size)
+            .min()
+            .unwrap_or(1)
     }
 
     /// What addresses of these objects are multiples of but for what leads into an element, or a word: whatever is allocated in global
     /// memory begins at one, and at more (CUDA C++ Programming Guide, Device Memory Accesses).
     fn unit(&self, objects: &Targets) -> u32 {
         let global = |o: &LocId| {
-            matches!(self.program.location(*o).kind, LocationKind::Object { space: Space::Global, .. })
+            matches!(
+                self.program.location(*o).kind,
+                LocationKind::Object {
+                    space: Space::Global,
+                    ..
+                }
+            )
         };
         let size = self.smallest(objects);
-        if objects.iter().all(global) { size.max(4) } else { size }
+        if objects.iter().all(global) {
+            size.max(4)
+        } else {
+            size
+        }
     }
 
     /// Whether a mask takes away from addresses of these objects, or leaves of them, no other bits than those that tell bytes of an
     /// element, or a word, apart.
     fn is_aligned(&self, objects: &Targets, mask: &Expr, ty: Ty) -> bool {
-        let Expr::Const(mask) = mask else { return false };
+        let Expr::Const(mask) = mask else {
+            return false;
+        };
         let mask = Ty { signed: true, ..ty }.wrap(*mask);
         let below = 0..i64::from(self.unit(objects));
         // What it leaves is in the lower half of an address, too.
-        below.contains(&mask) || self.fits(objects, ty) && below.contains(&!mask) && (!mask + 1).count_ones() == 1
+        below.contains(&mask)
+            || self.fits(objects, ty) && below.contains(&!mask) && (!mask + 1).count_ones() == 1
     }
 
     /// Whether addresses of these objects are whole in a type: those of shared memory have 32 bits (PTX ISA, Generic
@@ -398,19 +544,37 @@ impl Pass<'_> {
     fn fits(&self, objects: &Targets, ty: Ty) -> bool {
         let shared = |o: &LocId| {
             let kind = &self.program.location(*o).kind;
-            matches!(kind, LocationKind::Object { space: Space::Shared, .. })
+            matches!(
+                kind,
+                LocationKind::Object {
+                    space: Space::Shared,
+                    ..
+                }
+            )
         };
-        let halves = || self.program.threads[self.thread].regs.iter().filter(|r| is_half(&r.name));
+        let halves = || {
+            self.program.threads[self.thread]
+                .regs
+                .iter()
+                .filter(|r| is_half(&r.name))
+        };
         let low = |o: &LocId| {
-            halves().any(|r| matches!(r.init, Init::Address { loc, .. } if self.program.object(loc) == *o))
+            halves().any(
+                |r| matches!(r.init, Init::Address { loc, .. } if self.program.object(loc) == *o),
+            )
         };
-        ty.bits == 64 || (ty.bits == 32 && objects.iter().all(|o| shared(o) || low(o))) || objects.is_empty()
+        ty.bits == 64
+            || (ty.bits == 32 && objects.iter().all(|o| shared(o) || low(o)))
+            || objects.is_empty()
     }
 
     fn unsupported(&mut self, why: &str) {
-        self.sink.error("unsupported-address", self.span, "this arithmetic on an address is not supported", |d| {
-            d.label("computes with an address").note(why)
-        });
+        self.sink.error(
+            "unsupported-address",
+            self.span,
+            "this arithmetic on an address is not supported",
+            |d| d.label("computes with an address").note(why),
+        );
     }
 }
 

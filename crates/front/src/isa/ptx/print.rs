@@ -9,8 +9,8 @@ use std::fmt::Write;
 use super::table::PRED;
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCES};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op, Program, Proxy,
-    RegId, Scope, Thread, Ty, Update, is_further,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op,
+    Program, Proxy, RegId, Scope, Thread, Ty, Update, is_further,
 };
 
 /// Why a micro-op cannot be printed, with its index in the thread.
@@ -29,8 +29,12 @@ pub struct Unprintable {
 pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> {
     let printer = Printer { thread, program };
     let targets = thread.code.iter().filter_map(|i| i.op.target());
-    let mut labels: BTreeMap<usize, String> = targets.map(|target| (target, String::new())).collect();
-    labels.iter_mut().enumerate().for_each(|(n, (_, label))| *label = format!("L{n}"));
+    let mut labels: BTreeMap<usize, String> =
+        targets.map(|target| (target, String::new())).collect();
+    labels
+        .iter_mut()
+        .enumerate()
+        .for_each(|(n, (_, label))| *label = format!("L{n}"));
     let mut out = String::new();
     for index in 0..=thread.code.len() {
         if let Some(label) = labels.get(&index) {
@@ -43,7 +47,10 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
             }
             // The text of another language, which was mapped to this.
             if (instr.op.has("ASY") || instr.op.has("MB")) && instr.text.contains('(') {
-                return Err(Unprintable { index, what: instr.text.clone() });
+                return Err(Unprintable {
+                    index,
+                    what: instr.text.clone(),
+                });
             }
             // A copy has neither order nor scope.
             if instr.op.has("ASY") {
@@ -51,7 +58,10 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
                 continue;
             }
             if instr.op.has("MB") {
-                let line = on_object(instr).ok_or_else(|| Unprintable { index, what: instr.text.clone() })?;
+                let line = on_object(instr).ok_or_else(|| Unprintable {
+                    index,
+                    what: instr.text.clone(),
+                })?;
                 let _ = writeln!(out, "{line}");
                 continue;
             }
@@ -59,7 +69,10 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
                 [_] => printer.op(&instr.op, &labels),
                 elements => printer.vector(elements),
             };
-            let line = line.ok_or_else(|| Unprintable { index, what: instr.text.clone() })?;
+            let line = line.ok_or_else(|| Unprintable {
+                index,
+                what: instr.text.clone(),
+            })?;
             let _ = writeln!(out, "{line}");
         }
     }
@@ -72,7 +85,12 @@ pub fn opcode(op: &Op) -> Option<String> {
     match op {
         Op::Load { access, .. } => Some(format!("{}{}", proxy(access)?.load, order(access)?)),
         Op::Store { access, .. } => Some(format!("{}{}", proxy(access)?.store?, order(access)?)),
-        Op::Rmw { update, read, write, .. } => {
+        Op::Rmw {
+            update,
+            read,
+            write,
+            ..
+        } => {
             let order = match (read.tags.has("ACQ"), write.tags.has("REL")) {
                 (true, true) => "acq_rel",
                 (true, false) => "acquire",
@@ -86,7 +104,10 @@ pub fn opcode(op: &Op) -> Option<String> {
                 Update::When { .. } => return None,
             };
             let kind = if read.tags.has("RED") { "red" } else { "atom" };
-            Some(format!("{kind}.{order}.{}.{name}", scope_name(read.scope?)?))
+            Some(format!(
+                "{kind}.{order}.{}.{name}",
+                scope_name(read.scope?)?
+            ))
         }
         Op::Mark { mark, .. } => fence(mark),
         _ => None,
@@ -97,15 +118,23 @@ pub fn opcode(op: &Op) -> Option<String> {
 fn on_object(instr: &Instr) -> Option<String> {
     let (opcode, operands) = instr.text.split_once(char::is_whitespace)?;
     let write = instr.op.write()?;
-    let Some(scope) = write.scope else { return Some(instr.text.clone()) };
+    let Some(scope) = write.scope else {
+        return Some(instr.text.clone());
+    };
     let words = || opcode.split('.');
     let said = ["release", "acquire", "relaxed", "cta", "cluster"];
     let of_space = |word: &&str| *word == "b64" || word.starts_with("shared");
-    let name: Vec<&str> = words().filter(|w| !said.contains(w) && !of_space(w)).collect();
+    let name: Vec<&str> = words()
+        .filter(|w| !said.contains(w) && !of_space(w))
+        .collect();
     let orders = [("REL", "release"), ("ACQ", "acquire"), ("RLX", "relaxed")];
     let order = orders.into_iter().find(|o| write.tags.has(o.0))?.1;
     let rest: String = words().filter(of_space).map(|w| format!(".{w}")).collect();
-    Some(format!("{}.{order}.{}{rest} {operands}", name.join("."), scope_name(scope)?))
+    Some(format!(
+        "{}.{order}.{}{rest} {operands}",
+        name.join("."),
+        scope_name(scope)?
+    ))
 }
 
 struct Printer<'a> {
@@ -123,14 +152,29 @@ impl Printer<'_> {
             op if op.aborts() => "trap".to_owned(),
             Op::Load { dst, addr, access } => {
                 let suffix = self.suffix(addr, access.ty);
-                format!("{}{suffix} {}, {}", opcode(op)?, self.reg(*dst), self.address(addr)?)
+                format!(
+                    "{}{suffix} {}, {}",
+                    opcode(op)?,
+                    self.reg(*dst),
+                    self.address(addr)?
+                )
             }
-            Op::Store { addr, value, access } => {
+            Op::Store {
+                addr,
+                value,
+                access,
+            } => {
                 let suffix = self.suffix(addr, access.ty);
                 let value = self.fitted(value, access.ty)?;
                 format!("{}{suffix} {}, {value}", opcode(op)?, self.address(addr)?)
             }
-            Op::Rmw { dst, addr, update, read, .. } => self.rmw(&opcode(op)?, *dst, addr, update, read)?,
+            Op::Rmw {
+                dst,
+                addr,
+                update,
+                read,
+                ..
+            } => self.rmw(&opcode(op)?, *dst, addr, update, read)?,
             Op::Mark { .. } => opcode(op)?,
             Op::Barrier(barrier) => self.barrier(barrier)?,
             // One of several instructions, which share what lanes take.
@@ -152,7 +196,12 @@ impl Printer<'_> {
                             CmpOp::Gt => "bgt",
                             CmpOp::Ge => "bge",
                         };
-                        format!("{opcode}{} {}, {}, {label}", dotted(*ty), self.value(a)?, self.value(b)?)
+                        format!(
+                            "{opcode}{} {}, {}, {label}",
+                            dotted(*ty),
+                            self.value(a)?,
+                            self.value(b)?
+                        )
                     }
                     _ => return None,
                 }
@@ -189,7 +238,11 @@ impl Printer<'_> {
         let items = items.collect::<Option<Vec<_>>>()?.join(", ");
         let (order, count, ty) = (order(access)?, ops.len(), named(access.ty));
         let address = self.address(&plain(ops[0])?)?;
-        let of = if elements[0].element.whole { ".b128".to_owned() } else { format!(".v{count}{ty}") };
+        let of = if elements[0].element.whole {
+            ".b128".to_owned()
+        } else {
+            format!(".v{count}{ty}")
+        };
         Some(match ops[0].write() {
             None => format!("{}{order}{of} {{{items}}}, {address}", row.load),
             Some(_) => format!("{}{order}{of} {address}, {{{items}}}", row.store?),
@@ -199,7 +252,12 @@ impl Printer<'_> {
     /// The type qualifier of an access, where it differs from what is understood.
     fn suffix(&self, addr: &Expr, ty: Ty) -> String {
         match addr.base().map(|loc| self.program.element(loc)) {
-            Some(own) if own == ty && addr.base().is_none_or(|loc| self.program.layout(loc).cells() == 1) => {
+            Some(own)
+                if own == ty
+                    && addr
+                        .base()
+                        .is_none_or(|loc| self.program.layout(loc).cells() == 1) =>
+            {
                 String::new()
             }
             _ => named(ty),
@@ -230,7 +288,11 @@ impl Printer<'_> {
                         return Some(format!("{}+{n}", self.program.location(*loc).name));
                     }
                     let size = i64::from(self.program.element(*loc).bytes());
-                    format!("{}[{}]", self.program.location(*loc).name, (n % size == 0).then_some(n / size)?)
+                    format!(
+                        "{}[{}]",
+                        self.program.location(*loc).name,
+                        (n % size == 0).then_some(n / size)?
+                    )
                 }
                 _ => return None,
             },
@@ -281,7 +343,11 @@ impl Printer<'_> {
         };
         let operands = match &barrier.naming {
             BarrierNaming::Counted { id, count } => list(self.value(id)?, [count, &None])?,
-            BarrierNaming::Instance { instance, id, quorum } => list(instance.to_string(), [id, quorum])?,
+            BarrierNaming::Instance {
+                instance,
+                id,
+                quorum,
+            } => list(instance.to_string(), [id, quorum])?,
         };
         let relaxed = barrier.arrive.has("RLX");
         Some(match (barrier.domain, barrier.action) {
@@ -292,7 +358,9 @@ impl Printer<'_> {
                 Some(mask) => format!("bar.warp.sync {}", self.value(mask)?),
                 None => "bar.warp.sync 0xffffffff".to_string(),
             },
-            (Scope::Cluster, BarrierAction::Arrive) if relaxed => "barrier.cluster.arrive.relaxed".to_string(),
+            (Scope::Cluster, BarrierAction::Arrive) if relaxed => {
+                "barrier.cluster.arrive.relaxed".to_string()
+            }
             (Scope::Cluster, BarrierAction::Arrive) => "barrier.cluster.arrive".to_string(),
             (Scope::Cluster, BarrierAction::Wait) => "barrier.cluster.wait".to_string(),
             _ => return None,
@@ -304,19 +372,37 @@ impl Printer<'_> {
         let dst = self.reg(dst);
         Some(match value {
             Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => {
-                let suffix = if ty == PRED { ".pred".to_string() } else { dotted(ty) };
+                let suffix = if ty == PRED {
+                    ".pred".to_string()
+                } else {
+                    dotted(ty)
+                };
                 format!("mov{suffix} {dst}, {}", self.value(value)?)
             }
-            Expr::Bin(..) if self.value(value).is_some() => format!("mov.u64 {dst}, {}", self.value(value)?),
+            Expr::Bin(..) if self.value(value).is_some() => {
+                format!("mov.u64 {dst}, {}", self.value(value)?)
+            }
             Expr::Bin(BinOp::Add, ty, a, b) if self.product(a, *ty).is_some() => {
                 let (x, y) = self.product(a, *ty)?;
                 format!("mad{} {dst}, {x}, {y}, {}", dotted(*ty), self.value(b)?)
             }
             Expr::Bin(op, ty, a, b) => {
-                format!("{}{} {dst}, {}, {}", arith_name(*op)?, dotted(*ty), self.value(a)?, self.value(b)?)
+                format!(
+                    "{}{} {dst}, {}, {}",
+                    arith_name(*op)?,
+                    dotted(*ty),
+                    self.value(a)?,
+                    self.value(b)?
+                )
             }
             Expr::Cmp(op, ty, a, b) => {
-                format!("setp.{}{} {dst}, {}, {}", op.ptx_name(), dotted(*ty), self.value(a)?, self.value(b)?)
+                format!(
+                    "setp.{}{} {dst}, {}, {}",
+                    op.ptx_name(),
+                    dotted(*ty),
+                    self.value(a)?,
+                    self.value(b)?
+                )
             }
             Expr::Select(p, a, b) => {
                 let Expr::Reg(p) = **p else { return None };
@@ -330,7 +416,9 @@ impl Printer<'_> {
 
     fn product(&self, value: &Expr, ty: Ty) -> Option<(String, String)> {
         match value {
-            Expr::Bin(BinOp::Mul, own, x, y) if *own == ty => Some((self.value(x)?, self.value(y)?)),
+            Expr::Bin(BinOp::Mul, own, x, y) if *own == ty => {
+                Some((self.value(x)?, self.value(y)?))
+            }
             _ => None,
         }
     }
@@ -342,21 +430,35 @@ fn order(access: &Access) -> Option<String> {
     if tags.has("VOLATILE") {
         return Some(".volatile".to_string());
     }
-    let Some(scope) = access.scope else { return tags.has("WEAK").then(|| ".weak".to_string()) };
+    let Some(scope) = access.scope else {
+        return tags.has("WEAK").then(|| ".weak".to_string());
+    };
     let order = [("RLX", "relaxed"), ("ACQ", "acquire"), ("REL", "release")];
     let order = order.into_iter().find(|o| tags.has(o.0))?.1;
     let mmio = if tags.has("MMIO") { ".mmio" } else { "" };
     Some(format!("{mmio}.{order}.{}", scope_name(scope)?))
 }
 
-fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
+fn fence(
+    Mark {
+        kind,
+        tags,
+        scope,
+        pending,
+    }: &Mark,
+) -> Option<String> {
     if *kind != EventKind::Fence {
         return None;
     }
-    let groups = [("BULK", "cp.async.bulk"), ("WGMMA", "wgmma")].into_iter().find(|row| tags.has(row.0));
+    let groups = [("BULK", "cp.async.bulk"), ("WGMMA", "wgmma")]
+        .into_iter()
+        .find(|row| tags.has(row.0));
     let groups = groups.map_or("cp.async", |row| row.1);
-    let alone =
-        [("WGF", "wgmma.fence"), ("GDL", "griddepcontrol.launch_dependents"), ("GDW", "griddepcontrol.wait")];
+    let alone = [
+        ("WGF", "wgmma.fence"),
+        ("GDL", "griddepcontrol.launch_dependents"),
+        ("GDW", "griddepcontrol.wait"),
+    ];
     if let Some((_, text)) = alone.into_iter().find(|row| tags.has(row.0)) {
         return Some(text.to_owned());
     }
@@ -367,26 +469,43 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     if tags.has("CG") {
         return Some(format!("{groups}.commit_group"));
     }
-    if let Some(read) = [("GW", ""), ("GR", ".read")].into_iter().find(|row| tags.has(row.0)) {
+    if let Some(read) = [("GW", ""), ("GR", ".read")]
+        .into_iter()
+        .find(|row| tags.has(row.0))
+    {
         return Some(format!("{groups}.wait_group{} {}", read.1, (*pending)?));
     }
     if tags.has("MBI") {
         return Some("fence.mbarrier_init.release.cluster".to_string());
     }
     let is_half = |row: &&(&str, &str, &[&str])| row.2.iter().all(|tag| tags.has(tag));
-    if let Some((of, order, _)) =
-        ASYNC_HALVES.iter().rev().find(is_half).filter(|_| tags.has("PF") && tags.has("HALF"))
+    if let Some((of, order, _)) = ASYNC_HALVES
+        .iter()
+        .rev()
+        .find(is_half)
+        .filter(|_| tags.has("PF") && tags.has("HALF"))
     {
-        let proxies = if tags.has("ASYNC") { ".proxy.async::generic" } else { "" };
+        let proxies = if tags.has("ASYNC") {
+            ".proxy.async::generic"
+        } else {
+            ""
+        };
         return Some(format!("fence{proxies}.{order}.{of}.cluster"));
     }
     if tags.has("PF") {
         let (kind, _) = PROXY_FENCES.iter().find(|kind| tags.has(kind.1))?;
-        let space =
-            ASYNC_SPACES.iter().find(|row| tags.has(row.1)).map_or(String::new(), |row| format!(".{}", row.0));
+        let space = ASYNC_SPACES
+            .iter()
+            .find(|row| tags.has(row.1))
+            .map_or(String::new(), |row| format!(".{}", row.0));
         return Some(format!("fence.proxy.{kind}{space}"));
     }
-    let orders = [("SC", "sc"), ("ACQ_REL", "acq_rel"), ("ACQ", "acquire"), ("REL", "release")];
+    let orders = [
+        ("SC", "sc"),
+        ("ACQ_REL", "acq_rel"),
+        ("ACQ", "acquire"),
+        ("REL", "release"),
+    ];
     let order = orders.into_iter().find(|o| tags.has(o.0))?.1;
     let proxy = if tags.has("HALF") { "proxy.alias." } else { "" };
     Some(format!("fence.{proxy}{order}.{}", scope_name((*scope)?)?))
@@ -406,7 +525,9 @@ fn atomic_name(op: BinOp) -> Option<&'static str> {
     Some(match op {
         BinOp::Inc => "inc",
         BinOp::Dec => "dec",
-        BinOp::Add | BinOp::Sub | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max => arith_name(op)?,
+        BinOp::Add | BinOp::Sub | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max => {
+            arith_name(op)?
+        }
         _ => return None,
     })
 }
@@ -436,5 +557,9 @@ fn named(ty: Ty) -> String {
 
 /// The type qualifier, where it is not understood.
 fn dotted(ty: Ty) -> String {
-    if ty == Ty::WORD { String::new() } else { named(ty) }
+    if ty == Ty::WORD {
+        String::new()
+    } else {
+        named(ty)
+    }
 }

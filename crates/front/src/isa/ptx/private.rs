@@ -23,7 +23,9 @@ use super::memory::asks_space;
 use super::pointers::Untyped;
 use crate::isa::Open;
 use program::points::{Targets, access_of};
-use program::{BinOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Space, Ty};
+use program::{
+    BinOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Space, Ty,
+};
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,12 +67,24 @@ struct Objects {
 
 /// Keeps local memory in registers.
 pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
-    let mut objects = Objects { all: candidates(program, open), left: Targets::new() };
-    let threads: Vec<usize> = (0..program.threads.len()).filter(|t| untyped[*t].is_some()).collect();
+    let mut objects = Objects {
+        all: candidates(program, open),
+        left: Targets::new(),
+    };
+    let threads: Vec<usize> = (0..program.threads.len())
+        .filter(|t| untyped[*t].is_some())
+        .collect();
     let mut facts: Vec<Vec<Option<Fact>>> = Vec::new();
     while objects.left.len() < objects.all.len() {
         let left = objects.left.len();
-        let of = |&t: &usize| Flow::run(program, t, untyped[t].as_deref().unwrap_or_default(), &mut objects);
+        let of = |&t: &usize| {
+            Flow::run(
+                program,
+                t,
+                untyped[t].as_deref().unwrap_or_default(),
+                &mut objects,
+            )
+        };
         facts = threads.iter().map(of).collect();
         if objects.left.len() == left {
             break;
@@ -88,7 +102,9 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
         rewrite(program, t, facts, parts);
     }
     for object in kept {
-        if let LocationKind::Object { space, .. } = &mut program.locations[usize::from(object.0)].kind {
+        if let LocationKind::Object { space, .. } =
+            &mut program.locations[usize::from(object.0)].kind
+        {
             *space = Space::Register;
         }
     }
@@ -97,15 +113,21 @@ pub(super) fn keep(program: &mut Program, untyped: &[Untyped], open: &Open) {
 /// What could be in registers: zeros in local memory of which nothing else is said or asked.
 fn candidates(program: &Program, open: &Open) -> Targets {
     let plain = |object: &LocId| match &program.location(*object).kind {
-        LocationKind::Object { space: Space::Local, init, class: None, .. } => {
-            init.iter().all(|init| *init == Init::Int(0))
-        }
+        LocationKind::Object {
+            space: Space::Local,
+            init,
+            class: None,
+            ..
+        } => init.iter().all(|init| *init == Init::Int(0)),
         _ => false,
     };
     let all = || (0..program.locations.len() as u16).map(LocId);
-    let alias = |object: &LocId| all().any(|other| other != *object && program.object(other) == *object);
+    let alias =
+        |object: &LocId| all().any(|other| other != *object && program.object(other) == *object);
     let outside = |object: &LocId| open.untyped.contains(object) || open.watched.contains(object);
-    all().filter(|object| plain(object) && !outside(object) && !alias(object)).collect()
+    all()
+        .filter(|object| plain(object) && !outside(object) && !alias(object))
+        .collect()
 }
 
 /// The largest of the places that a thread accesses, of which all others are parts.
@@ -119,7 +141,10 @@ fn parts(facts: &[Option<Fact>]) -> BTreeSet<Place> {
     all.sort_by_key(|&(object, first, size)| (object, first, -size));
     let mut found: Vec<Place> = Vec::new();
     for (object, first, size) in all {
-        if !found.last().is_some_and(|last| last.0 == object && first < last.1 + last.2) {
+        if !found
+            .last()
+            .is_some_and(|last| last.0 == object && first < last.1 + last.2)
+        {
             found.push((object, first, size));
         }
     }
@@ -135,17 +160,32 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
         while thread.register(&name).is_some() {
             name.push('$');
         }
-        let ty = Ty { bits: 8 * size as u8, signed: false };
+        let ty = Ty {
+            bits: 8 * size as u8,
+            signed: false,
+        };
         registers.insert((object, first), (RegId(thread.regs.len() as u16), ty));
-        program.threads[t].regs.push(Register { name, ty, init: Init::Int(0) });
+        program.threads[t].regs.push(Register {
+            name,
+            ty,
+            init: Init::Int(0),
+        });
     }
     let part = |(object, first, _): Place| {
-        let (&(_, from), &(reg, ty)) = registers.range(..=(object, first)).next_back().expect("each is in a part");
+        let (&(_, from), &(reg, ty)) = registers
+            .range(..=(object, first))
+            .next_back()
+            .expect("each is in a part");
         (reg, ty, 8 * (first - from))
     };
     for (at, (instr, fact)) in program.threads[t].code.iter_mut().zip(facts).enumerate() {
         match fact {
-            None => instr.op = Op::Branch { cond: Expr::Const(0), target: at + 1 },
+            None => {
+                instr.op = Op::Branch {
+                    cond: Expr::Const(0),
+                    target: at + 1,
+                }
+            }
             Some(Fact::Stays) => continue,
             Some(Fact::Is(known)) => match &mut instr.op {
                 Op::Assign { value, .. } => *value = known,
@@ -164,9 +204,10 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
                         let value = known.unwrap_or_else(|| read(reg, whole, access.ty, shift));
                         Op::Assign { dst: *dst, value }
                     }
-                    Op::Store { value, access, .. } => {
-                        Op::Assign { dst: reg, value: changed(reg, whole, access.ty, shift, value) }
-                    }
+                    Op::Store { value, access, .. } => Op::Assign {
+                        dst: reg,
+                        value: changed(reg, whole, access.ty, shift, value),
+                    },
                     _ => unreachable!("nothing else is an access to a part"),
                 };
             }
@@ -177,20 +218,43 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
 
 /// What is read of a register from some bit on.
 fn read(reg: RegId, whole: Ty, ty: Ty, shift: i64) -> Expr {
-    let value =
-        if shift == 0 { Expr::Reg(reg) } else { op(BinOp::Shr, whole, Expr::Reg(reg), Expr::Const(shift)) };
-    if ty.bits == 64 { value } else { Expr::Cast(ty, Box::new(value)) }
+    let value = if shift == 0 {
+        Expr::Reg(reg)
+    } else {
+        op(BinOp::Shr, whole, Expr::Reg(reg), Expr::Const(shift))
+    };
+    if ty.bits == 64 {
+        value
+    } else {
+        Expr::Cast(ty, Box::new(value))
+    }
 }
 
 /// A register with a value in the place of some of its bits.
 fn changed(reg: RegId, whole: Ty, ty: Ty, shift: i64, value: &Expr) -> Expr {
-    let unsigned = Ty { signed: false, ..ty };
-    let value = if ty.bits == 64 { value.clone() } else { Expr::Cast(unsigned, Box::new(value.clone())) };
+    let unsigned = Ty {
+        signed: false,
+        ..ty
+    };
+    let value = if ty.bits == 64 {
+        value.clone()
+    } else {
+        Expr::Cast(unsigned, Box::new(value.clone()))
+    };
     if ty.bits == whole.bits {
         return value;
     }
-    let rest = op(BinOp::And, whole, Expr::Reg(reg), Expr::Const(!(unsigned.wrap(-1) << shift)));
-    let value = if shift == 0 { value } else { op(BinOp::Shl, whole, value, Expr::Const(shift)) };
+    let rest = op(
+        BinOp::And,
+        whole,
+        Expr::Reg(reg),
+        Expr::Const(!(unsigned.wrap(-1) << shift)),
+    );
+    let value = if shift == 0 {
+        value
+    } else {
+        op(BinOp::Shl, whole, value, Expr::Const(shift))
+    };
     op(BinOp::Or, whole, rest, value)
 }
 
@@ -209,7 +273,12 @@ struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// Follows a thread until no more objects turn out to be left, nor addresses to be anywhere.
-    fn run(program: &'a Program, t: usize, untyped: &'a [usize], objects: &'a mut Objects) -> Vec<Option<Fact>> {
+    fn run(
+        program: &'a Program,
+        t: usize,
+        untyped: &'a [usize],
+        objects: &'a mut Objects,
+    ) -> Vec<Option<Fact>> {
         let thread = &program.threads[t];
         let start = |reg: &Register| match reg.init {
             Init::Int(v) => Value::Is(Expr::Const(v)),
@@ -219,12 +288,24 @@ impl<'a> Flow<'a> {
                 Value::Is(known::behind(Expr::Address(program.object(loc)), offset))
             }
         };
-        let start = State { regs: thread.regs.iter().map(start).collect(), cells: BTreeMap::new() };
+        let start = State {
+            regs: thread.regs.iter().map(start).collect(),
+            cells: BTreeMap::new(),
+        };
         let (escaped, held) = Default::default();
-        let mut flow = Flow { program, untyped, objects, escaped, held, facts: Vec::new() };
+        let mut flow = Flow {
+            program,
+            untyped,
+            objects,
+            escaped,
+            held,
+            facts: Vec::new(),
+        };
         loop {
             let found = |f: &Self| {
-                f.objects.left.len() + f.escaped.len() + f.held.values().map(BTreeSet::len).sum::<usize>()
+                f.objects.left.len()
+                    + f.escaped.len()
+                    + f.held.values().map(BTreeSet::len).sum::<usize>()
             };
             let before = found(&flow);
             flow.facts = vec![None; thread.code.len()];
@@ -238,20 +319,35 @@ impl<'a> Flow<'a> {
     /// The objects in local memory that a value can be an address in.
     fn of(&self, value: &Value) -> Targets {
         match value {
-            Value::Is(e) => e.base().filter(|loc| self.objects.all.contains(loc)).into_iter().collect(),
+            Value::Is(e) => e
+                .base()
+                .filter(|loc| self.objects.all.contains(loc))
+                .into_iter()
+                .collect(),
             Value::Of(targets) => targets.clone(),
         }
     }
 
     /// What is found in memory of which nothing is known.
     fn anything(&self) -> Value {
-        let left = self.objects.left.iter().filter_map(|object| self.held.get(object));
+        let left = self
+            .objects
+            .left
+            .iter()
+            .filter_map(|object| self.held.get(object));
         Value::Of(left.chain([&self.escaped]).flatten().copied().collect())
     }
 
     fn value(&self, e: &Expr, state: &State) -> Value {
-        let narrow =
-            |loc| matches!(self.program.location(loc).kind, LocationKind::Object { space: Space::Shared, .. });
+        let narrow = |loc| {
+            matches!(
+                self.program.location(loc).kind,
+                LocationKind::Object {
+                    space: Space::Shared,
+                    ..
+                }
+            )
+        };
         let of = |r: RegId| match &state.regs[usize::from(r.0)] {
             Value::Is(e) => Some(e.clone()),
             Value::Of(_) => None,
@@ -270,13 +366,18 @@ impl<'a> Flow<'a> {
 
     /// The bytes of an object in local memory that an access is to, if they are known and it can be in registers.
     fn place(&self, at: usize, address: &Value, ty: Ty) -> Option<Place> {
-        let Value::Is(address) = address else { return None };
+        let Value::Is(address) = address else {
+            return None;
+        };
         let (object, first) = known::place(address)?;
-        let LocationKind::Object { layout, init, .. } = &self.program.location(object).kind else { return None };
+        let LocationKind::Object { layout, init, .. } = &self.program.location(object).kind else {
+            return None;
+        };
         let (bytes, size) = (layout.bytes(init.len()) as i64, i64::from(ty.bytes()));
         let inside = first >= 0 && first + size <= bytes && first % size == 0;
         let kept = self.objects.all.contains(&object) && !self.objects.left.contains(&object);
-        (kept && inside && self.untyped.binary_search(&at).is_err()).then_some((object, first, size))
+        (kept && inside && self.untyped.binary_search(&at).is_err())
+            .then_some((object, first, size))
     }
 }
 
@@ -288,7 +389,9 @@ impl Domain for Flow<'_> {
         let op = &instr.op;
         let address = op.address().map(|addr| self.value(addr, state));
         let ty = access_of(op).map_or(Ty::WORD, |(_, ty)| ty);
-        let place = address.as_ref().and_then(|address| self.place(at, address, ty));
+        let place = address
+            .as_ref()
+            .and_then(|address| self.place(at, address, ty));
         let mut fact = Fact::Stays;
         let mut result = None;
         match (op, place) {
@@ -302,7 +405,8 @@ impl Domain for Flow<'_> {
                         Value::Is(e) => space(e.base()?),
                         // Of all spaces, it asks for the one that it is not in.
                         Value::Of(targets) => {
-                            (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global)).then_some(false)
+                            (targets.is_empty() && is_in(Space::Local) && !is_in(Space::Global))
+                                .then_some(false)
                         }
                     }
                 });
@@ -313,11 +417,15 @@ impl Domain for Flow<'_> {
                 };
                 // What is made of an address is for `pointers` to judge.
                 let address = |e: &Expr| match e {
-                    Expr::Reg(r) => matches!(&state.regs[usize::from(r.0)], Value::Is(e) if e.base().is_some()),
+                    Expr::Reg(r) => {
+                        matches!(&state.regs[usize::from(r.0)], Value::Is(e) if e.base().is_some())
+                    }
                     e => matches!(e, Expr::Address(_)),
                 };
                 fact = match &found {
-                    Value::Is(known @ Expr::Const(_)) if answer.is_some() || !value.any(&address) => {
+                    Value::Is(known @ Expr::Const(_))
+                        if answer.is_some() || !value.any(&address) =>
+                    {
                         Fact::Is(known.clone())
                     }
                     _ => Fact::Stays,
@@ -337,20 +445,30 @@ impl Domain for Flow<'_> {
                     },
                     _ => Value::Of(self.held.get(&object).cloned().unwrap_or_default()),
                 };
-                let known = if let Value::Is(e) = &value { Some(e.clone()) } else { None };
+                let known = if let Value::Is(e) = &value {
+                    Some(e.clone())
+                } else {
+                    None
+                };
                 fact = Fact::Access((object, first, size), known);
                 result = Some(value);
             }
             (Op::Store { value, .. }, Some((object, first, size))) => {
                 let value = match self.value(value, state) {
                     // Of an address, these are not all bits.
-                    Value::Is(e) if e.base().is_some() && size < 8 => Value::Of(self.of(&Value::Is(e))),
+                    Value::Is(e) if e.base().is_some() && size < 8 => {
+                        Value::Of(self.of(&Value::Is(e)))
+                    }
                     other => other,
                 };
                 let targets = self.of(&value);
                 self.held.entry(object).or_default().extend(targets);
-                let others = state.cells.range((object, i64::MIN)..(object, first + size));
-                let hit = others.filter(|((_, from), (bytes, _))| from + bytes > first).map(|(key, _)| *key);
+                let others = state
+                    .cells
+                    .range((object, i64::MIN)..(object, first + size));
+                let hit = others
+                    .filter(|((_, from), (bytes, _))| from + bytes > first)
+                    .map(|(key, _)| *key);
                 for key in hit.collect::<Vec<_>>() {
                     state.cells.remove(&key);
                 }
@@ -363,8 +481,10 @@ impl Domain for Flow<'_> {
                     let targets = self.of(address);
                     self.objects.left.extend(targets);
                 }
-                let taken =
-                    op.operands().into_iter().filter(|e| !op.address().is_some_and(|a| std::ptr::eq(a, *e)));
+                let taken = op
+                    .operands()
+                    .into_iter()
+                    .filter(|e| !op.address().is_some_and(|a| std::ptr::eq(a, *e)));
                 for operand in taken {
                     let targets = self.of(&self.value(operand, state));
                     self.escaped.extend(targets);
@@ -394,15 +514,21 @@ impl Domain for Flow<'_> {
                 *a = both;
             }
         };
-        state.regs.iter_mut().zip(&other.regs).for_each(|(a, b)| join(a, b));
+        state
+            .regs
+            .iter_mut()
+            .zip(&other.regs)
+            .for_each(|(a, b)| join(a, b));
         let before = state.cells.len();
-        state.cells.retain(|key, (size, value)| match other.cells.get(key) {
-            Some((bytes, other)) if bytes == size => {
-                join(value, other);
-                true
-            }
-            _ => false,
-        });
+        state
+            .cells
+            .retain(|key, (size, value)| match other.cells.get(key) {
+                Some((bytes, other)) if bytes == size => {
+                    join(value, other);
+                    true
+                }
+                _ => false,
+            });
         changed | (state.cells.len() < before)
     }
 }

@@ -47,7 +47,12 @@ impl Regs {
         }
         let id = RegId(u16::try_from(self.list.len()).ok()?);
         self.index.insert(name.to_string(), id);
-        self.list.push(Info { name: name.to_string(), ty: None, mixed: false, read: None });
+        self.list.push(Info {
+            name: name.to_string(),
+            ty: None,
+            mixed: false,
+            read: None,
+        });
         Some(id)
     }
 
@@ -95,7 +100,11 @@ impl Regs {
                 Some(address) => (*address).clone(),
                 None => Init::Int(0),
             };
-            Register { name: info.name, ty, init }
+            Register {
+                name: info.name,
+                ty,
+                init,
+            }
         };
         self.list.into_iter().map(finish).collect()
     }

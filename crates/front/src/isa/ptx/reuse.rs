@@ -22,8 +22,8 @@ use super::pointers::Untyped;
 use diag::Span;
 use program::points::{Points, access_of};
 use program::{
-    Access, BinOp, CmpOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, Register, Scope,
-    Tags, Ty, Update, mbarrier, memory,
+    Access, BinOp, CmpOp, Element, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId,
+    Register, Scope, Tags, Ty, Update, mbarrier, memory,
 };
 
 /// The bytes of an mbarrier object.
@@ -53,13 +53,25 @@ enum Place {
 }
 
 /// Moves the mbarrier objects out of one of some arrays of bytes, in which they are accessed otherwise, too; whether there is one.
-pub(super) fn separate(program: &mut Program, points: &Points, bytes: &[LocId], untyped: &mut [Untyped]) -> bool {
-    let found = bytes.iter().find_map(|object| Some((*object, changes(program, points, *object, untyped)?)));
-    let Some((object, changes)) = found else { return false };
+pub(super) fn separate(
+    program: &mut Program,
+    points: &Points,
+    bytes: &[LocId],
+    untyped: &mut [Untyped],
+) -> bool {
+    let found = bytes
+        .iter()
+        .find_map(|object| Some((*object, changes(program, points, *object, untyped)?)));
+    let Some((object, changes)) = found else {
+        return false;
+    };
     extend(program, object);
     for (t, changes) in &changes {
         let moved = rewrite(program, *t, changes);
-        untyped[*t].iter_mut().flatten().for_each(|at| *at = moved[*at]);
+        untyped[*t]
+            .iter_mut()
+            .flatten()
+            .for_each(|at| *at = moved[*at]);
     }
     true
 }
@@ -94,15 +106,29 @@ fn changes(
     let all = parts::accesses(program, points, &[object]).remove(&object)?;
     let (last, end) = (length(program, object), end(program, object));
     let word = |place: &i64| place - place % SIZE;
-    let objects: HashSet<i64> =
-        all.iter().filter(|a| a.of_object).flat_map(|a| a.places.iter().map(word)).collect();
+    let objects: HashSet<i64> = all
+        .iter()
+        .filter(|a| a.of_object)
+        .flat_map(|a| a.places.iter().map(word))
+        .collect();
     let is_shared = |access: &&parts::Access| {
-        access.of_object || access.places.iter().any(|place| objects.contains(&word(place)))
+        access.of_object
+            || access
+                .places
+                .iter()
+                .any(|place| objects.contains(&word(place)))
     };
-    if all.iter().all(|access| access.of_object || !is_shared(&access)) {
+    if all
+        .iter()
+        .all(|access| access.of_object || !is_shared(&access))
+    {
         return None;
     }
-    if program.threads.iter().any(|t| t.regs.len() >= usize::from(u16::MAX)) {
+    if program
+        .threads
+        .iter()
+        .any(|t| t.regs.len() >= usize::from(u16::MAX))
+    {
         return None;
     }
     // Code that names the memory of other CTAs has the distance to it.
@@ -110,17 +136,30 @@ fn changes(
     extend(&mut extended, object);
     let threads = &program.threads;
     let clustered = threads.iter().any(|t| {
-        threads.iter().any(|u| t.place.same(&u.place, Scope::Cluster) && !t.place.same(&u.place, Scope::Cta))
+        threads
+            .iter()
+            .any(|u| t.place.same(&u.place, Scope::Cluster) && !t.place.same(&u.place, Scope::Cta))
     });
     if clustered && memory::stride(last as u64) != memory::stride(2 * end as u64) {
         return None;
     }
     // What may go beyond the end of the data would meet the moved words.
-    let beyond = |access: &parts::Access| access.places.iter().any(|place| place + i64::from(access.size) > last);
-    if parts::accesses(&extended, points, &[object]).remove(&object)?.iter().any(beyond) {
+    let beyond = |access: &parts::Access| {
+        access
+            .places
+            .iter()
+            .any(|place| place + i64::from(access.size) > last)
+    };
+    if parts::accesses(&extended, points, &[object])
+        .remove(&object)?
+        .iter()
+        .any(beyond)
+    {
         return None;
     }
-    let data = all.iter().filter(|access| !access.of_object && is_shared(access));
+    let data = all
+        .iter()
+        .filter(|access| !access.of_object && is_shared(access));
     let piece = data.map(|access| access.size).min().unwrap_or(SIZE as u32);
     let mut changes: BTreeMap<usize, Changes> = BTreeMap::new();
     for access in all.iter().filter(is_shared) {
@@ -146,7 +185,11 @@ fn changes(
 
 /// Whether an operation on an mbarrier object makes it, or ends it.
 fn begins_or_ends(instr: &Instr) -> bool {
-    let opcode = instr.text.split_whitespace().find(|word| word.starts_with("mbarrier.")).unwrap_or_default();
+    let opcode = instr
+        .text
+        .split_whitespace()
+        .find(|word| word.starts_with("mbarrier."))
+        .unwrap_or_default();
     instr.op.has("MBI") || opcode.split('.').nth(1) == Some("inval")
 }
 
@@ -156,7 +199,14 @@ fn further(addr: &Expr, by: i64) -> Expr {
         Expr::Select(cond, addr, other) if **other == Expr::Const(0) => {
             Expr::Select(cond.clone(), further(addr, by).into(), other.clone())
         }
-        addr => plus(addr.clone(), by, Ty { bits: 8, signed: false }),
+        addr => plus(
+            addr.clone(),
+            by,
+            Ty {
+                bits: 8,
+                signed: false,
+            },
+        ),
     }
 }
 
@@ -164,7 +214,11 @@ fn further(addr: &Expr, by: i64) -> Expr {
 fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
     let thread = &mut program.threads[t];
     let word = RegId(thread.regs.len() as u16);
-    thread.regs.push(Register { name: "mbarrier storage".to_owned(), ty: mbarrier::WORD, init: Init::Int(0) });
+    thread.regs.push(Register {
+        name: "mbarrier storage".to_owned(),
+        ty: mbarrier::WORD,
+        init: Init::Int(0),
+    });
     let old = std::mem::take(&mut thread.code);
     let mut code: Vec<Instr> = Vec::new();
     // Where jumps to each micro-op go, and where it is itself.
@@ -176,31 +230,60 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
         let first = instr.element.at == 0;
         let mut seen: Vec<Expr> = Vec::new();
         for k in instr.element.siblings(i).filter(|_| first) {
-            let Some(Change::Look(by, place)) = changes.get(&k) else { continue };
-            let Some((addr, _)) = old.get(k).and_then(|sibling| access_of(&sibling.op)) else { continue };
+            let Some(Change::Look(by, place)) = changes.get(&k) else {
+                continue;
+            };
+            let Some((addr, _)) = old.get(k).and_then(|sibling| access_of(&sibling.op)) else {
+                continue;
+            };
             let addr = match place {
                 Place::First => further(addr, *by),
-                Place::Inside => {
-                    Expr::Bin(BinOp::And, Ty::U64, further(addr, *by).into(), Expr::Const(-SIZE).into())
-                }
+                Place::Inside => Expr::Bin(
+                    BinOp::And,
+                    Ty::U64,
+                    further(addr, *by).into(),
+                    Expr::Const(-SIZE).into(),
+                ),
             };
             if !seen.contains(&addr) {
                 seen.push(addr.clone());
                 // No further micro-op of the access: it is one of its own.
                 let span = Span::new(instr.span.start as usize, instr.span.start as usize);
-                let like = Instr { element: Element::ONLY, span, ..instr.clone() };
+                let like = Instr {
+                    element: Element::ONLY,
+                    span,
+                    ..instr.clone()
+                };
                 aimed.insert(code.len() + 1);
                 let skip = code.len() + 4;
-                code.extend(look(addr, word, skip, old.len()).map(|op| Instr { op, ..like.clone() }));
+                code.extend(
+                    look(addr, word, skip, old.len()).map(|op| Instr { op, ..like.clone() }),
+                );
             }
         }
         let mut instr = instr.clone();
-        if let (Some(Change::Write(_, piece)), Some((addr, _))) = (changes.get(&i), access_of(&instr.op)) {
-            let ty = Ty { bits: 8 * *piece as u8, signed: false };
+        if let (Some(Change::Write(_, piece)), Some((addr, _))) =
+            (changes.get(&i), access_of(&instr.op))
+        {
+            let ty = Ty {
+                bits: 8 * *piece as u8,
+                signed: false,
+            };
             for at in (0..SIZE).step_by(*piece as usize) {
-                let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty };
-                let op = Op::Store { addr: further(addr, at), value: Expr::unknown(ty), access };
-                code.push(Instr { op, ..instr.clone() });
+                let access = Access {
+                    tags: Tags::of(&["GEN", "WEAK"]),
+                    scope: None,
+                    ty,
+                };
+                let op = Op::Store {
+                    addr: further(addr, at),
+                    value: Expr::unknown(ty),
+                    access,
+                };
+                code.push(Instr {
+                    op,
+                    ..instr.clone()
+                });
             }
         }
         if let (Some(Change::Move(by) | Change::Write(by, _)), Op::Rmw { addr, .. }) =
@@ -212,7 +295,11 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
         code.push(instr);
     }
     begins.push(code.len());
-    for (_, instr) in code.iter_mut().enumerate().filter(|(at, _)| !aimed.contains(at)) {
+    for (_, instr) in code
+        .iter_mut()
+        .enumerate()
+        .filter(|(at, _)| !aimed.contains(at))
+    {
         if let Some(target) = instr.op.target_mut() {
             *target = begins[*target];
         }
@@ -224,14 +311,33 @@ fn rewrite(program: &mut Program, t: usize, changes: &Changes) -> Vec<usize> {
 /// A look at a word: the thread ends, and the program is undefined, if an object is there. As a test that does not succeed, it writes nothing
 /// and orders nothing.
 fn look(addr: Expr, word: RegId, skip: usize, end: usize) -> [Op; 4] {
-    let half = || Access { tags: Tags::of(&["GEN", "A", "RMW", "MB", "WEAK"]), scope: None, ty: mbarrier::WORD };
-    let update = Update::When { cond: Expr::Const(0), new: Expr::Reg(word) };
+    let half = || Access {
+        tags: Tags::of(&["GEN", "A", "RMW", "MB", "WEAK"]),
+        scope: None,
+        ty: mbarrier::WORD,
+    };
+    let update = Update::When {
+        cond: Expr::Const(0),
+        new: Expr::Reg(word),
+    };
     let live = mbarrier::live(Expr::Reg(word));
     let dead = Expr::Cmp(CmpOp::Eq, Ty::WORD, live.into(), Expr::Const(0).into());
     [
-        Op::Rmw { dst: Some(word), addr, update, read: half(), write: half() },
-        Op::Branch { cond: dead, target: skip },
+        Op::Rmw {
+            dst: Some(word),
+            addr,
+            update,
+            read: half(),
+            write: half(),
+        },
+        Op::Branch {
+            cond: dead,
+            target: skip,
+        },
         Op::fence(Tags::of(&["MISUSE"]), None),
-        Op::Branch { cond: Expr::Const(1), target: end },
+        Op::Branch {
+            cond: Expr::Const(1),
+            target: end,
+        },
     ]
 }

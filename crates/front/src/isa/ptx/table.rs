@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
 use super::{
-    arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes, matrices,
-    mbarrier, memory, multimem, outside, tensormap, unknown,
+    arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
+    matrices, mbarrier, memory, multimem, outside, tensormap, unknown,
 };
 use diag::{MappedText, Sink};
 use program::{Format, Scope, Ty};
@@ -116,7 +116,10 @@ pub(super) enum ResultTy {
 }
 
 /// Predicates hold 0 or 1: one bit, so that they are no integers of 8 bits.
-pub(crate) const PRED: Ty = Ty { bits: 1, signed: false };
+pub(crate) const PRED: Ty = Ty {
+    bits: 1,
+    signed: false,
+};
 
 /// What an operand is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,45 +208,78 @@ pub(super) enum GroupKind {
     Key,
 }
 
-pub(super) const SCOPES: Group = Group { kind: GroupKind::Scope, words: &["cta", "cluster", "gpu", "sys"] };
+pub(super) const SCOPES: Group = Group {
+    kind: GroupKind::Scope,
+    words: &["cta", "cluster", "gpu", "sys"],
+};
 pub(super) const SPACES: Group = Group {
     kind: GroupKind::Space,
-    words: &["global", "shared", "shared::cta", "shared::cluster", "const", "local"],
+    words: &[
+        "global",
+        "shared",
+        "shared::cta",
+        "shared::cluster",
+        "const",
+        "local",
+    ],
 };
 pub(super) const TYPES: Group = Group {
     kind: GroupKind::Type,
-    words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64"],
+    words: &[
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64",
+    ],
 };
 pub(super) const TYPES_PRED: Group = Group {
     kind: GroupKind::Type,
-    words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred"],
+    words: &[
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred",
+    ],
 };
 /// What values are moved as: floating-point numbers are their bits.
 pub(super) const DATA: Group = Group {
     kind: GroupKind::Type,
-    words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64"],
+    words: &[
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
+        "f64",
+    ],
 };
 /// What is computed with.
 pub(super) const NUMBERS: Group = Group {
     kind: GroupKind::Type,
     words: &[
-        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64", "f16",
-        "f16x2", "bf16", "bf16x2",
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
+        "f64", "f16", "f16x2", "bf16", "bf16x2",
     ],
 };
-pub(super) const NOFTZ: Group = Group { kind: GroupKind::Flush, words: &["noftz"] };
+pub(super) const NOFTZ: Group = Group {
+    kind: GroupKind::Flush,
+    words: &["noftz"],
+};
 pub(super) const DATA_PRED: Group = Group {
     kind: GroupKind::Type,
     words: &[
-        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64", "pred",
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32",
+        "f64", "pred",
     ],
 };
-pub(super) const ROUND: Group = Group { kind: GroupKind::Round, words: &["rn", "rz", "rm", "rp"] };
-pub(super) const FLUSH: Group = Group { kind: GroupKind::Flush, words: &["ftz"] };
-pub(super) const VECTORS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8", B128] };
+pub(super) const ROUND: Group = Group {
+    kind: GroupKind::Round,
+    words: &["rn", "rz", "rm", "rp"],
+};
+pub(super) const FLUSH: Group = Group {
+    kind: GroupKind::Flush,
+    words: &["ftz"],
+};
+pub(super) const VECTORS: Group = Group {
+    kind: GroupKind::Vector,
+    words: &["v2", "v4", "v8", B128],
+};
 /// The type of what has 128 bits: a register of it is its halves, a vector.
 pub(super) const B128: &str = "b128";
-pub(super) const WIDE: Group = Group { kind: GroupKind::Vector, words: &[B128] };
+pub(super) const WIDE: Group = Group {
+    kind: GroupKind::Vector,
+    words: &[B128],
+};
 pub(super) const CACHE: Group = Group {
     kind: GroupKind::Cache,
     words: &[
@@ -271,7 +307,10 @@ pub(super) const CACHE: Group = Group {
 
 /// The last operand is a cache policy.
 const POLICY: &str = "L2::cache_hint";
-pub(super) const HINT: Group = Group { kind: GroupKind::Cache, words: &[POLICY] };
+pub(super) const HINT: Group = Group {
+    kind: GroupKind::Cache,
+    words: &[POLICY],
+};
 
 /// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
 /// their rows. What is no event is worked out before.
@@ -283,8 +322,16 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
     ("mbarrier objects", true, mbarrier::ROWS),
     ("asynchronous copies", true, copies::ROWS),
     ("tensor maps", true, tensormap::ROWS),
-    ("asynchronous stores, reductions and matrix instructions", true, asynchronous::ROWS),
-    ("requests to the scheduler of clusters", true, clusters::ROWS),
+    (
+        "asynchronous stores, reductions and matrix instructions",
+        true,
+        asynchronous::ROWS,
+    ),
+    (
+        "requests to the scheduler of clusters",
+        true,
+        clusters::ROWS,
+    ),
     ("multimem addresses", true, multimem::ROWS),
     ("matrices in shared memory", true, matrices::ROWS),
     ("lanes of a warp", false, lanes::ROWS),
@@ -292,7 +339,11 @@ pub(super) const FAMILIES: [(&str, bool, &[Row]); 17] = [
     ("arithmetic and moves", false, arith::ROWS),
     ("bits", false, bits::ROWS),
     ("carries", false, carry::ROWS),
-    ("operations whose values are not worked out", false, unknown::ROWS),
+    (
+        "operations whose values are not worked out",
+        false,
+        unknown::ROWS,
+    ),
 ];
 
 /// The instruction set: every row, in order of documentation.
@@ -358,7 +409,11 @@ impl Quals {
 
     /// The words of a conversion's types: to which, and from which.
     pub(super) fn conversion(&self) -> Option<(&'static str, &'static str)> {
-        let mut words = self.0.iter().filter(|q| q.0 == GroupKind::Types).map(|q| q.1);
+        let mut words = self
+            .0
+            .iter()
+            .filter(|q| q.0 == GroupKind::Types)
+            .map(|q| q.1);
         Some((words.next()?, words.next()?))
     }
 
@@ -379,13 +434,23 @@ impl Quals {
 
     /// How many numbers an element is made of: an access to a packed type is one to each.
     pub(super) fn packed(&self) -> u8 {
-        if self.get(GroupKind::Type).is_some_and(|ty| ty.ends_with("x2")) { 2 } else { 1 }
+        if self
+            .get(GroupKind::Type)
+            .is_some_and(|ty| ty.ends_with("x2"))
+        {
+            2
+        } else {
+            1
+        }
     }
 
     /// The type written; of a conversion, the first.
     pub(super) fn ty(&self) -> Option<Ty> {
         let wide = (self.get(GroupKind::Vector) == Some(B128)).then_some(Ty::U64);
-        self.get(GroupKind::Type).or(self.get(GroupKind::Types)).and_then(bits_named).or(wide)
+        self.get(GroupKind::Type)
+            .or(self.get(GroupKind::Types))
+            .and_then(bits_named)
+            .or(wide)
     }
 }
 
@@ -394,7 +459,10 @@ pub fn bits_named(name: &str) -> Option<Ty> {
     match name {
         "f32" | "f16x2" | "bf16x2" | "tf32" => Some(Ty::U32),
         "f64" | "f32x2" => Some(Ty::U64),
-        "f16" | "bf16" | "e4m3x2" | "e5m2x2" => Some(Ty { bits: 16, signed: false }),
+        "f16" | "bf16" | "e4m3x2" | "e5m2x2" => Some(Ty {
+            bits: 16,
+            signed: false,
+        }),
         _ => type_named(name),
     }
 }
@@ -417,7 +485,10 @@ pub fn type_named(name: &str) -> Option<Ty> {
     }
     let (class, bits) = name.split_at_checked(1)?;
     let bits = bits.parse().ok().filter(|b| [8, 16, 32, 64].contains(b))?;
-    matches!(class, "u" | "s" | "b").then_some(Ty { bits, signed: class == "s" })
+    matches!(class, "u" | "s" | "b").then_some(Ty {
+        bits,
+        signed: class == "s",
+    })
 }
 
 /// An instruction with its row.
@@ -455,43 +526,70 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
     let span = text.span(raw.opcode.clone());
     let Some(rows) = by_opcode().get(opcode) else {
         if let Some(what) = outside::instruction(opcode) {
-            sink.error("unsupported-instruction", span, format!("`{opcode}` is not supported: {what}"), |d| {
-                d.label("PTX has this instruction, the checker has not")
-            });
+            sink.error(
+                "unsupported-instruction",
+                span,
+                format!("`{opcode}` is not supported: {what}"),
+                |d| d.label("PTX has this instruction, the checker has not"),
+            );
         } else {
-            sink.error("unknown-instruction", span, format!("there is no instruction `{opcode}`"), |d| {
-                d.label("expected a PTX instruction").did_you_mean(opcode, by_opcode().keys().copied())
-            });
+            sink.error(
+                "unknown-instruction",
+                span,
+                format!("there is no instruction `{opcode}`"),
+                |d| {
+                    d.label("expected a PTX instruction")
+                        .did_you_mean(opcode, by_opcode().keys().copied())
+                },
+            );
         }
         return None;
     };
     let written = |key: &str| raw.quals.iter().any(|q| str(q) == key);
-    let bare = raw.quals.is_empty() && matches!(raw.operands.last().map(|o| &o.kind), Some(OperandKind::Int(_)));
+    let bare = raw.quals.is_empty()
+        && matches!(
+            raw.operands.last().map(|o| &o.kind),
+            Some(OperandKind::Int(_))
+        );
     let fits = |row: &&&Row| match row.keys {
         [BARE] => bare,
         keys => {
-            keys.iter().all(|k| written(k)) && (row.one_of.is_empty() || row.one_of.iter().any(|k| written(k)))
+            keys.iter().all(|k| written(k))
+                && (row.one_of.is_empty() || row.one_of.iter().any(|k| written(k)))
         }
     };
     let keys = |row: &&&Row| row.keys.len() + usize::from(!row.one_of.is_empty());
     let Some(row) = rows.iter().filter(fits).max_by_key(keys).copied() else {
-        let known =
-            |q: &str| rows.iter().any(|r| r.keys.contains(&q) || r.groups.iter().any(|g| g.words.contains(&q)));
-        let bad = raw.quals.iter().find(|q| outside::qualifier(str(q)).is_some() && !known(str(q)));
+        let known = |q: &str| {
+            rows.iter()
+                .any(|r| r.keys.contains(&q) || r.groups.iter().any(|g| g.words.contains(&q)))
+        };
+        let bad = raw
+            .quals
+            .iter()
+            .find(|q| outside::qualifier(str(q)).is_some() && !known(str(q)));
         if let Some(bad) = bad {
             report_unsupported(text, opcode, bad, sink);
             return None;
         }
         let forms: Vec<&str> = rows.iter().map(|r| r.syntax).collect();
         let whole = text.span(raw.opcode.start..raw.quals.last().map_or(raw.opcode.end, |q| q.end));
-        sink.error("unknown-instruction", whole, format!("there is no such form of `{opcode}`"), |d| {
-            let keys = rows.iter().flat_map(|r| r.keys.iter().copied()).filter(|k| *k != BARE);
-            let d = d.label(format!("expected {}", or_list(&forms)));
-            match raw.quals.first() {
-                Some(first) => d.did_you_mean(str(first), keys),
-                None => d,
-            }
-        });
+        sink.error(
+            "unknown-instruction",
+            whole,
+            format!("there is no such form of `{opcode}`"),
+            |d| {
+                let keys = rows
+                    .iter()
+                    .flat_map(|r| r.keys.iter().copied())
+                    .filter(|k| *k != BARE);
+                let d = d.label(format!("expected {}", or_list(&forms)));
+                match raw.quals.first() {
+                    Some(first) => d.did_you_mean(str(first), keys),
+                    None => d,
+                }
+            },
+        );
         return None;
     };
     let mut quals = Quals::default();
@@ -499,12 +597,20 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
     for range in &raw.quals {
         let word = str(range);
         if row.keys.contains(&word) && !quals.0.iter().any(|q| q.1 == word) {
-            let key = row.keys.iter().find(|k| **k == word).copied().unwrap_or_default();
+            let key = row
+                .keys
+                .iter()
+                .find(|k| **k == word)
+                .copied()
+                .unwrap_or_default();
             quals.0.push((GroupKind::Key, key, range.clone()));
             continue;
         }
         let place = text.span(range.clone());
-        let group = row.groups.iter().find_map(|g| Some((g.kind, *g.words.iter().find(|w| **w == word)?)));
+        let group = row
+            .groups
+            .iter()
+            .find_map(|g| Some((g.kind, *g.words.iter().find(|w| **w == word)?)));
         let Some((kind, known)) = group else {
             ok = false;
             if outside::qualifier(word).is_some() {
@@ -512,9 +618,15 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
             } else {
                 let words = || row.groups.iter().flat_map(|g| g.words.iter().copied());
                 let id = "unknown-qualifier";
-                sink.error(id, place, format!("`{opcode}` has no qualifier `.{word}`"), |d| {
-                    d.label(format!("expected the form {}", row.syntax)).did_you_mean(word, words())
-                });
+                sink.error(
+                    id,
+                    place,
+                    format!("`{opcode}` has no qualifier `.{word}`"),
+                    |d| {
+                        d.label(format!("expected the form {}", row.syntax))
+                            .did_you_mean(word, words())
+                    },
+                );
             }
             continue;
         };
@@ -524,9 +636,15 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
         if !many && before >= room {
             ok = false;
             let first = quals.place(kind).unwrap_or_default();
-            sink.error("conflicting-qualifiers", place, format!("`.{word}` after `.{}`", str(&first)), |d| {
-                d.label("only one of these can be given").also(text.span(first), "the first one")
-            });
+            sink.error(
+                "conflicting-qualifiers",
+                place,
+                format!("`.{word}` after `.{}`", str(&first)),
+                |d| {
+                    d.label("only one of these can be given")
+                        .also(text.span(first), "the first one")
+                },
+            );
             continue;
         }
         quals.0.push((kind, known, range.clone()));
@@ -537,9 +655,16 @@ pub(super) fn find(text: &MappedText, mut raw: RawInstr, sink: &mut Sink) -> Opt
         let is_register = |o: &Operand| matches!(&o.kind, OperandKind::Name(n) if !n.brackets);
         if !policy.as_ref().is_some_and(is_register) {
             let place = policy.map_or(raw.opcode.clone(), |o| o.range);
-            sink.error("wrong-operand", text.span(place), "no cache policy stands here", |d| {
-                d.label(format!("`.{POLICY}` takes one in a register, behind the other operands"))
-            });
+            sink.error(
+                "wrong-operand",
+                text.span(place),
+                "no cache policy stands here",
+                |d| {
+                    d.label(format!(
+                        "`.{POLICY}` takes one in a register, behind the other operands"
+                    ))
+                },
+            );
             return None;
         }
     }
@@ -553,9 +678,12 @@ fn report_unsupported(text: &MappedText, opcode: &str, range: &Range<usize>, sin
     let word = &text.as_str()[range.clone()];
     let what = outside::qualifier(word).unwrap_or_default();
     let message = format!("`{opcode}` with `.{word}` is not supported: {what}");
-    sink.error("unsupported-qualifier", text.span(range.clone()), message, |d| {
-        d.label("PTX has this qualifier, the checker has not")
-    });
+    sink.error(
+        "unsupported-qualifier",
+        text.span(range.clone()),
+        message,
+        |d| d.label("PTX has this qualifier, the checker has not"),
+    );
 }
 
 /// "`a`, `b` or `c`".

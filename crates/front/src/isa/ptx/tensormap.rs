@@ -19,9 +19,15 @@ use program::{Access, EventKind, Expr, Mark, Op, Space, Tags, Ty};
 /// Where a tensor map is that a copy goes by.
 pub(super) const PLACES: [Space; 2] = [Space::Global, Space::Constant];
 
-const SPACES: Group = Group { kind: GroupKind::Space, words: &["global", "shared::cta"] };
+const SPACES: Group = Group {
+    kind: GroupKind::Space,
+    words: &["global", "shared::cta"],
+};
 /// The sizes of a tensor map and of the value: neither is the type of an access.
-const SIZES: Group = Group { kind: GroupKind::Ignored, words: &["b1024", "b32", "b64"] };
+const SIZES: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["b1024", "b32", "b64"],
+};
 const FIELDS: Group = Group {
     kind: GroupKind::Op,
     words: &[
@@ -37,9 +43,20 @@ const FIELDS: Group = Group {
         "fill_mode",
     ],
 };
-const BY_WARP: Group =
-    Group { kind: GroupKind::Ignored, words: &["global", "shared::cta", "tensormap::generic", "sync", "aligned"] };
-const RELEASE: Group = Group { kind: GroupKind::Sem, words: &["release"] };
+const BY_WARP: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &[
+        "global",
+        "shared::cta",
+        "tensormap::generic",
+        "sync",
+        "aligned",
+    ],
+};
+const RELEASE: Group = Group {
+    kind: GroupKind::Sem,
+    words: &["release"],
+};
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
@@ -83,14 +100,28 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 fn weak() -> Access {
-    Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty: Ty::U64 }
+    Access {
+        tags: Tags::of(&["GEN", "WEAK"]),
+        scope: None,
+        ty: Ty::U64,
+    }
 }
 
 /// Copies what one tensor map holds to another.
 fn moved(e: &mut Emit<'_, '_>, c: &Call, to: usize, from: usize) {
-    let Some(dst) = e.temporary(c, "tensor map", Ty::U64) else { return };
-    e.push(Op::Load { dst, addr: c.expr(from), access: weak() });
-    e.push(Op::Store { addr: c.expr(to), value: Expr::Reg(dst), access: weak() });
+    let Some(dst) = e.temporary(c, "tensor map", Ty::U64) else {
+        return;
+    };
+    e.push(Op::Load {
+        dst,
+        addr: c.expr(from),
+        access: weak(),
+    });
+    e.push(Op::Store {
+        addr: c.expr(to),
+        value: Expr::Reg(dst),
+        access: weak(),
+    });
 }
 
 /// Reports a replacement that is none, of a field with a value of that size.
@@ -98,9 +129,17 @@ fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
     e.through_register = false;
     let is_field = c.quals.has("global_address") || c.quals.get(GroupKind::Op).is_some();
     if !is_field || !c.quals.all(GroupKind::Ignored).eq(["b1024", size]) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of `tensormap.replace`", |d| {
-            d.label(format!("expected the form {}, with `.{size}`", c.row.syntax))
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such form of `tensormap.replace`",
+            |d| {
+                d.label(format!(
+                    "expected the form {}, with `.{size}`",
+                    c.row.syntax
+                ))
+            },
+        );
         return None;
     }
     let places: &[Space] = match c.quals.get(GroupKind::Space) {
@@ -114,11 +153,15 @@ fn is_replaced(e: &mut Emit<'_, '_>, c: &Call, size: &str) -> Option<()> {
 fn copy_and_release(e: &mut Emit<'_, '_>, c: &Call) {
     e.through_register = false;
     let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
-    let written = BY_WARP.words.iter().all(|word| words.contains(word)) && c.quals.get(GroupKind::Sem).is_some();
+    let written = BY_WARP.words.iter().all(|word| words.contains(word))
+        && c.quals.get(GroupKind::Sem).is_some();
     if !written || c.quals.scope().is_none() || c.expr(2) != Expr::Const(128) {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of this copy", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
+        e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "there is no such form of this copy",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
         return;
     }
     if e.env.warp.of > 1 {
@@ -128,7 +171,9 @@ fn copy_and_release(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     }
-    if tensor_map(e, c, 0, &[Space::Global]).is_none() || tensor_map(e, c, 1, &[Space::Shared]).is_none() {
+    if tensor_map(e, c, 0, &[Space::Global]).is_none()
+        || tensor_map(e, c, 1, &[Space::Shared]).is_none()
+    {
         return;
     }
     moved(e, c, 0, 1);
@@ -140,16 +185,29 @@ pub(super) fn release(e: &mut Emit<'_, '_>, c: &Call) {
     let tags = Tags::of(&["REL", "GEN", "TMAP", "HALF"]);
     e.push(Op::Mark {
         addr: None,
-        mark: Mark { kind: EventKind::Fence, tags, scope: c.quals.scope(), pending: None },
+        mark: Mark {
+            kind: EventKind::Fence,
+            tags,
+            scope: c.quals.scope(),
+            pending: None,
+        },
     });
 }
 
 /// Reports an operand that is no tensor map.
-pub(super) fn tensor_map(e: &mut Emit<'_, '_>, c: &Call, at: usize, places: &[Space]) -> Option<()> {
+pub(super) fn tensor_map(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    at: usize,
+    places: &[Space],
+) -> Option<()> {
     let Expr::Address(loc) = c.expr(at) else {
-        e.error("unsupported-address", c.opcode.clone(), "a tensor map in a register is not supported", |d| {
-            d.label("expected the name of a location that holds an address")
-        });
+        e.error(
+            "unsupported-address",
+            c.opcode.clone(),
+            "a tensor map in a register is not supported",
+            |d| d.label("expected the name of a location that holds an address"),
+        );
         return None;
     };
     is_ordinary(e, loc, &c.opcode)?;
@@ -166,15 +224,19 @@ pub(super) fn tensor_map(e: &mut Emit<'_, '_>, c: &Call, at: usize, places: &[Sp
         let words = places.iter().map(words).collect::<Vec<_>>().join(" or ");
         let message = format!("a tensor map is in {words} memory here, and `{name}` is not");
         e.error("wrong-space", c.opcode.clone(), message, |d| {
-            d.label(format!("expected a location there (PTX ISA, {})", c.row.syntax.replace('`', "")))
-                .also(place, "declared here")
+            d.label(format!(
+                "expected a location there (PTX ISA, {})",
+                c.row.syntax.replace('`', "")
+            ))
+            .also(place, "declared here")
         });
         return None;
     }
     if e.symbols.ty(loc).bits != 64 {
         let message = format!("`{name}` is no tensor map: it holds no address");
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
-            d.label("expected a location that holds one, as in `m = \"&x\"`").also(place, "declared here")
+            d.label("expected a location that holds one, as in `m = \"&x\"`")
+                .also(place, "declared here")
         });
         return None;
     }

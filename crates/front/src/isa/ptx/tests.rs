@@ -8,7 +8,9 @@ mod values;
 use super::*;
 use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
-use program::{BinOp, Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
+use program::{
+    BinOp, Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty,
+};
 
 /// Lowers code against the locations x, a (three elements), c (constant), param (a parameter of three elements), s (shared), b (an mbarrier object), words, gw and sw,
 /// declared as two words of 32 bits and as four, global and shared, gg and ss (two elements, global and shared), and aliased, which has a second address.
@@ -25,14 +27,29 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         ("ss", 2, program::Space::Shared),
         ("aliased", 2, program::Space::Global),
     ] {
-        let object = Object { init: vec![Init::Int(0); elements], space, ..Object::scalar(0) };
+        let object = Object {
+            init: vec![Init::Int(0); elements],
+            space,
+            ..Object::scalar(0)
+        };
         symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
     }
     let of = symbols.find("aliased").expect("it was declared");
-    let alias = SymbolKind::Alias { of, proxy: program::Proxy::Generic };
+    let alias = SymbolKind::Alias {
+        of,
+        proxy: program::Proxy::Generic,
+    };
     symbols.declare("second", Span::default(), alias, &mut sink);
-    let (ty, class) = (Some((program::mbarrier::WORD, Span::default())), Some(program::Class::Mbarrier));
-    let object = Object { space: program::Space::Shared, ty, class, ..Object::scalar(0) };
+    let (ty, class) = (
+        Some((program::mbarrier::WORD, Span::default())),
+        Some(program::Class::Mbarrier),
+    );
+    let object = Object {
+        space: program::Space::Shared,
+        ty,
+        class,
+        ..Object::scalar(0)
+    };
     symbols.declare("b", Span::default(), SymbolKind::Object(object), &mut sink);
     let ty = Some((Ty::U32, Span::default()));
     for (name, elements, space) in [
@@ -40,17 +57,41 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         ("gw", 4, program::Space::Global),
         ("sw", 4, program::Space::Shared),
     ] {
-        let words = Object { init: vec![Init::Int(0); elements], space, ty, declared: true, ..Object::scalar(0) };
+        let words = Object {
+            init: vec![Init::Int(0); elements],
+            space,
+            ty,
+            declared: true,
+            ..Object::scalar(0)
+        };
         symbols.declare(name, Span::default(), SymbolKind::Object(words), &mut sink);
     }
     // Bytes, and a word of 64 bits, an mbarrier object and two of 16 bits.
-    let ty = Some((Ty { bits: 8, signed: false }, Span::default()));
-    let shared = Object { space: program::Space::Shared, ty, declared: true, ..Object::scalar(0) };
-    let bytes = Object { init: vec![Init::Int(0); 32], cut: true, ..shared.clone() };
+    let ty = Some((
+        Ty {
+            bits: 8,
+            signed: false,
+        },
+        Span::default(),
+    ));
+    let shared = Object {
+        space: program::Space::Shared,
+        ty,
+        declared: true,
+        ..Object::scalar(0)
+    };
+    let bytes = Object {
+        init: vec![Init::Int(0); 32],
+        cut: true,
+        ..shared.clone()
+    };
     let field = |path: &str, offset, bits, mbarrier| program::Field {
         path: path.into(),
         offset,
-        ty: Ty { bits, signed: false },
+        ty: Ty {
+            bits,
+            signed: false,
+        },
         boolean: false,
         mbarrier,
     };
@@ -61,7 +102,11 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         field(".h[1]", 18, 16, false),
     ];
     let fields = Some(program::Layout::record(None, fields, 24));
-    let structure = Object { init: vec![Init::Int(0); 4], fields, ..shared };
+    let structure = Object {
+        init: vec![Init::Int(0); 4],
+        fields,
+        ..shared
+    };
     for (name, object) in [("bytes", bytes), ("structure", structure)] {
         symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
     }
@@ -71,7 +116,13 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let untyped = [Some(lowered.untyped().to_vec())];
     let open = symbols.open();
     let (name, place, source) = ("P0".into(), Place::device(0, 0), String::new());
-    let thread = Thread { name, place, regs: lowered.regs, code: lowered.code, source };
+    let thread = Thread {
+        name,
+        place,
+        regs: lowered.regs,
+        code: lowered.code,
+        source,
+    };
     let mut program = Program {
         dialect: Dialect::Ptx,
         threads: vec![thread],
@@ -86,12 +137,20 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     if sink.errors() == 0 {
         Ok(program)
     } else {
-        Err(sink.into_diagnostics().iter().map(|d| format!("{}: {d}\n", d.id)).collect())
+        Err(sink
+            .into_diagnostics()
+            .iter()
+            .map(|d| format!("{}: {d}\n", d.id))
+            .collect())
     }
 }
 
 fn env() -> Env {
-    Env { strict: true, cluster: vec![0], ..Env::default() }
+    Env {
+        strict: true,
+        cluster: vec![0],
+        ..Env::default()
+    }
 }
 
 #[track_caller]
@@ -109,6 +168,9 @@ fn short(code: &str) -> String {
 fn fails(code: &str, id: &str) {
     match lower_with(code, &env()) {
         Ok(_) => panic!("{code}: expected {id}"),
-        Err(text) => assert!(text.starts_with(&format!("{id}: ")), "{code}: expected {id}, found\n{text}"),
+        Err(text) => assert!(
+            text.starts_with(&format!("{id}: ")),
+            "{code}: expected {id}, found\n{text}"
+        ),
     }
 }

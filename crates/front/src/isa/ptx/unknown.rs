@@ -15,20 +15,42 @@ use super::table::{FLUSH, Group, GroupKind, ResultTy, Role, Row};
 use program::{BinOp, Expr, Op};
 
 const QUOTIENTS: &[&str] = &["approx", "full"];
-const MODES: Group = Group { kind: GroupKind::Round, words: &["rn", "rz", "rm", "rp", "approx", "full"] };
-const CLAMPED: Group = Group { kind: GroupKind::Ignored, words: &["sat", "relu", "NaN", "xorsign", "abs", "oob"] };
-const NUMBERS: Group =
-    Group { kind: GroupKind::Type, words: &["f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "s32"] };
+const MODES: Group = Group {
+    kind: GroupKind::Round,
+    words: &["rn", "rz", "rm", "rp", "approx", "full"],
+};
+const CLAMPED: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["sat", "relu", "NaN", "xorsign", "abs", "oob"],
+};
+const NUMBERS: Group = Group {
+    kind: GroupKind::Type,
+    words: &["f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "s32"],
+};
 const CONVERSIONS: Group = Group {
     kind: GroupKind::Types,
     words: &[
-        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "tf32", "f32",
-        "f64", "e4m3x2", "e5m2x2", "b32",
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2",
+        "tf32", "f32", "f64", "e4m3x2", "e5m2x2", "b32",
     ],
 };
 const CONVERTED: Group = Group {
     kind: GroupKind::Ignored,
-    words: &["rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi", "sat", "satfinite", "relu"],
+    words: &[
+        "rn",
+        "rz",
+        "rm",
+        "rp",
+        "rna",
+        "rs",
+        "rni",
+        "rzi",
+        "rmi",
+        "rpi",
+        "sat",
+        "satfinite",
+        "relu",
+    ],
 };
 /// What makes a conversion one of these.
 const INEXACT_CONVERSION: &[&str] = &["tf32", "e4m3x2", "e5m2x2", "rna", "rs", "pack"];
@@ -70,10 +92,22 @@ const MATRICES: Group = Group {
 };
 const PRIORITIES: Group = Group {
     kind: GroupKind::Ignored,
-    words: &["L2", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"],
+    words: &[
+        "L2",
+        "L2::evict_last",
+        "L2::evict_normal",
+        "L2::evict_first",
+        "L2::evict_unchanged",
+    ],
 };
-const B64: Group = Group { kind: GroupKind::Type, words: &["b64"] };
-const GLOBAL: Group = Group { kind: GroupKind::Ignored, words: &["global"] };
+const B64: Group = Group {
+    kind: GroupKind::Type,
+    words: &["b64"],
+};
+const GLOBAL: Group = Group {
+    kind: GroupKind::Ignored,
+    words: &["global"],
+};
 
 const ALIKE: &[Group] = &[MODES, FLUSH, CLAMPED, NUMBERS];
 const UNARY: &[Role] = &[Role::Dst, Role::Any];
@@ -81,7 +115,12 @@ const BINARY: &[Role] = &[Role::Dst, Role::Any, Role::Any];
 const TERNARY: &[Role] = &[Role::Dst, Role::Any, Role::Any, Role::Any];
 
 /// An operation on numbers.
-const fn of(opcode: &'static str, syntax: &'static str, doc: &'static str, operands: &'static [Role]) -> Row {
+const fn of(
+    opcode: &'static str,
+    syntax: &'static str,
+    doc: &'static str,
+    operands: &'static [Role],
+) -> Row {
     Row::new(opcode, syntax, doc, ALIKE, operands, unknown)
 }
 
@@ -152,19 +191,33 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Writes a value that is not worked out to each destination.
 fn unknown(e: &mut Emit<'_, '_>, c: &Call) {
-    let sources = (1..c.args.len()).flat_map(|i| c.elements(i)).filter_map(|arg| match arg {
-        Arg::Expr(source) => Some(source.clone()),
-        _ => None,
+    let sources = (1..c.args.len())
+        .flat_map(|i| c.elements(i))
+        .filter_map(|arg| match arg {
+            Arg::Expr(source) => Some(source.clone()),
+            _ => None,
+        });
+    let value = sources.fold(Expr::Const(0), |all, source| {
+        op(BinOp::Unknown, c.ty, all, source)
     });
-    let value = sources.fold(Expr::Const(0), |all, source| op(BinOp::Unknown, c.ty, all, source));
     // Without an operand, it is one all the same.
-    let value = if value == Expr::Const(0) { Expr::unknown(c.ty) } else { value };
+    let value = if value == Expr::Const(0) {
+        Expr::unknown(c.ty)
+    } else {
+        value
+    };
     for arg in c.elements(0) {
         match arg {
-            Arg::Dst(Some(dst)) => e.push(Op::Assign { dst: *dst, value: value.clone() }),
-            _ => e.error("wrong-operand", c.opcode.clone(), "a result is needed here", |d| {
-                d.label("only `atom` can discard its result with `_`")
+            Arg::Dst(Some(dst)) => e.push(Op::Assign {
+                dst: *dst,
+                value: value.clone(),
             }),
+            _ => e.error(
+                "wrong-operand",
+                c.opcode.clone(),
+                "a result is needed here",
+                |d| d.label("only `atom` can discard its result with `_`"),
+            ),
         }
     }
 }

@@ -38,9 +38,18 @@ use program::litmus::{Atom, Observable, Prop, Side};
 use program::{BinOp, CmpOp, Ty};
 
 /// Parses a proposition. `None`: a diagnostic was reported.
-pub(super) fn parse(text: &MappedText, resolver: &mut Resolver<'_>, sink: &mut Sink) -> Option<Prop> {
+pub(super) fn parse(
+    text: &MappedText,
+    resolver: &mut Resolver<'_>,
+    sink: &mut Sink,
+) -> Option<Prop> {
     let errors = sink.errors();
-    let mut parser = Parser { text, tokens: Cursor::new(lex(text.as_str())), resolver, sink };
+    let mut parser = Parser {
+        text,
+        tokens: Cursor::new(lex(text.as_str())),
+        resolver,
+        sink,
+    };
     let prop = parser.disjunction()?;
     parser.finish("`/\\`, `\\/` or the end of the proposition")?;
     (sink.errors() == errors).then_some(prop)
@@ -68,16 +77,24 @@ pub(super) fn parse_observable(
     sink: &mut Sink,
 ) -> Option<Observable> {
     let errors = sink.errors();
-    let mut parser = Parser { text, tokens: Cursor::new(lex(text.as_str())), resolver, sink };
+    let mut parser = Parser {
+        text,
+        tokens: Cursor::new(lex(text.as_str())),
+        resolver,
+        sink,
+    };
     let (atom, _) = parser.value()?;
     parser.finish("the end of the observable")?;
     match atom {
         Atom::Observable(o) => (sink.errors() == errors).then_some(o),
         _ => {
             let span = text.span(0..text.as_str().len());
-            sink.error("not-observable", span, "only registers and locations can be observed", |d| {
-                d.label("expected something like `P1:r0` or `x`")
-            });
+            sink.error(
+                "not-observable",
+                span,
+                "only registers and locations can be observed",
+                |d| d.label("expected something like `P1:r0` or `x`"),
+            );
             None
         }
     }
@@ -106,14 +123,19 @@ impl Parser<'_, '_, '_> {
             format!("`{}`", self.word())
         };
         let message = format!("expected {expected}, found {found}");
-        self.sink.error("condition-syntax", self.text.span(range), message, |d| {
-            d.label(format!("expected {expected}"))
-        });
+        self.sink
+            .error("condition-syntax", self.text.span(range), message, |d| {
+                d.label(format!("expected {expected}"))
+            });
         None
     }
 
     fn finish(&mut self, expected: &str) -> Option<()> {
-        if self.tokens.peek() == TokenKind::End { Some(()) } else { self.fail(expected) }
+        if self.tokens.peek() == TokenKind::End {
+            Some(())
+        } else {
+            self.fail(expected)
+        }
     }
 
     fn disjunction(&mut self) -> Option<Prop> {
@@ -121,7 +143,11 @@ impl Parser<'_, '_, '_> {
         while self.tokens.eat(TokenKind::Or) {
             parts.push(self.conjunction()?);
         }
-        Some(if parts.len() == 1 { parts.remove(0) } else { Prop::Or(parts) })
+        Some(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            Prop::Or(parts)
+        })
     }
 
     fn conjunction(&mut self) -> Option<Prop> {
@@ -129,7 +155,11 @@ impl Parser<'_, '_, '_> {
         while self.tokens.eat(TokenKind::And) {
             parts.push(self.unary()?);
         }
-        Some(if parts.len() == 1 { parts.remove(0) } else { Prop::And(parts) })
+        Some(if parts.len() == 1 {
+            parts.remove(0)
+        } else {
+            Prop::And(parts)
+        })
     }
 
     fn nested<T>(&mut self, inner: fn(&mut Self) -> Option<T>) -> Option<T> {
@@ -144,7 +174,9 @@ impl Parser<'_, '_, '_> {
     fn too_deep<T>(&mut self) -> Option<T> {
         let span = self.text.span(self.tokens.range());
         let message = format!("a condition nests at most {MAX_NESTING} deep");
-        self.sink.error("nesting-too-deep", span, message, |d| d.label("too deep here"));
+        self.sink.error("nesting-too-deep", span, message, |d| {
+            d.label("too deep here")
+        });
         None
     }
 
@@ -183,7 +215,9 @@ impl Parser<'_, '_, '_> {
                 TokenKind::Close if depth == 1 => return false,
                 TokenKind::Close => depth -= 1,
                 TokenKind::Cmp(_) | TokenKind::And | TokenKind::Or | TokenKind::Not => return true,
-                TokenKind::Word if ["true", "false"].contains(&&self.text.as_str()[token.range.clone()]) => {
+                TokenKind::Word
+                    if ["true", "false"].contains(&&self.text.as_str()[token.range.clone()]) =>
+                {
                     return true;
                 }
                 _ => {}
@@ -233,7 +267,9 @@ impl Parser<'_, '_, '_> {
     }
 
     fn comparison_sign(&mut self) -> Option<CmpOp> {
-        let TokenKind::Cmp(op) = self.tokens.peek() else { return self.fail("a comparison such as `==`") };
+        let TokenKind::Cmp(op) = self.tokens.peek() else {
+            return self.fail("a comparison such as `==`");
+        };
         self.tokens.advance();
         Some(op)
     }
@@ -243,15 +279,22 @@ impl Parser<'_, '_, '_> {
         let minus = usize::from(self.tokens.peek() == TokenKind::Minus);
         let token = self.tokens.token_at(minus).clone();
         let digits = &self.text.as_str()[token.range.clone()];
-        if token.kind != TokenKind::Int || digits.starts_with("0x") || !digits.contains(['.', 'e', 'E']) {
+        if token.kind != TokenKind::Int
+            || digits.starts_with("0x")
+            || !digits.contains(['.', 'e', 'E'])
+        {
             return None;
         }
-        let number = digits.parse().ok().filter(|number: &f64| number.is_finite());
+        let number = digits
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite());
         if number.is_none() {
             let message = format!("`{digits}` is no number");
-            self.sink.error("bad-number", self.text.span(token.range), message, |d| {
-                d.label("expected one such as `1.5` or `2e-3`")
-            });
+            self.sink
+                .error("bad-number", self.text.span(token.range), message, |d| {
+                    d.label("expected one such as `1.5` or `2e-3`")
+                });
         }
         for _ in 0..=minus {
             self.tokens.advance();
@@ -260,10 +303,17 @@ impl Parser<'_, '_, '_> {
     }
 
     /// The comparison of what stands at `place` with a number of floating point.
-    fn with_number(&mut self, op: CmpOp, (side, types): Sum, place: Range<usize>, number: f64) -> Option<Prop> {
+    fn with_number(
+        &mut self,
+        op: CmpOp,
+        (side, types): Sum,
+        place: Range<usize>,
+        number: f64,
+    ) -> Option<Prop> {
         let format = types.first().and_then(|ty| numbers::format(ty.bits));
         let bits = format.and_then(|format| numbers::nearest(format, number));
-        if let (Side::Atom(Atom::Observable(of)), Some(format), Some(bits)) = (&side, format, bits) {
+        if let (Side::Atom(Atom::Observable(of)), Some(format), Some(bits)) = (&side, format, bits)
+        {
             return Some(numbers::compared(op, format, *of, bits));
         }
         // Of what is not known, that was reported.
@@ -276,18 +326,23 @@ impl Parser<'_, '_, '_> {
             }
             _ => "a number of floating point is compared with what is none".to_owned(),
         };
-        self.sink.error("not-a-number", self.text.span(place), message, |d| {
-            d.label("expected a register or a location of 32 or 64 bits")
-                .help("of 16 bits, write the bits: `0x3e00`")
-        });
+        self.sink
+            .error("not-a-number", self.text.span(place), message, |d| {
+                d.label("expected a register or a location of 32 or 64 bits")
+                    .help("of 16 bits, write the bits: `0x3e00`")
+            });
         None
     }
 
     /// A sum of products.
     fn sum(&mut self) -> Option<Sum> {
-        self.operations(&[(TokenKind::Plus, BinOp::Add), (TokenKind::Minus, BinOp::Sub)], |parser| {
-            parser.operations(&[(TokenKind::Star, BinOp::Mul)], Self::factor)
-        })
+        self.operations(
+            &[
+                (TokenKind::Plus, BinOp::Add),
+                (TokenKind::Minus, BinOp::Sub),
+            ],
+            |parser| parser.operations(&[(TokenKind::Star, BinOp::Mul)], Self::factor),
+        )
     }
 
     fn operations(
@@ -297,7 +352,10 @@ impl Parser<'_, '_, '_> {
     ) -> Option<Sum> {
         let start = self.tokens.range().start;
         let (mut side, mut types) = operand(self)?;
-        while let Some(&(_, op)) = operators.iter().find(|operator| operator.0 == self.tokens.peek()) {
+        while let Some(&(_, op)) = operators
+            .iter()
+            .find(|operator| operator.0 == self.tokens.peek())
+        {
             if !self.tokens.descend() {
                 return self.too_deep();
             }
@@ -316,9 +374,12 @@ impl Parser<'_, '_, '_> {
     fn number(&mut self, place: Range<usize>, side: &Side) {
         if let Side::Atom(Atom::Address { .. }) = side {
             let span = self.text.span(place);
-            self.sink.error("not-a-number", span, "an address is no number to compute with", |d| {
-                d.label("expected a register, a location or an integer")
-            });
+            self.sink.error(
+                "not-a-number",
+                span,
+                "an address is no number to compute with",
+                |d| d.label("expected a register, a location or an integer"),
+            );
         }
     }
 
@@ -337,16 +398,24 @@ impl Parser<'_, '_, '_> {
                 let start = self.tokens.range().start;
                 let (side, types) = self.nested(Self::factor)?;
                 self.number(start..self.tokens.last().range.end, &side);
-                Some((Side::Of(BinOp::Sub, Side::Atom(Atom::Const(0)).into(), side.into()), types))
+                Some((
+                    Side::Of(BinOp::Sub, Side::Atom(Atom::Const(0)).into(), side.into()),
+                    types,
+                ))
             }
-            _ => self.value().map(|(atom, ty)| (atom.into(), ty.into_iter().collect())),
+            _ => self
+                .value()
+                .map(|(atom, ty)| (atom.into(), ty.into_iter().collect())),
         }
     }
 
     fn integer(&mut self) -> Option<i64> {
         let range = self.tokens.range();
         let digits = self.word();
-        let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        let value = match digits
+            .strip_prefix("0x")
+            .or_else(|| digits.strip_prefix("0X"))
+        {
             Some(hex) => u64::from_str_radix(hex, 16).ok(),
             None => digits.parse().ok(),
         };
@@ -386,9 +455,13 @@ impl Parser<'_, '_, '_> {
                     return self.fail("a register or a location");
                 }
                 let named = self.named()?;
-                let Some(thread) = thread else { return Some((Atom::Const(0), None)) };
+                let Some(thread) = thread else {
+                    return Some((Atom::Const(0), None));
+                };
                 let found = self.resolver.of_thread(thread, self.text, named, self.sink);
-                Some(found.map_or((Atom::Const(0), None), |(o, ty)| (Atom::Observable(o), Some(ty))))
+                Some(found.map_or((Atom::Const(0), None), |(o, ty)| {
+                    (Atom::Observable(o), Some(ty))
+                }))
             }
             TokenKind::Word => self.memory(),
             TokenKind::OpenBracket => {
@@ -406,7 +479,8 @@ impl Parser<'_, '_, '_> {
                 }
                 let named = self.named()?;
                 let found = self.resolver.element(self.text, &named, self.sink);
-                let atom = found.map_or(Atom::Const(0), |(loc, index)| Atom::Address { loc, index });
+                let atom =
+                    found.map_or(Atom::Const(0), |(loc, index)| Atom::Address { loc, index });
                 Some((atom, None))
             }
             _ => self.fail("a register such as `P0:r0`, a location or an integer"),
@@ -419,7 +493,9 @@ impl Parser<'_, '_, '_> {
         }
         let named = self.named()?;
         let found = self.resolver.memory(None, self.text, named, self.sink);
-        Some(found.map_or((Atom::Const(0), None), |(o, ty)| (Atom::Observable(o), Some(ty))))
+        Some(found.map_or((Atom::Const(0), None), |(o, ty)| {
+            (Atom::Observable(o), Some(ty))
+        }))
     }
 
     /// A name, and what stands behind it for a part of what it names: `[1]`, `.data`, `[1].at[0]`.
@@ -437,7 +513,9 @@ impl Parser<'_, '_, '_> {
                 if !self.tokens.eat(TokenKind::CloseBracket) {
                     return self.fail("`]`");
                 }
-            } else if self.tokens.peek() == TokenKind::Word && self.text.as_str()[part.clone()].starts_with('.') {
+            } else if self.tokens.peek() == TokenKind::Word
+                && self.text.as_str()[part.clone()].starts_with('.')
+            {
                 suffix.push_str(&self.text.as_str()[part]);
                 self.tokens.advance();
             } else {

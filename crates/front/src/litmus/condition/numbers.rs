@@ -11,13 +11,18 @@ use program::{CmpOp, FloatOp, Format, Number, Rounding, Ty};
 
 /// The format of numbers in values of that many bits. `None`: there is none, or more than one.
 pub(super) fn format(bits: u8) -> Option<Format> {
-    [Format::SINGLE, Format::DOUBLE].into_iter().find(|format| format.bits == bits)
+    [Format::SINGLE, Format::DOUBLE]
+        .into_iter()
+        .find(|format| format.bits == bits)
 }
 
 /// The bits of the number that is nearest; `None`: it is out of the format's range.
 pub(super) fn nearest(format: Format, number: f64) -> Option<i64> {
-    let bits =
-        FloatOp::To(Number::Float(format), Rounding::Nearest).apply(Format::DOUBLE, number.to_bits() as i64, 0);
+    let bits = FloatOp::To(Number::Float(format), Rounding::Nearest).apply(
+        Format::DOUBLE,
+        number.to_bits() as i64,
+        0,
+    );
     (bits & !format.sign() <= format.largest()).then_some(bits)
 }
 
@@ -37,15 +42,29 @@ pub(super) fn compared(op: CmpOp, format: Format, of: Observable, bits: i64) -> 
     if op == CmpOp::Ne {
         return Prop::Not(Box::new(compared(CmpOp::Eq, format, of, bits)));
     }
-    let ty = Ty { bits: format.bits, signed: false };
-    let compare = |op, n: i64| Prop::Cmp(op, ty, Atom::Observable(of).into(), Side::Atom(Atom::Const(ty.wrap(n))));
+    let ty = Ty {
+        bits: format.bits,
+        signed: false,
+    };
+    let compare = |op, n: i64| {
+        Prop::Cmp(
+            op,
+            ty,
+            Atom::Observable(of).into(),
+            Side::Atom(Atom::Const(ty.wrap(n))),
+        )
+    };
     let range = |(first, last): (i64, i64)| match last - first {
         0 => compare(CmpOp::Eq, first),
         _ if first == 0 => compare(CmpOp::Le, last),
         _ => Prop::And(vec![compare(CmpOp::Ge, first), compare(CmpOp::Le, last)]),
     };
     let mut ranges: Vec<Prop> = ranges(op, format, bits).into_iter().map(range).collect();
-    if ranges.len() == 1 { ranges.remove(0) } else { Prop::Or(ranges) }
+    if ranges.len() == 1 {
+        ranges.remove(0)
+    } else {
+        Prop::Or(ranges)
+    }
 }
 
 /// The bits of the numbers that compare so with the one of these bits: from the first to the last, in each range.
@@ -79,10 +98,24 @@ mod tests {
     /// Of numbers of every kind, the ranges say what comparisons of the language say.
     #[test]
     fn ranges_are_those_of_the_numbers() {
-        let sizes = [0.0, f32::from_bits(1), f32::MIN_POSITIVE, 0.5, 1.0, 1.5, f32::MAX];
+        let sizes = [
+            0.0,
+            f32::from_bits(1),
+            f32::MIN_POSITIVE,
+            0.5,
+            1.0,
+            1.5,
+            f32::MAX,
+        ];
         let numbers: Vec<f32> = sizes.iter().flat_map(|n| [*n, -n]).collect();
-        let all = numbers.iter().copied().chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN]);
-        let all: Vec<f32> = all.chain(numbers.iter().map(|n| f32::from_bits(n.to_bits() ^ 1))).collect();
+        let all =
+            numbers
+                .iter()
+                .copied()
+                .chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN]);
+        let all: Vec<f32> = all
+            .chain(numbers.iter().map(|n| f32::from_bits(n.to_bits() ^ 1)))
+            .collect();
         for &b in &numbers {
             let operations: [(CmpOp, Holds); 5] = [
                 (CmpOp::Eq, f32::eq),
@@ -95,7 +128,9 @@ mod tests {
                 let ranges = ranges(op, Format::SINGLE, i64::from(b.to_bits()));
                 for a in &all {
                     let bits = i64::from(a.to_bits());
-                    let inside = ranges.iter().any(|(first, last)| (*first..=*last).contains(&bits));
+                    let inside = ranges
+                        .iter()
+                        .any(|(first, last)| (*first..=*last).contains(&bits));
                     assert_eq!(inside, holds(a, &b), "{a:e} {op:?} {b:e}: {ranges:x?}");
                 }
             }
@@ -104,8 +139,17 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_to_the_format_that_values_have() {
-        assert_eq!(nearest(Format::SINGLE, 0.1), Some(i64::from(0.1f32.to_bits())));
-        assert_eq!(nearest(Format::DOUBLE, -0.1), Some((-0.1f64).to_bits() as i64));
-        assert_eq!((nearest(Format::SINGLE, 1e39), format(16), format(32)), (None, None, Some(Format::SINGLE)));
+        assert_eq!(
+            nearest(Format::SINGLE, 0.1),
+            Some(i64::from(0.1f32.to_bits()))
+        );
+        assert_eq!(
+            nearest(Format::DOUBLE, -0.1),
+            Some((-0.1f64).to_bits() as i64)
+        );
+        assert_eq!(
+            (nearest(Format::SINGLE, 1e39), format(16), format(32)),
+            (None, None, Some(Format::SINGLE))
+        );
     }
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use diag::{MappedText, Sink};
 use program::litmus::Observable;
 use program::{
-    Class, Copied, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId,
-    Register, Space, ThreadId, Ty,
+    Class, Copied, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program,
+    RegId, Register, Space, ThreadId, Ty,
 };
 
 /// How a [`Resolver`] takes names that do not exist.
@@ -44,41 +44,76 @@ pub(in crate::litmus) struct Resolver<'p> {
 impl<'p> Resolver<'p> {
     pub(in crate::litmus) fn new(program: &'p mut Program, unknown: Unknown) -> Resolver<'p> {
         let threads = program.threads.iter().enumerate();
-        let threads = threads.map(|(i, t)| (t.name.clone(), ThreadId(i as u16))).collect();
+        let threads = threads
+            .map(|(i, t)| (t.name.clone(), ThreadId(i as u16)))
+            .collect();
         let locations = program.locations.iter().enumerate();
         let locations = locations
-            .flat_map(|(i, l)| l.also.iter().chain([&l.name]).map(move |name| (name.clone(), LocId(i as u16))))
+            .flat_map(|(i, l)| {
+                l.also
+                    .iter()
+                    .chain([&l.name])
+                    .map(move |name| (name.clone(), LocId(i as u16)))
+            })
             .collect();
-        Resolver { program, unknown, threads, locations, regs: HashMap::new() }
+        Resolver {
+            program,
+            unknown,
+            threads,
+            locations,
+            regs: HashMap::new(),
+        }
     }
 
     /// The thread called so: its name, `P1` or `1`.
-    pub(super) fn thread(&mut self, text: &MappedText, range: Range<usize>, sink: &mut Sink) -> Option<ThreadId> {
+    pub(super) fn thread(
+        &mut self,
+        text: &MappedText,
+        range: Range<usize>,
+        sink: &mut Sink,
+    ) -> Option<ThreadId> {
         let word = &text.as_str()[range.clone()];
         if let Some(id) = self.threads.get(word) {
             return Some(*id);
         }
         let number = word.strip_prefix('P').unwrap_or(word);
-        if let Some(i) = number.parse::<u16>().ok().filter(|i| usize::from(*i) < self.program.threads.len()) {
+        if let Some(i) = number
+            .parse::<u16>()
+            .ok()
+            .filter(|i| usize::from(*i) < self.program.threads.len())
+        {
             return Some(ThreadId(i));
         }
-        let names: Vec<&str> = self.program.threads.iter().map(|t| t.name.as_str()).collect();
-        sink.error("unknown-thread", text.span(range), format!("there is no thread `{word}`"), |d| {
-            d.label(match names.as_slice() {
-                [] => "this test has no threads".to_string(),
-                [only] => format!("the only thread is `{only}`"),
-                [first, .., last] => format!("the threads are `{first}` to `{last}`"),
-            })
-            .did_you_mean(word, names)
-        });
+        let names: Vec<&str> = self
+            .program
+            .threads
+            .iter()
+            .map(|t| t.name.as_str())
+            .collect();
+        sink.error(
+            "unknown-thread",
+            text.span(range),
+            format!("there is no thread `{word}`"),
+            |d| {
+                d.label(match names.as_slice() {
+                    [] => "this test has no threads".to_string(),
+                    [only] => format!("the only thread is `{only}`"),
+                    [first, .., last] => format!("the threads are `{first}` to `{last}`"),
+                })
+                .did_you_mean(word, names)
+            },
+        );
         None
     }
 
     fn registers(&mut self, thread: ThreadId) -> &mut HashMap<String, RegId> {
         let regs = &self.program.threads[usize::from(thread.0)].regs;
-        self.regs
-            .entry(thread)
-            .or_insert_with(|| regs.iter().enumerate().map(|(i, r)| (r.name.clone(), RegId(i as u16))).collect())
+        self.regs.entry(thread).or_insert_with(|| {
+            regs.iter()
+                .enumerate()
+                .map(|(i, r)| (r.name.clone(), RegId(i as u16)))
+                .collect()
+        })
     }
 
     /// What `thread:name` is: a register, else the thread's copy of a location.
@@ -100,8 +135,16 @@ impl<'p> Resolver<'p> {
             return self.memory(Some(thread), text, named, sink);
         }
         let regs = &mut self.program.threads[usize::from(thread.0)].regs;
-        if let (false, true, Ok(id)) = (self.unknown == Unknown::Reject, whole, u16::try_from(regs.len())) {
-            regs.push(Register { name: name.to_string(), ty: Ty::WORD, init: Init::Int(0) });
+        if let (false, true, Ok(id)) = (
+            self.unknown == Unknown::Reject,
+            whole,
+            u16::try_from(regs.len()),
+        ) {
+            regs.push(Register {
+                name: name.to_string(),
+                ty: Ty::WORD,
+                init: Init::Int(0),
+            });
             self.registers(thread).insert(name.to_string(), RegId(id));
             return Some((Observable::Reg(thread, RegId(id)), Ty::WORD));
         }
@@ -124,19 +167,32 @@ impl<'p> Resolver<'p> {
     }
 
     /// A cell of a location that exists.
-    pub(super) fn element(&mut self, text: &MappedText, named: &Named, sink: &mut Sink) -> Option<(LocId, u32)> {
+    pub(super) fn element(
+        &mut self,
+        text: &MappedText,
+        named: &Named,
+        sink: &mut Sink,
+    ) -> Option<(LocId, u32)> {
         let range = named.range.clone();
         let name = &text.as_str()[range.clone()];
         let known = self.location(name);
         let (id, fields) = match known.or_else(|| self.add_location(name).map(|id| (id, ""))) {
             Some(found) => found,
             None => {
-                sink.error("unknown-location", text.span(range), format!("there is no location `{name}`"), |d| {
-                    let mut names: Vec<&str> = self.locations.keys().map(String::as_str).collect();
-                    names.sort_unstable();
-                    let d = d.label("expected a location, or a register with its thread as in `P0:r0`");
-                    d.did_you_mean(name, names)
-                });
+                sink.error(
+                    "unknown-location",
+                    text.span(range),
+                    format!("there is no location `{name}`"),
+                    |d| {
+                        let mut names: Vec<&str> =
+                            self.locations.keys().map(String::as_str).collect();
+                        names.sort_unstable();
+                        let d = d.label(
+                            "expected a location, or a register with its thread as in `P0:r0`",
+                        );
+                        d.did_you_mean(name, names)
+                    },
+                );
                 return None;
             }
         };
@@ -149,11 +205,21 @@ impl<'p> Resolver<'p> {
         if found.is_none() {
             let name = name.strip_suffix(fields).unwrap_or(name);
             let count = cells / layout.cells();
-            match suffix.strip_prefix('[').and_then(|s| s.strip_suffix(']')).filter(|s| !s.contains([']', '.'])) {
+            match suffix
+                .strip_prefix('[')
+                .and_then(|s| s.strip_suffix(']'))
+                .filter(|s| !s.contains([']', '.']))
+            {
                 Some(index) => {
-                    let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
+                    let has = if count == 1 {
+                        "one element".to_string()
+                    } else {
+                        format!("{count} elements")
+                    };
                     let message = format!("`{name}` has {has}, this is number {index}");
-                    sink.error("out-of-bounds", text.span(range), message, |d| d.label("counted from 0"));
+                    sink.error("out-of-bounds", text.span(range), message, |d| {
+                        d.label("counted from 0")
+                    });
                 }
                 None => self.no_field(id, text, named, &suffix, sink),
             }
@@ -163,7 +229,8 @@ impl<'p> Resolver<'p> {
 
     /// Says that what stands behind a name is no field of what it names.
     fn no_field(&self, id: LocId, text: &MappedText, named: &Named, suffix: &str, sink: &mut Sink) {
-        let LocationKind::Object { layout, init, .. } = &self.program.location(self.program.object(id)).kind
+        let LocationKind::Object { layout, init, .. } =
+            &self.program.location(self.program.object(id)).kind
         else {
             return;
         };
@@ -178,15 +245,27 @@ impl<'p> Resolver<'p> {
             _ => format!("`{name}` has no `{suffix}`"),
         };
         sink.error("no-field", text.span(named.range.clone()), message, |d| {
-            let more = if init.len() > known.len() { ", …" } else { "" };
+            let more = if init.len() > known.len() {
+                ", …"
+            } else {
+                ""
+            };
             d.label(format!("expected one of `{}`{more}", known.join("`, `")))
                 .did_you_mean(&format!("{name}{suffix}"), known.iter().map(String::as_str))
         });
     }
 
     fn add_location(&mut self, name: &str) -> Option<LocId> {
-        let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
-        let (init, opencl, kind) = (vec![Init::Int(0)], OpenClMemory::default(), MemoryKind::default());
+        let id = LocId(
+            u16::try_from(self.program.locations.len())
+                .ok()
+                .filter(|_| self.unknown == Unknown::Add)?,
+        );
+        let (init, opencl, kind) = (
+            vec![Init::Int(0)],
+            OpenClMemory::default(),
+            MemoryKind::default(),
+        );
         let kind = LocationKind::Object {
             layout: Layout::from(Ty::WORD),
             init,
@@ -196,7 +275,11 @@ impl<'p> Resolver<'p> {
             kind,
             class: None,
         };
-        self.program.locations.push(Location { name: name.to_string(), also: Vec::new(), kind });
+        self.program.locations.push(Location {
+            name: name.to_string(),
+            also: Vec::new(),
+            kind,
+        });
         self.locations.insert(name.to_string(), id);
         Some(id)
     }
@@ -212,15 +295,25 @@ impl<'p> Resolver<'p> {
         let (loc, index) = self.element(text, &named, sink)?;
         let range = named.range.clone();
         let field = self.program.layout(loc).field(index);
-        let (ty, written) = (field.ty, format!("{}{}", &text.as_str()[range.clone()], named.suffix));
+        let (ty, written) = (
+            field.ty,
+            format!("{}{}", &text.as_str()[range.clone()], named.suffix),
+        );
         if !written.ends_with(&field.path) {
             let name = &self.program.location(loc).name;
-            let suffix = written.strip_prefix(name.as_str()).unwrap_or("").to_string();
+            let suffix = written
+                .strip_prefix(name.as_str())
+                .unwrap_or("")
+                .to_string();
             self.no_field(loc, text, &named, &suffix, sink);
             return None;
         }
         let object = &self.program.location(self.program.object(loc)).kind;
-        if let LocationKind::Object { space: Space::Register, .. } = object {
+        if let LocationKind::Object {
+            space: Space::Register,
+            ..
+        } = object
+        {
             let message = format!("`{written}` is held in registers, and has no final value");
             sink.error("kept-in-registers", text.span(range), message, |d| {
                 d.label("local memory that every thread accesses at known places").help(format!(
@@ -230,11 +323,20 @@ impl<'p> Resolver<'p> {
             });
             return None;
         }
-        let is_barrier = matches!(object, LocationKind::Object { class: Some(Class::Barrier(_)), .. });
+        let is_barrier = matches!(
+            object,
+            LocationKind::Object {
+                class: Some(Class::Barrier(_)),
+                ..
+            }
+        );
         if is_barrier || self.program.is_mbarrier(loc, index) {
-            sink.error("wrong-operand", text.span(range), "the state of a barrier is no value", |d| {
-                d.label("expected a register or another location")
-            });
+            sink.error(
+                "wrong-operand",
+                text.span(range),
+                "the state of a barrier is no value",
+                |d| d.label("expected a register or another location"),
+            );
             return None;
         }
         let copied = self.program.copied(loc);
@@ -247,7 +349,8 @@ impl<'p> Resolver<'p> {
             };
             let message = format!("every {owner} has its own copy of `{name}`");
             sink.error("ambiguous-copy", text.span(range.clone()), message, |d| {
-                d.label("whose copy?").help(format!("write `P0:{name}` for the copy that P0 sees"))
+                d.label("whose copy?")
+                    .help(format!("write `P0:{name}` for the copy that P0 sees"))
             });
             return None;
         }
@@ -256,14 +359,21 @@ impl<'p> Resolver<'p> {
 
     /// How many copies of an object there are.
     fn copies(&self, copied: Copied) -> usize {
-        let places = || self.program.threads.iter().map(|t| &t.place).filter(|p| !p.host);
+        let places = || {
+            self.program
+                .threads
+                .iter()
+                .map(|t| &t.place)
+                .filter(|p| !p.host)
+        };
         match copied {
             Copied::Not => 1,
             Copied::ByThread => self.program.threads.len(),
             Copied::ByDevice => places().map(|p| p.gpu).collect::<HashSet<_>>().len(),
-            Copied::ByCta => {
-                places().map(|p| (p.gpu, p.domain, p.queue_family, p.cta)).collect::<HashSet<_>>().len()
-            }
+            Copied::ByCta => places()
+                .map(|p| (p.gpu, p.domain, p.queue_family, p.cta))
+                .collect::<HashSet<_>>()
+                .len(),
         }
     }
 }

@@ -21,7 +21,10 @@ code = "ld.u32 r0, [w]; mov r1, a"
 cta = 1
 code = ""
 "#;
-    let text = text.replace("x = 0\n", "x = 0\nw = { type = \"u32\" }\nu = { type = \"u64\" }\n");
+    let text = text.replace(
+        "x = 0\n",
+        "x = 0\nw = { type = \"u32\" }\nu = { type = \"u64\" }\n",
+    );
     let tests: Vec<LitmusTest> = parse_test("t.toml", text.as_bytes()).expect("a correct test");
     tests.into_iter().next().expect("one test").program
 }
@@ -36,7 +39,11 @@ fn read(text: &str) -> Result<(Prop, String), String> {
             let shown = show(&prop, &program);
             Ok((prop, shown))
         }
-        None => Err(sink.into_diagnostics().iter().map(|d| format!("{d}\n")).collect()),
+        None => Err(sink
+            .into_diagnostics()
+            .iter()
+            .map(|d| format!("{d}\n"))
+            .collect()),
     }
 }
 
@@ -49,7 +56,10 @@ fn shown(text: &str) -> String {
 fn every_spelling_means_the_same() {
     let plain = shown(r"P0:r0 == 1 /\ x == 2 \/ ~(a[1] != 0)");
     assert_eq!(plain, r"P0:r0 == 1 /\ x == 2 \/ ~(a[1] != 0)");
-    assert_eq!(shown("0:%r0 = 0x1 && [x] = 2 || !(not not [a[1]] != 0)"), plain.replace("~(", "~~~("));
+    assert_eq!(
+        shown("0:%r0 = 0x1 && [x] = 2 || !(not not [a[1]] != 0)"),
+        plain.replace("~(", "~~~(")
+    );
     assert_eq!(shown("P0:r1 == &a[1] /\\ true"), "P0:r1 == &a[1] /\\ true");
     assert_eq!(shown("-1 <= x"), "-1 <= x");
 }
@@ -63,7 +73,11 @@ fn what_is_shown_reads_back() {
         r"((x == 1 \/ x == 2) \/ x == 3)",
     ] {
         let (prop, shown) = read(text).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(read(&shown).map(|r| r.0), Ok(prop), "{text} was shown as {shown}");
+        assert_eq!(
+            read(&shown).map(|r| r.0),
+            Ok(prop),
+            "{text} was shown as {shown}"
+        );
     }
 }
 
@@ -84,9 +98,18 @@ fn sums_are_computed_in_64_bits() {
         Ok((Prop::Cmp(_, ty, ..), _)) => ty,
         other => panic!("{other:?}"),
     };
-    assert_eq!(shown("P0:r0 + 1 == x-2*(a[1] + 3)"), "P0:r0 + 1 == x - (2 * (a[1] + 3))");
-    assert_eq!(shown("(x + 1) - 2 - (x - 1) < -x"), "x + 1 - 2 - (x - 1) < 0 - x");
-    assert_eq!(shown("(x == 1 /\\ (x + 1) * 2 == 4) \\/ (true)"), "x == 1 /\\ (x + 1) * 2 == 4 \\/ true");
+    assert_eq!(
+        shown("P0:r0 + 1 == x-2*(a[1] + 3)"),
+        "P0:r0 + 1 == x - (2 * (a[1] + 3))"
+    );
+    assert_eq!(
+        shown("(x + 1) - 2 - (x - 1) < -x"),
+        "x + 1 - 2 - (x - 1) < 0 - x"
+    );
+    assert_eq!(
+        shown("(x == 1 /\\ (x + 1) * 2 == 4) \\/ (true)"),
+        "x == 1 /\\ (x + 1) * 2 == 4 \\/ true"
+    );
     assert_eq!(ty("P0:r0 + 1 == 0"), Ty::WORD);
     assert_eq!(ty("P0:r0 == -1"), Ty::U32);
     assert_eq!(ty("u + P0:r0 >= 0"), Ty::U64);
@@ -99,7 +122,11 @@ fn sums_are_computed_in_64_bits() {
     assert_eq!(read("x + == 1").unwrap_err().lines().count(), 1);
     let long = |n: usize| format!("x{} == 1 /\\ x + 1 == 2", " + 1".repeat(n));
     assert!(read(&long(MAX_NESTING)).is_ok());
-    assert!(read(&long(MAX_NESTING + 1)).unwrap_err().contains("nests at most"));
+    assert!(
+        read(&long(MAX_NESTING + 1))
+            .unwrap_err()
+            .contains("nests at most")
+    );
 }
 
 /// Numbers of floating point are their bits, in as many as the other side has.
@@ -110,14 +137,29 @@ fn numbers_of_floating_point_are_compared_as_such() {
     assert_eq!(shown("u != -25e-1"), "~(u == -4610560118520545280)");
     assert_eq!(shown("w == 0.0"), r"w == 0 \/ w == 2147483648");
     assert_eq!(shown("w >= 1.0"), r"w >= 1065353216 /\ w <= 2139095040");
-    assert_eq!(shown("1.0 > w"), r"w <= 1065353215 \/ w >= 2147483648 /\ w <= 4286578688");
+    assert_eq!(
+        shown("1.0 > w"),
+        r"w <= 1065353215 \/ w >= 2147483648 /\ w <= 4286578688"
+    );
     // An integer is one, and a number of integers.
     assert_eq!(shown("w == 1"), "w == 1");
     let place = |text: &str| read(text).unwrap_err();
-    assert_eq!(place("w + 1 == 1.5"), "c:1:1: error: a number of floating point is compared with what is none\n");
-    assert_eq!(place("1.5 == w + 1"), "c:1:8: error: a number of floating point is compared with what is none\n");
-    assert_eq!(place("w + 1.5 == 1"), "c:1:5: error: `1.5` is not an integer of at most 64 bits\n");
-    assert_eq!(place("w == 1e39"), "c:1:1: error: no number of 32 bits is as large as 1e39\n");
+    assert_eq!(
+        place("w + 1 == 1.5"),
+        "c:1:1: error: a number of floating point is compared with what is none\n"
+    );
+    assert_eq!(
+        place("1.5 == w + 1"),
+        "c:1:8: error: a number of floating point is compared with what is none\n"
+    );
+    assert_eq!(
+        place("w + 1.5 == 1"),
+        "c:1:5: error: `1.5` is not an integer of at most 64 bits\n"
+    );
+    assert_eq!(
+        place("w == 1e39"),
+        "c:1:1: error: no number of 32 bits is as large as 1e39\n"
+    );
     assert_eq!(place("w == 1e999"), "c:1:6: error: `1e999` is no number\n");
     assert_eq!(place("w == 1.5.5"), "c:1:6: error: `1.5.5` is no number\n");
 }
@@ -132,7 +174,11 @@ fn errors_name_the_place_and_all_come_at_once() {
          c:1:39: error: `a` has 2 elements, this is number 2\n"
     );
     assert_eq!(read("x == ").unwrap_err().lines().count(), 1);
-    assert!(read("s == 0").unwrap_err().contains("every CTA has its own copy of `s`"));
+    assert!(
+        read("s == 0")
+            .unwrap_err()
+            .contains("every CTA has its own copy of `s`")
+    );
     assert!(read("P1:s == 0").is_ok());
 }
 
@@ -140,6 +186,10 @@ fn errors_name_the_place_and_all_come_at_once() {
 fn nesting_is_limited() {
     let nested = |n: usize| format!("{}x == 1{}", "(".repeat(n), ")".repeat(n));
     assert!(read(&nested(MAX_NESTING)).is_ok());
-    assert!(read(&nested(MAX_NESTING + 1)).unwrap_err().contains("nests at most"));
+    assert!(
+        read(&nested(MAX_NESTING + 1))
+            .unwrap_err()
+            .contains("nests at most")
+    );
     assert!(read(&"~".repeat(1_000_000)).is_err());
 }

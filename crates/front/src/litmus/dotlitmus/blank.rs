@@ -19,15 +19,22 @@ pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String,
         let end = match bytes[at] {
             b'"' => match text[at + 1..].find('"') {
                 Some(n) => {
-                    strings.push(text[at + 1..at + 1 + n].split_whitespace().collect::<Vec<_>>().join(" "));
+                    strings.push(
+                        text[at + 1..at + 1 + n]
+                            .split_whitespace()
+                            .collect::<Vec<_>>()
+                            .join(" "),
+                    );
                     Some(at + n + 2)
                 }
                 None => return unterminated(sink, start..start + 1, "string", "`\"`"),
             },
-            b'/' if clike && in_program && rest.starts_with(b"/*") => match text[at + 2..].find("*/") {
-                Some(n) => Some(at + n + 4),
-                None => return unterminated(sink, start..start + 2, "comment", "`*/`"),
-            },
+            b'/' if clike && in_program && rest.starts_with(b"/*") => {
+                match text[at + 2..].find("*/") {
+                    Some(n) => Some(at + n + 4),
+                    None => return unterminated(sink, start..start + 2, "comment", "`*/`"),
+                }
+            }
             b'(' if rest.starts_with(b"(*") && !(clike && closed && depth > 0) => {
                 match text[at + 2..].find("*)") {
                     Some(n) => Some(at + n + 4),
@@ -52,7 +59,10 @@ pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String,
         };
         match end {
             Some(end) => {
-                clean[start..end].iter_mut().filter(|b| **b != b'\n').for_each(|b| *b = b' ');
+                clean[start..end]
+                    .iter_mut()
+                    .filter(|b| **b != b'\n')
+                    .for_each(|b| *b = b' ');
                 at = end;
             }
             None => at += 1,
@@ -62,10 +72,18 @@ pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String,
     Some((String::from_utf8(clean).unwrap_or_default(), strings))
 }
 
-fn unterminated<T>(sink: &mut Sink, range: std::ops::Range<usize>, what: &str, closing: &str) -> Option<T> {
+fn unterminated<T>(
+    sink: &mut Sink,
+    range: std::ops::Range<usize>,
+    what: &str,
+    closing: &str,
+) -> Option<T> {
     let span = Span::new(range.start, range.end);
-    sink.error("litmus-syntax", span, format!("this {what} is never closed"), |d| {
-        d.label(format!("expected {closing} after it"))
-    });
+    sink.error(
+        "litmus-syntax",
+        span,
+        format!("this {what} is never closed"),
+        |d| d.label(format!("expected {closing} after it")),
+    );
     None
 }

@@ -19,7 +19,11 @@ pub(super) struct Cursor<'t> {
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(text: &'t str, range: Range<usize>) -> Self {
-        Cursor { text, at: range.start, end: range.end }
+        Cursor {
+            text,
+            at: range.start,
+            end: range.end,
+        }
     }
 
     /// The next token; empty at the end.
@@ -27,7 +31,11 @@ impl<'t> Cursor<'t> {
         let start = skip_space(&self.text[..self.end], self.at);
         let rest = &self.text[start..self.end];
         let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-        let len = if word > 0 { word } else { rest.chars().next().map_or(0, char::len_utf8) };
+        let len = if word > 0 {
+            word
+        } else {
+            rest.chars().next().map_or(0, char::len_utf8)
+        };
         self.at = start + len;
         start..self.at
     }
@@ -65,8 +73,11 @@ pub(super) fn keyword(text: &str, word: &str) -> Option<usize> {
 
 /// Whether the final part begins here, rather than another row.
 pub(super) fn starts_final_part(text: &str) -> bool {
-    let negated = |word| keyword(text, word).is_some_and(|n| keyword(&text[n..], "exists").is_some());
-    ["exists", "forall", "filter", "locations"].iter().any(|w| keyword(text, w).is_some())
+    let negated =
+        |word| keyword(text, word).is_some_and(|n| keyword(&text[n..], "exists").is_some());
+    ["exists", "forall", "filter", "locations"]
+        .iter()
+        .any(|w| keyword(text, w).is_some())
         || negated("not")
         || text.starts_with('~')
 }
@@ -89,7 +100,13 @@ pub(super) fn find_quantifier(text: &str) -> Option<(Quantifier, Range<usize>)> 
                     None => (Quantifier::Exists, at..at + word),
                 });
             }
-            _ => at += if word > 0 { word } else { rest.chars().next().map_or(1, char::len_utf8) },
+            _ => {
+                at += if word > 0 {
+                    word
+                } else {
+                    rest.chars().next().map_or(1, char::len_utf8)
+                }
+            }
         }
     }
     None

@@ -27,7 +27,10 @@ impl Reader<'_> {
         let mut start = open + 1;
         let mut depth = 0;
         let text = self.clean;
-        for (at, c) in text[open + 1..close - 1].char_indices().chain([(close - open - 2, ';')]) {
+        for (at, c) in text[open + 1..close - 1]
+            .char_indices()
+            .chain([(close - open - 2, ';')])
+        {
             let at = open + 1 + at;
             match c {
                 '{' => depth += 1,
@@ -129,11 +132,18 @@ impl Reader<'_> {
         let most = 1 << 16;
         let count = count.unwrap_or(1).max(values.len()).max(1);
         if count > most {
-            return self.fail(range, "this array is too long", &format!("at most {most} elements"));
+            return self.fail(
+                range,
+                "this array is too long",
+                &format!("at most {most} elements"),
+            );
         }
         values.resize(count, Init::Int(0));
         let span = Span::new(name.start, name.end);
-        let kind = SymbolKind::Object(Object { init: values, ..Object::scalar(0) });
+        let kind = SymbolKind::Object(Object {
+            init: values,
+            ..Object::scalar(0)
+        });
         let id = self.symbols.declare(&clean[name], span, kind, self.sink)?;
         if let Some(ty) = declaration.ty {
             self.symbols.access(id, ty, span, self.sink);
@@ -155,15 +165,22 @@ impl Reader<'_> {
         }
         if threads.is_empty() {
             let here = at.min(self.clean.len());
-            return self.fail(here..here, "there is no program", "`P0 (atomic_int* x) { … }`");
+            return self.fail(
+                here..here,
+                "there is no program",
+                "`P0 (atomic_int* x) { … }`",
+            );
         }
         for (number, place, reg) in std::mem::take(&mut self.regs) {
             match threads.get_mut(usize::from(number)) {
                 Some(thread) => thread.env.regs.push((reg.name, reg.init, reg.span)),
                 None => {
-                    self.sink.error("unknown-thread", place, format!("there is no thread `P{number}`"), |d| {
-                        d.label("expected a thread of this test")
-                    });
+                    self.sink.error(
+                        "unknown-thread",
+                        place,
+                        format!("there is no thread `P{number}`"),
+                        |d| d.label("expected a thread of this test"),
+                    );
                 }
             }
         }
@@ -177,7 +194,11 @@ impl Reader<'_> {
         let name = at.token();
         if clean[name.clone()] != format!("P{number}") {
             let message = format!("threads are in order; this one should be `P{number}`");
-            return self.fail(name, message, &format!("`P{number} (…) {{ … }}`, or a condition"));
+            return self.fail(
+                name,
+                message,
+                &format!("`P{number} (…) {{ … }}`, or a condition"),
+            );
         }
         let mut place = Place::device(0, 0);
         let mut open = at.token();
@@ -186,13 +207,23 @@ impl Reader<'_> {
                 let key = at.token();
                 let value = at.token();
                 let Ok(n) = clean[value.clone()].parse::<u32>() else {
-                    return self.fail(key.start..value.end, "malformed thread header", "`wg 0` or `dev 0`");
+                    return self.fail(
+                        key.start..value.end,
+                        "malformed thread header",
+                        "`wg 0` or `dev 0`",
+                    );
                 };
                 match &clean[key.clone()] {
                     "wg" => place.cta = n,
                     "dev" => place.gpu = n,
                     "sg" => place.warp = Some(n),
-                    _ => return self.fail(key, "unknown word in a thread header", "`wg`, `dev` or `sg`"),
+                    _ => {
+                        return self.fail(
+                            key,
+                            "unknown word in a thread header",
+                            "`wg`, `dev` or `sg`",
+                        );
+                    }
                 }
                 open = at.token();
                 if &clean[open.clone()] != "," {
@@ -217,7 +248,11 @@ impl Reader<'_> {
         }
         let body = skip_space(clean, close + 1);
         if !clean[body..].starts_with('{') {
-            return self.fail(close..close + 1, "this thread has no body", "`{` behind the parameters");
+            return self.fail(
+                close..close + 1,
+                "this thread has no body",
+                "`{` behind the parameters",
+            );
         }
         let end = self.closing(body, "body of this thread")?;
         let text = MappedText::verbatim(&clean[body + 1..end - 1], body + 1);
@@ -235,7 +270,16 @@ impl Reader<'_> {
             host: None,
         };
         let name = clean[name].to_string();
-        Some((CThreadDraft { name, place, unit: unit.into(), of_kernel: false, env }, end))
+        Some((
+            CThreadDraft {
+                name,
+                place,
+                unit: unit.into(),
+                of_kernel: false,
+                env,
+            },
+            end,
+        ))
     }
 
     /// `volatile global int* x`: the name.
@@ -252,31 +296,48 @@ impl Reader<'_> {
                 "*" => {
                     let mut next = at.token();
                     // `int* restrict x`
-                    while declaration.word(&clean[next.clone()], false).is_ok() && !next.is_empty() {
+                    while declaration.word(&clean[next.clone()], false).is_ok() && !next.is_empty()
+                    {
                         next = at.token();
                     }
                     name = Some(next);
                 }
                 _ if name.is_some() || !cells::is_name(word) => {
-                    return self.fail(token, "malformed parameter", "a parameter such as `atomic_int* x`");
+                    return self.fail(
+                        token,
+                        "malformed parameter",
+                        "a parameter such as `atomic_int* x`",
+                    );
                 }
                 _ => {
                     if let Err(near) = declaration.word(word, self.dialect.row().regions) {
                         let span = Span::new(token.start, token.end);
-                        self.sink.error("unknown-type", span, format!("`{word}` is no type"), |d| {
-                            let d = d.label("expected a type such as `atomic_int`");
-                            match near {
-                                Some(near) => d.help(format!("did you mean `{near}`?")),
-                                None => d,
-                            }
-                        });
+                        self.sink.error(
+                            "unknown-type",
+                            span,
+                            format!("`{word}` is no type"),
+                            |d| {
+                                let d = d.label("expected a type such as `atomic_int`");
+                                match near {
+                                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                                    None => d,
+                                }
+                            },
+                        );
                         return None;
                     }
                 }
             }
         }
-        let (Some(name), Some(ty)) = (name.filter(|n| cells::is_name(&clean[n.clone()])), declaration.ty) else {
-            return self.fail(range, "malformed parameter", "a parameter such as `atomic_int* x`");
+        let (Some(name), Some(ty)) = (
+            name.filter(|n| cells::is_name(&clean[n.clone()])),
+            declaration.ty,
+        ) else {
+            return self.fail(
+                range,
+                "malformed parameter",
+                "a parameter such as `atomic_int* x`",
+            );
         };
         let span = Span::new(name.start, name.end);
         let text = &clean[name];

@@ -22,18 +22,35 @@ pub(super) fn dialect(text: &str, sink: &mut Sink) -> Option<Dialect> {
     if let Some(front) = FRONTS.iter().find(|front| front.heads.contains(&word)) {
         return Some(front.dialect);
     }
-    let heads: Vec<String> =
-        FRONTS.iter().filter_map(|front| front.heads.first()).map(|word| format!("`{word}`")).collect();
-    let (last, others) = heads.split_last().expect("some dialect has `.litmus` files");
+    let heads: Vec<String> = FRONTS
+        .iter()
+        .filter_map(|front| front.heads.first())
+        .map(|word| format!("`{word}`"))
+        .collect();
+    let (last, others) = heads
+        .split_last()
+        .expect("some dialect has `.litmus` files");
     let read = format!("{} and {last}", others.join(", "));
     if UNREAD.contains(&word) {
         let message = "`.litmus` files of the Vulkan dialect are not supported yet";
-        sink.error("unsupported-dialect", span, message, |d| d.label(format!("only {read} are read")));
-    } else {
-        sink.error("unknown-dialect", span, format!("`{word}` is no dialect of `.litmus` files"), |d| {
-            let known = FRONTS.iter().flat_map(|front| front.heads).chain(UNREAD).copied();
-            d.label(format!("expected {} or {last}", others.join(", "))).did_you_mean(word, known)
+        sink.error("unsupported-dialect", span, message, |d| {
+            d.label(format!("only {read} are read"))
         });
+    } else {
+        sink.error(
+            "unknown-dialect",
+            span,
+            format!("`{word}` is no dialect of `.litmus` files"),
+            |d| {
+                let known = FRONTS
+                    .iter()
+                    .flat_map(|front| front.heads)
+                    .chain(UNREAD)
+                    .copied();
+                d.label(format!("expected {} or {last}", others.join(", ")))
+                    .did_you_mean(word, known)
+            },
+        );
     }
     None
 }

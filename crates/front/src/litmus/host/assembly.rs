@@ -32,7 +32,12 @@ impl Assembly {
 }
 
 /// The whole program in PTX. `untyped`: of each thread in PTX, its accesses that name no type; `open`: what is not said of memory.
-pub(super) fn in_ptx(program: Program, untyped: &[Option<Vec<usize>>], open: &Open, sink: &mut Sink) -> Program {
+pub(super) fn in_ptx(
+    program: Program,
+    untyped: &[Option<Vec<usize>>],
+    open: &Open,
+    sink: &mut Sink,
+) -> Program {
     let errors = sink.errors();
     let of_kernel = |t: ThreadId| untyped[usize::from(t.0)].is_some();
     for t in program.thread_ids().filter(|t| !of_kernel(*t)) {
@@ -69,13 +74,24 @@ fn reachable(program: &Program, loc: LocId, span: Span, sink: &mut Sink) {
         && proxy != Proxy::Generic
     {
         let of = &program.location(program.object(loc)).name;
-        sink.error("wrong-proxy", span, format!("`{name}` is the memory of `{of}` through another proxy"), |d| {
-            d.label("the host and copies have the generic proxy alone")
-                .help(format!("name the memory itself: `{of}`"))
-        });
+        sink.error(
+            "wrong-proxy",
+            span,
+            format!("`{name}` is the memory of `{of}` through another proxy"),
+            |d| {
+                d.label("the host and copies have the generic proxy alone")
+                    .help(format!("name the memory itself: `{of}`"))
+            },
+        );
     }
     let object = program.location(program.object(loc));
-    if matches!(object.kind, LocationKind::Object { space: Space::Shared, .. }) {
+    if matches!(
+        object.kind,
+        LocationKind::Object {
+            space: Space::Shared,
+            ..
+        }
+    ) {
         sink.error(
             "wrong-space",
             span,

@@ -16,8 +16,8 @@ use crate::litmus::places::{Layout, MAX_THREADS, host_place, special_registers};
 use diag::Sink;
 use program::host::{Command, CommandKind, HostProgram, Origin};
 use program::{
-    Access, BinOp, Element, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Tags,
-    Thread, ThreadId, Ty,
+    Access, BinOp, Element, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId,
+    Register, Tags, Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the group of each.
@@ -60,9 +60,22 @@ pub(super) struct Bodies<'a> {
 }
 
 impl<'a> Bodies<'a> {
-    pub(super) fn new(declared: &'a Declared, symbols: &'a mut Symbols, first: usize) -> Bodies<'a> {
+    pub(super) fn new(
+        declared: &'a Declared,
+        symbols: &'a mut Symbols,
+        first: usize,
+    ) -> Bodies<'a> {
         let (drafts, names, launches, mappings, groups) = Default::default();
-        Bodies { declared, symbols, first, drafts, names, launches, mappings, groups }
+        Bodies {
+            declared,
+            symbols,
+            first,
+            drafts,
+            names,
+            launches,
+            mappings,
+            groups,
+        }
     }
 
     /// How many elements memory has.
@@ -107,7 +120,12 @@ impl<'a> Bodies<'a> {
         devices.dedup();
         let declared = self.declared;
         let one = NdRange::new(&[1], &[1], &[]).expect("a single work-item");
-        for (k, kernel) in declared.kernels.iter().enumerate().filter(|(_, k)| k.initializer) {
+        for (k, kernel) in declared
+            .kernels
+            .iter()
+            .enumerate()
+            .filter(|(_, k)| k.initializer)
+        {
             for device in &devices {
                 let (threads, groups) = self.kernel(k, one, *device);
                 let kind = CommandKind::Initializer { device: *device };
@@ -132,7 +150,11 @@ impl<'a> Bodies<'a> {
         let code: &Code = &declared.kernels[kernel];
         let number = self.launch(&code.name);
         let base = self.next_groups(device, range.groups().iter().product());
-        let all = Layout { gpu: device, ..code.layout }.threads(range);
+        let all = Layout {
+            gpu: device,
+            ..code.layout
+        }
+        .threads(range);
         let count = all.len();
         let mut body = Body::default();
         for (i, (at, mut place)) in all.into_iter().enumerate() {
@@ -140,7 +162,8 @@ impl<'a> Bodies<'a> {
             place.cta += base;
             place.cluster = place.cluster.map(|c| c + base);
             let draft = self.draft(code, at, place);
-            body.0.push(self.add(draft, (code.name.clone(), number, i, count)));
+            body.0
+                .push(self.add(draft, (code.name.clone(), number, i, count)));
             body.1.push(group);
         }
         body
@@ -151,12 +174,27 @@ impl<'a> Bodies<'a> {
         let name = String::new();
         match &code.text {
             Text::C(unit, env) => {
-                let env = Env { specials: env.language.specials(at), ..env.clone() };
-                Draft::Code(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env })
+                let env = Env {
+                    specials: env.language.specials(at),
+                    ..env.clone()
+                };
+                Draft::Code(CThreadDraft {
+                    name,
+                    place,
+                    unit: unit.clone(),
+                    of_kernel: true,
+                    env,
+                })
             }
             Text::Ptx { unit, regs } => {
                 let (regs, specials) = (regs.clone(), special_registers(at));
-                Draft::Assembly(ThreadDraft { name, place, unit: *unit, regs, specials })
+                Draft::Assembly(ThreadDraft {
+                    name,
+                    place,
+                    unit: *unit,
+                    regs,
+                    specials,
+                })
             }
         }
     }
@@ -167,10 +205,21 @@ impl<'a> Bodies<'a> {
         let code = &declared.functions[function];
         let number = self.launch(&code.name);
         let place = host_place(self.first + self.drafts.len());
-        let Text::C(unit, env) = &code.text else { unreachable!("functions of the host are in its language") };
+        let Text::C(unit, env) = &code.text else {
+            unreachable!("functions of the host are in its language")
+        };
         let (unit, env) = (unit.clone(), env.clone());
-        let draft = CThreadDraft { name: String::new(), place, unit, of_kernel: false, env };
-        (vec![self.add(Draft::Code(draft), (code.name.clone(), number, 0, 1))], vec![0])
+        let draft = CThreadDraft {
+            name: String::new(),
+            place,
+            unit,
+            of_kernel: false,
+            env,
+        };
+        (
+            vec![self.add(Draft::Code(draft), (code.name.clone(), number, 0, 1))],
+            vec![0],
+        )
     }
 
     /// A copy from memory, or of a value, to memory.
@@ -187,12 +236,20 @@ impl<'a> Bodies<'a> {
         for i in 0..elements {
             let value = match from {
                 Some(from) => {
-                    ops.push(Op::Load { dst: RegId(0), addr: element(from, i, ty), access: self.plain(ty) });
+                    ops.push(Op::Load {
+                        dst: RegId(0),
+                        addr: element(from, i, ty),
+                        access: self.plain(ty),
+                    });
                     Expr::Reg(RegId(0))
                 }
                 None => Expr::Const(ty.wrap(request.value)),
             };
-            ops.push(Op::Store { addr: element(to, i, ty), value, access: self.plain(ty) });
+            ops.push(Op::Store {
+                addr: element(to, i, ty),
+                value,
+                access: self.plain(ty),
+            });
         }
         self.made(request, ops, ty, device)
     }
@@ -211,16 +268,37 @@ impl<'a> Bodies<'a> {
     }
 
     /// A mapping or the end of one: it may write what is there back.
-    pub(super) fn map(&mut self, request: &Request, memory: LocId, writes: bool, device: u32) -> Body {
+    pub(super) fn map(
+        &mut self,
+        request: &Request,
+        memory: LocId,
+        writes: bool,
+        device: u32,
+    ) -> Body {
         let ty = self.symbols.ty(memory);
-        let tag = if request.does == Does::Map { "MAP" } else { "UNMAP" };
-        let access = || Access { tags: Tags::of(&[tag]), ..self.plain(ty) };
+        let tag = if request.does == Does::Map {
+            "MAP"
+        } else {
+            "UNMAP"
+        };
+        let access = || Access {
+            tags: Tags::of(&[tag]),
+            ..self.plain(ty)
+        };
         let mut ops = Vec::new();
         for i in 0..self.elements(memory) {
-            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i, ty), access: access() });
+            ops.push(Op::Load {
+                dst: RegId(0),
+                addr: element(memory, i, ty),
+                access: access(),
+            });
             if writes {
                 let value = Expr::Reg(RegId(0));
-                ops.push(Op::Store { addr: element(memory, i, ty), value, access: access() });
+                ops.push(Op::Store {
+                    addr: element(memory, i, ty),
+                    value,
+                    access: access(),
+                });
             }
         }
         self.made(request, ops, ty, device)
@@ -228,7 +306,11 @@ impl<'a> Bodies<'a> {
 
     fn plain(&self, ty: Ty) -> Access {
         let scope = language(self.declared.runtime.dialect()).plain_scope;
-        Access { tags: Tags::default(), scope, ty }
+        Access {
+            tags: Tags::default(),
+            scope,
+            ty,
+        }
     }
 
     /// A thread of the device whose code no one wrote.
@@ -236,11 +318,30 @@ impl<'a> Bodies<'a> {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
         let (span, text) = (request.span, &request.name);
-        let instr = |op| Instr { op, element: Element::ONLY, span, line: 0.into(), text: text.clone() };
+        let instr = |op| Instr {
+            op,
+            element: Element::ONLY,
+            span,
+            line: 0.into(),
+            text: text.clone(),
+        };
         let code: Vec<Instr> = ops.into_iter().map(instr).collect();
-        let regs = vec![Register { name: "copied".to_string(), ty, init: Init::Int(0) }];
-        let thread = Thread { name: String::new(), place, regs, code, source: String::new() };
-        (vec![self.add(Draft::Made(thread), (request.name.clone(), number, 0, 1))], vec![0])
+        let regs = vec![Register {
+            name: "copied".to_string(),
+            ty,
+            init: Init::Int(0),
+        }];
+        let thread = Thread {
+            name: String::new(),
+            place,
+            regs,
+            code,
+            source: String::new(),
+        };
+        (
+            vec![self.add(Draft::Made(thread), (request.name.clone(), number, 0, 1))],
+            vec![0],
+        )
     }
 
     /// Whether there are too many threads, which is reported.
@@ -248,7 +349,9 @@ impl<'a> Bodies<'a> {
         let all = self.first + self.drafts.len();
         if all > MAX_THREADS {
             let message = format!("a test has at most {MAX_THREADS} threads");
-            sink.error("too-many-threads", request.span, message, |d| d.label("too many with these"));
+            sink.error("too-many-threads", request.span, message, |d| {
+                d.label("too many with these")
+            });
         }
         all > MAX_THREADS
     }
@@ -281,32 +384,55 @@ impl<'a> Bodies<'a> {
                     for instr in &mut thread.code {
                         instr.line = sink.line(instr.span.start).into();
                     }
-                    all[at] = Some(Lowered { thread, requests: Vec::new(), untyped: None });
+                    all[at] = Some(Lowered {
+                        thread,
+                        requests: Vec::new(),
+                        untyped: None,
+                    });
                 }
             }
         }
-        for (at, (thread, requests)) in of_codes.into_iter().zip(lower_clike(codes, self.symbols, sink)) {
-            all[at] = Some(Lowered { thread, requests, untyped: None });
+        for (at, (thread, requests)) in
+            of_codes
+                .into_iter()
+                .zip(lower_clike(codes, self.symbols, sink))
+        {
+            all[at] = Some(Lowered {
+                thread,
+                requests,
+                untyped: None,
+            });
         }
         if let Some(Assembly { units, env }) = &self.declared.assembly {
             let lowered = lower_ptx(assembly, units, self.symbols, env, sink);
             for (at, (thread, untyped)) in of_assembly.into_iter().zip(lowered) {
-                all[at] = Some(Lowered { thread, requests: Vec::new(), untyped: Some(untyped) });
+                all[at] = Some(Lowered {
+                    thread,
+                    requests: Vec::new(),
+                    untyped: Some(untyped),
+                });
             }
         }
-        all.into_iter().map(|one| one.expect("every draft was lowered")).collect()
+        all.into_iter()
+            .map(|one| one.expect("every draft was lowered"))
+            .collect()
     }
 
     /// Gives the threads their names, and warns of what never runs.
     pub(super) fn name(&self, threads: &mut [Lowered], sink: &mut Sink) {
         for kernel in self.declared.kernels.iter().chain(&self.declared.functions) {
             if !self.launches.contains_key(&kernel.name) {
-                sink.warn("never-launched", kernel.span, format!("`{}` is never run", kernel.name), |d| {
-                    d.label("no call names it")
-                });
+                sink.warn(
+                    "never-launched",
+                    kernel.span,
+                    format!("`{}` is never run", kernel.name),
+                    |d| d.label("no call names it"),
+                );
             }
         }
-        for (Lowered { thread, .. }, (name, launch, number, of)) in threads.iter_mut().zip(&self.names) {
+        for (Lowered { thread, .. }, (name, launch, number, of)) in
+            threads.iter_mut().zip(&self.names)
+        {
             thread.name = name.clone();
             if self.launches[name] > 1 {
                 thread.name += &format!(".{launch}");

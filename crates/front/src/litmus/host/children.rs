@@ -46,10 +46,18 @@ pub(super) fn finish<'b>(
         for mut lowered in round {
             let requests = std::mem::take(&mut lowered.requests);
             let id = bodies.id(threads.len());
-            let mut part = Part { declared, events, host, bodies: &mut bodies, sink };
+            let mut part = Part {
+                declared,
+                events,
+                host,
+                bodies: &mut bodies,
+                sink,
+            };
             if let (Some(first), true) = (requests.first(), depth >= MAX_DEPTH) {
                 let message = format!("kernels that launch kernels, more than {MAX_DEPTH} deep");
-                part.sink.error("too-deep", first.span, message, |d| d.label("expected an end to this"));
+                part.sink.error("too-deep", first.span, message, |d| {
+                    d.label("expected an end to this")
+                });
             } else {
                 part.children(id, &mut lowered.thread, &requests, &mut lanes);
             }
@@ -81,11 +89,26 @@ struct Caller {
 
 impl Part<'_, '_> {
     /// What one thread of a kernel enqueues.
-    fn children(&mut self, id: ThreadId, thread: &mut Thread, requests: &[Request], lanes: &mut Lanes) {
-        let Some(command) = self.host.command_of(id).filter(|_| !requests.is_empty()) else { return };
-        let caller = Caller { command, thread: id, device: thread.place.gpu };
+    fn children(
+        &mut self,
+        id: ThreadId,
+        thread: &mut Thread,
+        requests: &[Request],
+        lanes: &mut Lanes,
+    ) {
+        let Some(command) = self.host.command_of(id).filter(|_| !requests.is_empty()) else {
+            return;
+        };
+        let caller = Caller {
+            command,
+            thread: id,
+            device: thread.place.gpu,
+        };
         let mut made: HashMap<String, CommandId> = HashMap::new();
-        let calls = thread.code.iter_mut().filter(|i| matches!(i.op, Op::Enqueue(_)));
+        let calls = thread
+            .code
+            .iter_mut()
+            .filter(|i| matches!(i.op, Op::Enqueue(_)));
         for (request, instr) in requests.iter().zip(calls) {
             let child = CommandId(self.host.commands.len() as u16);
             if self.child(caller, request, lanes, &made).is_none() {
@@ -151,18 +174,30 @@ impl Part<'_, '_> {
             }),
         };
         let (name, kind, (threads, groups)) = match request.does {
-            Does::EnqueueMarker => (request.name.clone(), CommandKind::Marker, Default::default()),
+            Does::EnqueueMarker => (
+                request.name.clone(),
+                CommandKind::Marker,
+                Default::default(),
+            ),
             _ => {
                 let kernel = request.kernel?;
                 let range = self.range(request)?;
                 let name = self.declared.kernels[kernel].name.clone();
-                (name, CommandKind::Kernel, self.bodies.kernel(kernel, range, caller.device))
+                (
+                    name,
+                    CommandKind::Kernel,
+                    self.bodies.kernel(kernel, range, caller.device),
+                )
             }
         };
         if self.bodies.too_many(request, self.sink) {
             return None;
         }
-        let origin = Origin::Device { parent: caller.command, thread: caller.thread, flag };
+        let origin = Origin::Device {
+            parent: caller.command,
+            thread: caller.thread,
+            flag,
+        };
         self.host.commands.push(Command {
             name,
             kind,
@@ -178,7 +213,11 @@ impl Part<'_, '_> {
 
     /// CUDA: the stream of a launch. Those of fire-and-forget and of the tail are one each.
     fn stream(&mut self, caller: Caller, request: &Request, lanes: &mut Lanes) -> Option<LaneId> {
-        let Caller { command, thread, device } = caller;
+        let Caller {
+            command,
+            thread,
+            device,
+        } = caller;
         let next = LaneId(self.host.lanes.len() as u16);
         let named = request.words.first().map(|w| w.text.clone());
         let is_tail = named.as_deref() == Some("cudaStreamTailLaunch");
@@ -186,26 +225,36 @@ impl Part<'_, '_> {
             return self.contended(request, "two threads of a grid launch into its tail");
         }
         let of = self.host.command(command);
-        let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
+        let group = of
+            .threads
+            .iter()
+            .position(|t| *t == thread)
+            .map_or(0, |at| of.groups[at]);
         if named.is_none() {
             if let Some((lane, first)) = lanes.streams.get(&(command, group)) {
                 if *first != thread {
-                    return self.contended(request, "two threads of a block launch into one stream");
+                    return self
+                        .contended(request, "two threads of a block launch into one stream");
                 }
                 return Some(*lane);
             }
             lanes.streams.insert((command, group), (next, thread));
         }
         let name = named.unwrap_or_else(|| "the stream of the block".to_string());
-        self.host.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: false }, device });
+        self.host.lanes.push(Lane {
+            name,
+            kind: LaneKind::Stream { blocking: false },
+            device,
+        });
         Some(next)
     }
 
     /// Reports a launch into a stream that another thread launches into.
     fn contended(&mut self, request: &Request, message: &str) -> Option<LaneId> {
         self.sink.error("unsupported", request.span, message, |d| {
-            d.label("expected one of them")
-                .note("who comes first would be a choice of the execution; it is not supported here")
+            d.label("expected one of them").note(
+                "who comes first would be a choice of the execution; it is not supported here",
+            )
         });
         None
     }

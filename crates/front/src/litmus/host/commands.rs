@@ -14,14 +14,26 @@ use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
 impl Part<'_, '_> {
     /// A call that enqueues.
-    pub(super) fn enqueue(&mut self, from: (ThreadId, usize), at: CallId, request: &Request) -> Option<HostOp> {
+    pub(super) fn enqueue(
+        &mut self,
+        from: (ThreadId, usize),
+        at: CallId,
+        request: &Request,
+    ) -> Option<HostOp> {
         assert!(enqueues(request.does), "every other call was seen to");
         let id = CommandId(self.host.commands.len() as u16);
-        let context = request.lane.and_then(|l| self.declared.contexts.get(usize::from(l.0)));
-        let context = context.filter(|_| self.declared.runtime == Runtime::OpenCl).cloned();
+        let context = request
+            .lane
+            .and_then(|l| self.declared.contexts.get(usize::from(l.0)));
+        let context = context
+            .filter(|_| self.declared.runtime == Runtime::OpenCl)
+            .cloned();
         let mut waits = Vec::new();
         for name in &request.waits {
-            waits.push(self.events.find(name, from, context.as_deref(), self.sink)?);
+            waits.push(
+                self.events
+                    .find(name, from, context.as_deref(), self.sink)?,
+            );
         }
         let device = request.lane.map_or(0, |l| self.host.lane(l).device);
         let mut blocking = request.blocking;
@@ -31,7 +43,10 @@ impl Part<'_, '_> {
                 let kernel = request.kernel?;
                 let range = self.range(request)?;
                 name = self.declared.kernels[kernel].name.clone();
-                (CommandKind::Kernel, self.bodies.kernel(kernel, range, device))
+                (
+                    CommandKind::Kernel,
+                    self.bodies.kernel(kernel, range, device),
+                )
             }
             Does::Copy => {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
@@ -40,36 +55,71 @@ impl Part<'_, '_> {
                     Runtime::Cuda => blocking && self.synchronous(request, to.0, source.0)?,
                     _ => blocking,
                 };
-                (CommandKind::Copy, self.bodies.copy(request, Some(source.0), to.0, elements, device))
+                (
+                    CommandKind::Copy,
+                    self.bodies
+                        .copy(request, Some(source.0), to.0, elements, device),
+                )
             }
             Does::Fill => {
                 let to = request.memory[0]?.0;
                 let elements = self.bodies.elements(to);
-                (CommandKind::Copy, self.bodies.copy(request, None, to, elements, device))
+                (
+                    CommandKind::Copy,
+                    self.bodies.copy(request, None, to, elements, device),
+                )
             }
             Does::Map | Does::Unmap => {
                 let memory = request.memory[0]?.0;
-                let kind = if request.does == Does::Map { CommandKind::Map } else { CommandKind::Unmap };
+                let kind = if request.does == Does::Map {
+                    CommandKind::Map
+                } else {
+                    CommandKind::Unmap
+                };
                 let writes = self.map_writes(request)?;
                 (kind, self.bodies.map(request, memory, writes, device))
             }
             Does::Marker => (CommandKind::Marker, Default::default()),
             Does::Barrier => (CommandKind::Barrier, Default::default()),
-            Does::HostFunction => (CommandKind::HostFunction, self.bodies.function(request.function?)),
+            Does::HostFunction => (
+                CommandKind::HostFunction,
+                self.bodies.function(request.function?),
+            ),
             _ => {
-                let of = self.events.find(request.event.as_ref()?, from, None, self.sink)?;
+                let of = self
+                    .events
+                    .find(request.event.as_ref()?, from, None, self.sink)?;
                 let complete = request.words.iter().any(|w| w.text == "CL_COMPLETE");
-                (CommandKind::Callback { of, complete }, self.bodies.function(request.function?))
+                (
+                    CommandKind::Callback { of, complete },
+                    self.bodies.function(request.function?),
+                )
             }
         };
         if self.bodies.too_many(request, self.sink) {
             return None;
         }
-        let lane = request.lane.filter(|_| !matches!(kind, CommandKind::Callback { .. }));
+        let lane = request
+            .lane
+            .filter(|_| !matches!(kind, CommandKind::Callback { .. }));
         let origin = Origin::Call(at);
-        let programmatic = request.kernel.is_some_and(|k| self.declared.kernels[k].programmatic);
-        self.host.commands.push(Command { name, kind, lane, waits, origin, threads, groups, programmatic });
-        Some(HostOp::Enqueue { command: id, blocking })
+        let programmatic = request
+            .kernel
+            .is_some_and(|k| self.declared.kernels[k].programmatic);
+        self.host.commands.push(Command {
+            name,
+            kind,
+            lane,
+            waits,
+            origin,
+            threads,
+            groups,
+            programmatic,
+        });
+        Some(HostOp::Enqueue {
+            command: id,
+            blocking,
+        })
     }
 
     /// The work-items of a launch.
@@ -91,17 +141,25 @@ impl Part<'_, '_> {
             let size = |list: &[u64], d: usize| list.get(d).copied().unwrap_or(1);
             let dimensions = grid.len().max(block.len());
             // Of sizes whose product is too large, the threads are too many in any case.
-            let global: Vec<u64> = (0..dimensions).map(|d| size(grid, d).saturating_mul(size(block, d))).collect();
-            let range = NdRange::new(&global, block, &[]).expect("blocks that are not empty, without offset");
+            let global: Vec<u64> = (0..dimensions)
+                .map(|d| size(grid, d).saturating_mul(size(block, d)))
+                .collect();
+            let range = NdRange::new(&global, block, &[])
+                .expect("blocks that are not empty, without offset");
             return self.bounded(range, request, at(0));
         }
         let global = list(1).unwrap_or(&[1]);
         for n in [0, 2] {
             if list(n).is_some_and(|l| l.len() != global.len()) {
-                let message = format!("{} dimensions here, {} in the global size", list(n)?.len(), global.len());
+                let message = format!(
+                    "{} dimensions here, {} in the global size",
+                    list(n)?.len(),
+                    global.len()
+                );
                 let first = at(1);
                 self.sink.error("bad-range", at(n), message, |d| {
-                    d.label("expected as many numbers").also(first, "the global size")
+                    d.label("expected as many numbers")
+                        .also(first, "the global size")
                 });
                 return None;
             }
@@ -128,13 +186,16 @@ impl Part<'_, '_> {
                         "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
                     ),
                 };
-                self.sink.error("bad-range", at(n), error.to_string(), |d| d.label(expected).note(note));
+                self.sink.error("bad-range", at(n), error.to_string(), |d| {
+                    d.label(expected).note(note)
+                });
                 return None;
             }
         };
         if let (true, Some(d)) = (self.is_uniform(request), range.remainder()) {
             let (size, group) = (range.global()[d], range.local()[d]);
-            let message = format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+            let message =
+                format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
             let first = at(1);
             let code = match request.does {
                 Does::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
@@ -150,17 +211,20 @@ impl Part<'_, '_> {
             return None;
         }
         if global.contains(&0) {
-            self.sink.warn("empty-range", at(1), "a range of no work-items", |d| {
-                d.label("this command does nothing")
-                    .note("before OpenCL 2.1 it is an error (CL_INVALID_GLOBAL_WORK_SIZE)")
-            });
+            self.sink
+                .warn("empty-range", at(1), "a range of no work-items", |d| {
+                    d.label("this command does nothing")
+                        .note("before OpenCL 2.1 it is an error (CL_INVALID_GLOBAL_WORK_SIZE)")
+                });
         }
         self.bounded(range, request, at(1))
     }
 
     /// Whether all work-groups of the kernel that is launched have to be full.
     fn is_uniform(&self, request: &Request) -> bool {
-        request.kernel.is_some_and(|k| self.declared.kernels[k].uniform)
+        request
+            .kernel
+            .is_some_and(|k| self.declared.kernels[k].uniform)
     }
 
     fn bounded(&mut self, range: NdRange, request: &Request, at: diag::Span) -> Option<NdRange> {
@@ -169,7 +233,9 @@ impl Part<'_, '_> {
         }
         let message = format!("a test has at most {MAX_THREADS} threads");
         let name = &request.name;
-        self.sink.error("too-many-threads", at, message, |d| d.label(format!("`{name}` has more")));
+        self.sink.error("too-many-threads", at, message, |d| {
+            d.label(format!("`{name}` has more"))
+        });
         None
     }
 
@@ -179,9 +245,12 @@ impl Part<'_, '_> {
         let (ta, tb) = (self.bodies.ty(to), self.bodies.ty(from));
         let span = request.bytes.map_or(request.span, |b| b.1);
         if ta.bits != tb.bits {
-            self.sink.error("mixed-size", span, "a copy between elements of different sizes", |d| {
-                d.label(format!("expected two types of {} bits", ta.bits))
-            });
+            self.sink.error(
+                "mixed-size",
+                span,
+                "a copy between elements of different sizes",
+                |d| d.label(format!("expected two types of {} bits", ta.bits)),
+            );
             return None;
         }
         let whole = u64::from(a.min(b));
@@ -190,9 +259,17 @@ impl Part<'_, '_> {
         let elements = bytes / size;
         let sizes_differ = request.bytes.is_none() && a != b;
         if !bytes.is_multiple_of(size) || elements > whole || elements == 0 || sizes_differ {
-            self.sink.error("bad-number", span, "this is not what is there to copy", |d| {
-                d.label(format!("expected up to {} bytes, in elements of {size}", whole * size))
-            });
+            self.sink.error(
+                "bad-number",
+                span,
+                "this is not what is there to copy",
+                |d| {
+                    d.label(format!(
+                        "expected up to {} bytes, in elements of {size}",
+                        whole * size
+                    ))
+                },
+            );
             return None;
         }
         u32::try_from(elements).ok()
@@ -200,9 +277,17 @@ impl Part<'_, '_> {
 
     /// Whether a `cudaMemcpy` returns only when it is complete.
     fn synchronous(&mut self, request: &Request, to: LocId, from: LocId) -> Option<bool> {
-        let of_host = |kind| matches!(kind, MemoryKind::Mapped | MemoryKind::System | MemoryKind::File);
+        let of_host = |kind| {
+            matches!(
+                kind,
+                MemoryKind::Mapped | MemoryKind::System | MemoryKind::File
+            )
+        };
         let (a, b) = (self.bodies.kind(to), self.bodies.kind(from));
-        let word = request.words.first().map_or("cudaMemcpyDefault", |w| w.text.as_str());
+        let word = request
+            .words
+            .first()
+            .map_or("cudaMemcpyDefault", |w| w.text.as_str());
         let kind = match (word, of_host(b), of_host(a)) {
             ("cudaMemcpyDefault", true, true) => "cudaMemcpyHostToHost",
             ("cudaMemcpyDefault", true, false) => "cudaMemcpyHostToDevice",
@@ -233,12 +318,18 @@ impl Part<'_, '_> {
     fn map_writes(&mut self, request: &Request) -> Option<bool> {
         let has = |word: &str| request.words.iter().any(|w| w.text == word);
         if has("CL_MAP_WRITE_INVALIDATE_REGION") {
-            self.sink.error("unsupported", request.span, "mappings that invalidate are not supported", |d| {
-                d.label("expected `CL_MAP_READ` or `CL_MAP_WRITE`")
-            });
+            self.sink.error(
+                "unsupported",
+                request.span,
+                "mappings that invalidate are not supported",
+                |d| d.label("expected `CL_MAP_READ` or `CL_MAP_WRITE`"),
+            );
             return None;
         }
         let memory = request.memory[0]?.0;
-        Some(self.bodies.mapped(memory, (request.does == Does::Map).then(|| has("CL_MAP_WRITE"))))
+        Some(self.bodies.mapped(
+            memory,
+            (request.does == Does::Map).then(|| has("CL_MAP_WRITE")),
+        ))
     }
 }

@@ -33,17 +33,34 @@ pub(super) struct Events {
 /// Whether a call puts something on a queue, or registers something that is run.
 pub(super) fn enqueues(does: Does) -> bool {
     use Does::{Barrier, Callback, Copy, Fill, HostFunction, Launch, Map, Marker, Unmap};
-    matches!(does, Launch | Copy | Fill | Map | Unmap | Marker | Barrier | HostFunction | Callback)
+    matches!(
+        does,
+        Launch | Copy | Fill | Map | Unmap | Marker | Barrier | HostFunction | Callback
+    )
 }
 
 impl Events {
     /// Collects them. Commands are numbered as they come, behind those that nobody enqueues.
-    pub(super) fn of(declared: &Declared, requests: &[Vec<Request>], first: usize, sink: &mut Sink) -> Events {
-        let mut all = Events { events: Vec::new(), handles: Vec::new() };
+    pub(super) fn of(
+        declared: &Declared,
+        requests: &[Vec<Request>],
+        first: usize,
+        sink: &mut Sink,
+    ) -> Events {
+        let mut all = Events {
+            events: Vec::new(),
+            handles: Vec::new(),
+        };
         for name in &declared.events {
             let is = all.handle_for(name, HandleKind::Recorded);
             let (context, span) = (String::new(), Span::default());
-            all.events.push(Event { name: name.clone(), is, made: None, context, span });
+            all.events.push(Event {
+                name: name.clone(),
+                is,
+                made: None,
+                context,
+                span,
+            });
         }
         let mut command = first;
         for (t, requests) in requests.iter().enumerate() {
@@ -54,9 +71,15 @@ impl Events {
                 let (is, context) = match request.does {
                     Does::CreateUser => {
                         let context = request.words.first().map_or("context", |w| w.text.as_str());
-                        (all.handle_for(&name.text, HandleKind::User), context.to_string())
+                        (
+                            all.handle_for(&name.text, HandleKind::User),
+                            context.to_string(),
+                        )
                     }
-                    does if enqueues(does) && does != Does::Callback && declared.runtime == Runtime::OpenCl => {
+                    does if enqueues(does)
+                        && does != Does::Callback
+                        && declared.runtime == Runtime::OpenCl =>
+                    {
                         let lane = request.lane.map_or(0, |l| usize::from(l.0));
                         (is, declared.contexts.get(lane).cloned().unwrap_or_default())
                     }
@@ -66,12 +89,19 @@ impl Events {
                     let message = format!("two calls make the event `{}`", name.text);
                     let first = first.span;
                     sink.error("duplicate-name", name.span, message, |d| {
-                        d.label("expected a name of its own").also(first, "the first one")
+                        d.label("expected a name of its own")
+                            .also(first, "the first one")
                     });
                     continue;
                 }
                 let made = Some((ThreadId(t as u16), number));
-                all.events.push(Event { name: name.text.clone(), is, made, context, span: name.span });
+                all.events.push(Event {
+                    name: name.text.clone(),
+                    is,
+                    made,
+                    context,
+                    span: name.span,
+                });
             }
         }
         all.warn_of_empty(declared, requests, sink);
@@ -79,7 +109,10 @@ impl Events {
     }
 
     fn handle_for(&mut self, name: &str, kind: HandleKind) -> Ref {
-        self.handles.push(Handle { name: name.to_string(), kind });
+        self.handles.push(Handle {
+            name: name.to_string(),
+            kind,
+        });
         Ref::Handle(HandleId(self.handles.len() as u16 - 1))
     }
 
@@ -92,8 +125,14 @@ impl Events {
         let named = |does: Does, name: &str| {
             all().any(|r| r.does == does && r.event.as_ref().is_some_and(|e| e.text == name))
         };
-        for request in all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait | Does::Status)) {
-            if let Some(event) = request.event.as_ref().filter(|e| !named(Does::Record, &e.text)) {
+        for request in
+            all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait | Does::Status))
+        {
+            if let Some(event) = request
+                .event
+                .as_ref()
+                .filter(|e| !named(Does::Record, &e.text))
+            {
                 let message = format!("the event `{}` is never recorded", event.text);
                 let (label, note) = match request.does {
                     Does::Status => (
@@ -107,7 +146,9 @@ impl Events {
                          (CUDA runtime API, cudaStreamWaitEvent)",
                     ),
                 };
-                sink.warn("empty-event", event.span, message, |d| d.label(label).note(note));
+                sink.warn("empty-event", event.span, message, |d| {
+                    d.label(label).note(note)
+                });
             }
         }
     }
@@ -119,7 +160,9 @@ impl Events {
 
     /// The context that the first of several events is of.
     pub(super) fn common_context(&self, names: &[Name]) -> Option<String> {
-        let first = names.iter().find_map(|n| self.events.iter().find(|e| e.name == n.text))?;
+        let first = names
+            .iter()
+            .find_map(|n| self.events.iter().find(|e| e.name == n.text))?;
         Some(first.context.clone())
     }
 
@@ -132,21 +175,33 @@ impl Events {
         sink: &mut Sink,
     ) -> Option<Ref> {
         let Some(event) = self.events.iter().find(|e| e.name == name.text) else {
-            sink.error("unknown-event", name.span, format!("there is no event `{}`", name.text), |d| {
-                d.label("expected an event that some call makes")
-                    .did_you_mean(&name.text, self.events.iter().map(|e| e.name.as_str()))
-            });
+            sink.error(
+                "unknown-event",
+                name.span,
+                format!("there is no event `{}`", name.text),
+                |d| {
+                    d.label("expected an event that some call makes")
+                        .did_you_mean(&name.text, self.events.iter().map(|e| e.name.as_str()))
+                },
+            );
             return None;
         };
         if let Some((thread, number)) = event.made
             && thread == from.0
             && number > from.1
         {
-            sink.error("null-event", name.span, format!("`{}` is no event yet", name.text), |d| {
-                d.label("used before the call that makes it")
-                    .also(event.span, "made here")
-                    .note("an event that is not valid is an error (OpenCL API: CL_INVALID_EVENT)")
-            });
+            sink.error(
+                "null-event",
+                name.span,
+                format!("`{}` is no event yet", name.text),
+                |d| {
+                    d.label("used before the call that makes it")
+                        .also(event.span, "made here")
+                        .note(
+                            "an event that is not valid is an error (OpenCL API: CL_INVALID_EVENT)",
+                        )
+                },
+            );
             return None;
         }
         if let Some(context) = context.filter(|c| *c != event.context) {
@@ -162,7 +217,12 @@ impl Events {
     }
 
     /// The user event or recorded event that a call is about.
-    pub(super) fn handle(&self, event: Ref, request: &Request, sink: &mut Sink) -> Option<HandleId> {
+    pub(super) fn handle(
+        &self,
+        event: Ref,
+        request: &Request,
+        sink: &mut Sink,
+    ) -> Option<HandleId> {
         match event {
             Ref::Handle(id) => Some(id),
             Ref::Command(_) => {

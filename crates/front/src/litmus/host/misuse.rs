@@ -24,7 +24,12 @@ const BLOCK: u64 = 1024;
 const BLOCK_Z: u64 = 64;
 
 /// Reports them.
-pub(super) fn report(declared: &Declared, requests: &[Vec<Request>], symbols: &Symbols, sink: &mut Sink) {
+pub(super) fn report(
+    declared: &Declared,
+    requests: &[Vec<Request>],
+    symbols: &Symbols,
+    sink: &mut Sink,
+) {
     let mut misuse = Misuse { symbols, sink };
     for request in requests.iter().flatten() {
         misuse.own_event(request);
@@ -40,7 +45,10 @@ pub(super) fn report(declared: &Declared, requests: &[Vec<Request>], symbols: &S
             (Runtime::OpenCl, does) => {
                 misuse.memory(request);
                 if does == Does::Copy {
-                    misuse.onto_itself(request, "OpenCL API, clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP");
+                    misuse.onto_itself(
+                        request,
+                        "OpenCL API, clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP",
+                    );
                 }
             }
             _ => {}
@@ -74,10 +82,15 @@ impl Misuse<'_> {
                 return;
             }
             let passes = [Does::Finish, Does::Status, Does::Release];
-            let other = |r: &&Request| r.lane == Some(lane) && r.does != Does::Launch && !passes.contains(&r.does);
+            let other = |r: &&Request| {
+                r.lane == Some(lane) && r.does != Does::Launch && !passes.contains(&r.does)
+            };
             if let Some(other) = all().find(other) {
                 let (message, first) = (
-                    format!("`{}` in a stream with dependent launches is not supported", other.name),
+                    format!(
+                        "`{}` in a stream with dependent launches is not supported",
+                        other.name
+                    ),
                     launch.span,
                 );
                 self.error("unsupported", other.span, message, |d| {
@@ -107,35 +120,56 @@ impl Misuse<'_> {
     /// A command that waits for its own event: the list is read before the event is made.
     fn own_event(&mut self, request: &Request) {
         let Some(event) = &request.event else { return };
-        let Some(wait) = request.waits.iter().find(|w| w.text == event.text) else { return };
+        let Some(wait) = request.waits.iter().find(|w| w.text == event.text) else {
+            return;
+        };
         let made = event.span;
-        self.error("null-event", wait.span, format!("`{}` is no event yet", wait.text), |d| {
-            d.label("used before the call that makes it")
-                .also(made, "made here")
-                .note("an event that is not valid is an error (OpenCL API: CL_INVALID_EVENT)")
-        });
+        self.error(
+            "null-event",
+            wait.span,
+            format!("`{}` is no event yet", wait.text),
+            |d| {
+                d.label("used before the call that makes it")
+                    .also(made, "made here")
+                    .note("an event that is not valid is an error (OpenCL API: CL_INVALID_EVENT)")
+            },
+        );
     }
 
     /// A block that no device has room for.
     fn block(&mut self, request: &Request) {
-        let size = |d: usize| request.sizes[1].as_ref().and_then(|s| s.0.get(d).copied()).unwrap_or(1);
+        let size = |d: usize| {
+            request.sizes[1]
+                .as_ref()
+                .and_then(|s| s.0.get(d).copied())
+                .unwrap_or(1)
+        };
         let threads = (0..3).fold(1u64, |all, d| all.saturating_mul(size(d)));
         let (message, expected) = if threads > BLOCK {
-            (format!("a block of {threads} threads"), format!("expected at most {BLOCK}"))
+            (
+                format!("a block of {threads} threads"),
+                format!("expected at most {BLOCK}"),
+            )
         } else if size(2) > BLOCK_Z {
-            (format!("a block of {} threads in z", size(2)), format!("expected at most {BLOCK_Z}"))
+            (
+                format!("a block of {} threads in z", size(2)),
+                format!("expected at most {BLOCK_Z}"),
+            )
         } else {
             return;
         };
         let at = request.sizes[1].as_ref().map_or(request.span, |s| s.1);
         self.error("bad-range", at, message, |d| {
-            d.label(expected).note("such a launch fails (CUDA: cudaErrorInvalidConfiguration)")
+            d.label(expected)
+                .note("such a launch fails (CUDA: cudaErrorInvalidConfiguration)")
         });
     }
 
     /// A launch into a stream of another device than the current one.
     fn device(&mut self, declared: &Declared, request: &Request) {
-        let Some(lane) = request.lane.map(|l| &declared.lanes[usize::from(l.0)]) else { return };
+        let Some(lane) = request.lane.map(|l| &declared.lanes[usize::from(l.0)]) else {
+            return;
+        };
         if lane.device == request.device || lane.kind == LaneKind::Null {
             return;
         }
@@ -150,7 +184,9 @@ impl Misuse<'_> {
 
     /// A copy whose kind contradicts the memory.
     fn direction(&mut self, request: &Request) {
-        let Some(word) = request.words.first() else { return };
+        let Some(word) = request.words.first() else {
+            return;
+        };
         let (from, to) = match word.text.as_str() {
             "cudaMemcpyHostToHost" => (true, true),
             "cudaMemcpyHostToDevice" => (true, false),
@@ -158,11 +194,16 @@ impl Misuse<'_> {
             _ => (false, false),
         };
         for (memory, of_host) in request.memory.into_iter().zip([to, from]) {
-            let Some((memory, span)) = memory else { continue };
+            let Some((memory, span)) = memory else {
+                continue;
+            };
             if !of_host || !matches!(self.kind(memory), MemoryKind::Device(_)) {
                 continue;
             }
-            let message = format!("this memory is of a GPU, for `{}` it is the host's", word.text);
+            let message = format!(
+                "this memory is of a GPU, for `{}` it is the host's",
+                word.text
+            );
             let kind = word.span;
             self.error("wrong-operand", span, message, |d| {
                 d.label("expected memory of the host")
@@ -174,11 +215,16 @@ impl Misuse<'_> {
     }
 
     fn onto_itself(&mut self, request: &Request, note: &str) {
-        let [Some((to, at)), Some((from, _))] = request.memory else { return };
+        let [Some((to, at)), Some((from, _))] = request.memory else {
+            return;
+        };
         if to == from {
-            self.error("overlapping-copy", at, "memory is copied onto itself".into(), |d| {
-                d.label("expected other memory").note(note)
-            });
+            self.error(
+                "overlapping-copy",
+                at,
+                "memory is copied onto itself".into(),
+                |d| d.label("expected other memory").note(note),
+            );
         }
     }
 
@@ -198,39 +244,64 @@ impl Misuse<'_> {
                 continue;
             }
             let (expected, help) = match (svm, kind == MemoryKind::Buffer) {
-                (true, true) => ("expected shared virtual memory", "such as the kind `svm-coarse`"),
-                (false, false) => {
-                    ("expected a buffer object", "such memory has calls of its own, `clEnqueueSVM…`")
-                }
+                (true, true) => (
+                    "expected shared virtual memory",
+                    "such as the kind `svm-coarse`",
+                ),
+                (false, false) => (
+                    "expected a buffer object",
+                    "such memory has calls of its own, `clEnqueueSVM…`",
+                ),
                 _ => continue,
             };
-            let is = if svm { "a buffer object" } else { "shared virtual memory" };
+            let is = if svm {
+                "a buffer object"
+            } else {
+                "shared virtual memory"
+            };
             let message = format!("`{}` of {is}", request.name);
-            self.error("wrong-operand", span, message, |d| d.label(expected).help(help));
+            self.error("wrong-operand", span, message, |d| {
+                d.label(expected).help(help)
+            });
         }
     }
 
     /// User events are set once.
     fn set_twice(&mut self, requests: &[Vec<Request>]) {
         let mut first: Vec<&Name> = Vec::new();
-        for request in requests.iter().flatten().filter(|r| r.does == Does::SetUser) {
-            let Some(event) = &request.event else { continue };
+        for request in requests
+            .iter()
+            .flatten()
+            .filter(|r| r.does == Does::SetUser)
+        {
+            let Some(event) = &request.event else {
+                continue;
+            };
             let Some(before) = first.iter().find(|f| f.text == event.text) else {
                 first.push(event);
                 continue;
             };
             let before = before.span;
-            self.error("set-twice", event.span, format!("the user event `{}` is set twice", event.text), |d| {
-                d.label("expected it to be set once")
-                    .also(before, "set here, too")
-                    .note("OpenCL API, clSetUserEventStatus: CL_INVALID_OPERATION")
-            });
+            self.error(
+                "set-twice",
+                event.span,
+                format!("the user event `{}` is set twice", event.text),
+                |d| {
+                    d.label("expected it to be set once")
+                        .also(before, "set here, too")
+                        .note("OpenCL API, clSetUserEventStatus: CL_INVALID_OPERATION")
+                },
+            );
         }
     }
 
     /// Mappings of one object by one host thread: their order is known.
     fn mappings(&mut self, requests: &[Vec<Request>]) {
-        let of = |r: &Request| r.memory[0].filter(|_| matches!(r.does, Does::Map | Does::Unmap)).map(|m| m.0);
+        let of = |r: &Request| {
+            r.memory[0]
+                .filter(|_| matches!(r.does, Does::Map | Does::Unmap))
+                .map(|m| m.0)
+        };
         for (t, thread) in requests.iter().enumerate() {
             // Those that have not ended: the memory, where, and whether for writing.
             let mut open: Vec<(LocId, Span, bool)> = Vec::new();
@@ -245,8 +316,14 @@ impl Misuse<'_> {
                 }
                 let at = request.memory[0].map_or(request.span, |m| m.1);
                 if request.does == Does::Map {
-                    let writes = request.words.iter().any(|w| w.text.starts_with("CL_MAP_WRITE"));
-                    let other = open.iter().find(|o| o.0 == memory && o.2 && writes).map(|o| o.1);
+                    let writes = request
+                        .words
+                        .iter()
+                        .any(|w| w.text.starts_with("CL_MAP_WRITE"));
+                    let other = open
+                        .iter()
+                        .find(|o| o.0 == memory && o.2 && writes)
+                        .map(|o| o.1);
                     if let Some(other) = other {
                         self.error("mapped-twice", at, "this is mapped for writing already".into(), |d| {
                             d.label("expected the other mapping to end first")

@@ -8,7 +8,9 @@
 
 use std::rc::Rc;
 
-use super::build::{CThreadDraft, lower_clike, refuse_host_groups, settle_atomicity, warn_of_shared_local};
+use super::build::{
+    CThreadDraft, lower_clike, refuse_host_groups, settle_atomicity, warn_of_shared_local,
+};
 use super::places::Layout;
 use super::program_scope;
 use crate::isa::Symbols;
@@ -72,7 +74,16 @@ impl Default for Declared {
     fn default() -> Declared {
         let (lanes, contexts, events) = Default::default();
         let (assembly, kernels, functions, hosts) = Default::default();
-        Declared { runtime: Runtime::OpenCl, assembly, lanes, contexts, events, kernels, functions, hosts }
+        Declared {
+            runtime: Runtime::OpenCl,
+            assembly,
+            lanes,
+            contexts,
+            events,
+            kernels,
+            functions,
+            hosts,
+        }
     }
 }
 
@@ -89,7 +100,13 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     let machine = Machine::full();
     let empty = |threads, symbols: Symbols| {
         let locations = symbols.into_locations();
-        Program { dialect, threads, locations, machine: machine.clone(), host: None }
+        Program {
+            dialect,
+            threads,
+            locations,
+            machine: machine.clone(),
+            host: None,
+        }
     };
     if sink.errors() > errors {
         return empty(threads, symbols);
@@ -98,25 +115,39 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     if sink.errors() > errors {
         return empty(threads, symbols);
     }
-    let mut host = HostProgram { lanes: declared.lanes.clone(), ..HostProgram::default() };
+    let mut host = HostProgram {
+        lanes: declared.lanes.clone(),
+        ..HostProgram::default()
+    };
     let mut bodies = Bodies::new(&declared, &mut symbols, threads.len());
     bodies.initializers(&mut host);
     let events = Events::of(&declared, &requests, host.commands.len(), sink);
     host.handles = events.handles();
     for (t, (thread, requests)) in threads.iter_mut().zip(&requests).enumerate() {
         let id = ThreadId(t as u16);
-        let calls = thread.code.iter_mut().filter(|i| matches!(i.op, Op::Call(_)));
+        let calls = thread
+            .code
+            .iter_mut()
+            .filter(|i| matches!(i.op, Op::Call(_)));
         for (number, (request, instr)) in requests.iter().zip(calls).enumerate() {
             let at = CallId(host.calls.len() as u16);
-            let mut part =
-                Part { declared: &declared, events: &events, host: &mut host, bodies: &mut bodies, sink };
+            let mut part = Part {
+                declared: &declared,
+                events: &events,
+                host: &mut host,
+                bodies: &mut bodies,
+                sink,
+            };
             match part.call((id, number), at, request) {
                 Some(Found::Call(op)) => {
                     instr.op = Op::Call(at);
                     host.calls.push(Call { thread: id, op });
                 }
                 Some(Found::Status(dst, of)) => {
-                    instr.op = Op::Status { dst, of: QueryId(host.queries.len() as u16) };
+                    instr.op = Op::Status {
+                        dst,
+                        of: QueryId(host.queries.len() as u16),
+                    };
                     host.queries.push(Query { thread: id, of });
                 }
                 // It was reported.
@@ -136,7 +167,13 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     }
     let open = symbols.open();
     let locations = symbols.into_locations();
-    let mut program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
+    let mut program = Program {
+        dialect,
+        threads,
+        locations,
+        machine,
+        host: Some(Box::new(host)),
+    };
     settle_atomicity(&mut program);
     refuse_grid_barriers(&program, sink);
     refuse_host_groups(&program, sink);
@@ -167,7 +204,10 @@ impl Part<'_, '_> {
     /// One call. `from`: its thread and its number there; `at`: the number it will have.
     fn call(&mut self, from: (ThreadId, usize), at: CallId, request: &Request) -> Option<Found> {
         let lane = request.lane;
-        let event = |part: &mut Self| part.events.find(request.event.as_ref()?, from, None, part.sink);
+        let event = |part: &mut Self| {
+            part.events
+                .find(request.event.as_ref()?, from, None, part.sink)
+        };
         let op = match request.does {
             Does::Wait => {
                 let mut refs = Vec::new();
@@ -176,7 +216,10 @@ impl Part<'_, '_> {
                 }
                 let context = self.events.common_context(&request.waits);
                 for name in &request.waits {
-                    refs.push(self.events.find(name, from, context.as_deref(), self.sink)?);
+                    refs.push(
+                        self.events
+                            .find(name, from, context.as_deref(), self.sink)?,
+                    );
                 }
                 if refs.is_empty() {
                     self.sink.error("wrong-operands", request.span, "this waits for nothing", |d| {
@@ -191,10 +234,18 @@ impl Part<'_, '_> {
             Does::Flush => HostOp::Flush(lane?),
             Does::Release => HostOp::Release(lane?),
             Does::SyncDevice => HostOp::SyncDevice(request.device),
-            Does::CreateUser => HostOp::CreateUser(self.events.handle(event(self)?, request, self.sink)?),
-            Does::SetUser => HostOp::SetUser(self.events.handle(event(self)?, request, self.sink)?),
-            Does::Record => HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?),
-            Does::LaneWait => HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?),
+            Does::CreateUser => {
+                HostOp::CreateUser(self.events.handle(event(self)?, request, self.sink)?)
+            }
+            Does::SetUser => {
+                HostOp::SetUser(self.events.handle(event(self)?, request, self.sink)?)
+            }
+            Does::Record => {
+                HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?)
+            }
+            Does::LaneWait => {
+                HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?)
+            }
             Does::Status => {
                 let of = match request.event {
                     Some(_) => Asked::Event(event(self)?),
@@ -212,16 +263,24 @@ impl Part<'_, '_> {
 /// A barrier of a whole grid waits for all threads of the GPU, which is more than the grid if other kernels run there.
 fn refuse_grid_barriers(program: &Program, sink: &mut Sink) {
     let Some(host) = &program.host else { return };
-    let kernels = host.commands.iter().filter(|c| c.kind == CommandKind::Kernel).count();
+    let kernels = host
+        .commands
+        .iter()
+        .filter(|c| c.kind == CommandKind::Kernel)
+        .count();
     if kernels < 2 {
         return;
     }
     for thread in host.commands.iter().flat_map(|c| &c.threads) {
         for instr in &program.thread(*thread).code {
-            let Some(b) = instr.op.barrier() else { continue };
+            let Some(b) = instr.op.barrier() else {
+                continue;
+            };
             if b.domain == Scope::Gpu && matches!(b.naming, BarrierNaming::Counted { .. }) {
                 let message = "the barrier of a grid beside other kernels is not supported";
-                sink.error("unsupported", instr.span, message, |d| d.label("expected a single launch"));
+                sink.error("unsupported", instr.span, message, |d| {
+                    d.label("expected a single launch")
+                });
                 return;
             }
         }

@@ -29,8 +29,12 @@ impl<'a> Accesses<'a> {
                 }
                 line = line[1..].trim();
             }
-            let line = line.trim_start_matches(|c| c != ' ' && line.starts_with('@')).trim();
-            let Some((opcode, operands)) = line.split_once(char::is_whitespace) else { continue };
+            let line = line
+                .trim_start_matches(|c| c != ' ' && line.starts_with('@'))
+                .trim();
+            let Some((opcode, operands)) = line.split_once(char::is_whitespace) else {
+                continue;
+            };
             if let (".reg", Some(block)) = (opcode, blocks.last_mut()) {
                 number += 1;
                 block.extend(words(operands).map(|word| (word, format!("{word}${number}"))));
@@ -50,7 +54,9 @@ impl<'a> Accesses<'a> {
         loop {
             let before = names.len();
             for (opcode, operands) in &self.lines {
-                let Some((result, of)) = operands.split_once(',') else { continue };
+                let Some((result, of)) = operands.split_once(',') else {
+                    continue;
+                };
                 let pure = !operands.contains('[') && !opcode.starts_with("st");
                 if pure && words(of).any(|word| names.contains(word)) {
                     names.extend(words(result));
@@ -61,24 +67,39 @@ impl<'a> Accesses<'a> {
             }
         }
         let through = |operands: &'s str| words(address(operands)).any(|word| names.contains(word));
-        self.lines.iter().filter(|line| through(&line.1)).map(|line| line.0).collect()
+        self.lines
+            .iter()
+            .filter(|line| through(&line.1))
+            .map(|line| line.0)
+            .collect()
     }
 
     /// Whether an instruction makes an address of a name.
     pub(super) fn take_address(&self, name: &str) -> bool {
         let takes = |opcode: &str| opcode.starts_with("mov.") || opcode.starts_with("cvta.");
-        self.lines
-            .iter()
-            .any(|(opcode, of)| takes(opcode) && of.rsplit(',').next().is_some_and(|of| of.trim() == name))
+        self.lines.iter().any(|(opcode, of)| {
+            takes(opcode) && of.rsplit(',').next().is_some_and(|of| of.trim() == name)
+        })
     }
 
     /// The types of the accesses to a variable: by its name, or through registers. Where there is no such access, as where its address goes
     /// through memory, those of all accesses to its space through registers. `inner` are the variables of the kernel.
     pub(super) fn of(&self, v: &Variable, inner: &[&Variable]) -> Vec<Ty> {
-        let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
-        let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
-        let found: Vec<Ty> =
-            self.through(HashSet::from([v.name.as_str()])).into_iter().filter_map(element).collect();
+        let named = |operands: &str| {
+            inner
+                .iter()
+                .any(|v| v.ty.bits > 8 && mentions(operands, &v.name))
+        };
+        let scalar = |operands: &str| {
+            inner
+                .iter()
+                .any(|v| v.elements == Some(1) && mentions(operands, &v.name))
+        };
+        let found: Vec<Ty> = self
+            .through(HashSet::from([v.name.as_str()]))
+            .into_iter()
+            .filter_map(element)
+            .collect();
         if !found.is_empty() {
             return found;
         }
@@ -90,21 +111,34 @@ impl<'a> Accesses<'a> {
 
     /// The format of the numbers that a parameter points to, if code accesses them as such alone.
     pub(super) fn numbers(&self, param: &str) -> Option<Format> {
-        let loads =
-            |opcode: &str, operands: &str| opcode.starts_with("ld.param") && mentions(address(operands), param);
-        let loaded = self.lines.iter().filter(|(opcode, operands)| loads(opcode, operands));
-        let registers =
-            loaded.flat_map(|(_, operands)| words(operands.split('[').next().unwrap_or_default())).collect();
-        let accesses = self.through(registers).into_iter().filter(|opcode| element(opcode).is_some());
+        let loads = |opcode: &str, operands: &str| {
+            opcode.starts_with("ld.param") && mentions(address(operands), param)
+        };
+        let loaded = self
+            .lines
+            .iter()
+            .filter(|(opcode, operands)| loads(opcode, operands));
+        let registers = loaded
+            .flat_map(|(_, operands)| words(operands.split('[').next().unwrap_or_default()))
+            .collect();
+        let accesses = self
+            .through(registers)
+            .into_iter()
+            .filter(|opcode| element(opcode).is_some());
         let mut formats = accesses.map(|opcode| float(opcode.rsplit('.').next()?));
         let first = formats.next()??.0;
-        formats.all(|other| other.is_some_and(|(format, _)| format == first)).then_some(first)
+        formats
+            .all(|other| other.is_some_and(|(format, _)| format == first))
+            .then_some(first)
     }
 }
 
 /// The operand in brackets that an instruction accesses memory through.
 pub(super) fn address(operands: &str) -> &str {
-    operands.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(address, _)| address)
+    operands
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or("", |(address, _)| address)
 }
 
 /// The type of the elements that an instruction accesses, if it says so.
@@ -113,9 +147,10 @@ fn element(opcode: &str) -> Option<Ty> {
     match quals.next()? {
         "mbarrier" => Some(Ty::U64),
         // What it has of a row: two elements of 16 bits, or one of each of two rows.
-        "ldmatrix" | "stmatrix" => {
-            Some(Ty { bits: if opcode.contains(".trans") { 16 } else { 32 }, signed: false })
-        }
+        "ldmatrix" | "stmatrix" => Some(Ty {
+            bits: if opcode.contains(".trans") { 16 } else { 32 },
+            signed: false,
+        }),
         "ld" | "st" | "atom" | "red" => quals.filter_map(bits_named).next_back(),
         _ => None,
     }

@@ -15,7 +15,11 @@ pub(super) enum Binding {
     /// A value that is no integer.
     Float(f64),
     /// A buffer, or an element of one.
-    Buffer { name: String, index: Option<u64>, made: Made },
+    Buffer {
+        name: String,
+        index: Option<u64>,
+        made: Made,
+    },
 }
 
 /// What a buffer is made of; `None`: not said.
@@ -51,7 +55,10 @@ struct Laid {
 impl Laid {
     /// Of types by their names; `None`: one of them is no type.
     fn new(fields: &[String]) -> Option<Laid> {
-        let types: Vec<Ty> = fields.iter().map(|name| type_named(name)).collect::<Option<_>>()?;
+        let types: Vec<Ty> = fields
+            .iter()
+            .map(|name| type_named(name))
+            .collect::<Option<_>>()?;
         let element = *types.iter().min_by_key(|ty| ty.bits)?;
         let largest = types.iter().map(|ty| u64::from(ty.bytes())).max()?;
         let mut bytes = 0u64;
@@ -62,7 +69,11 @@ impl Laid {
             (at, size)
         };
         let fields = types.iter().map(place).collect();
-        Some(Laid { element, bytes: bytes.next_multiple_of(largest), fields })
+        Some(Laid {
+            element,
+            bytes: bytes.next_multiple_of(largest),
+            fields,
+        })
     }
 
     /// How many elements of the smallest type a structure is.
@@ -93,13 +104,18 @@ pub(super) fn float(ty: &str) -> Option<(Format, &'static str)> {
 
 /// The bits of a number, rounded to nearest even.
 pub(super) fn rounded(to: Format, number: f64) -> i64 {
-    FloatOp::To(Number::Float(to), Rounding::Nearest).apply(Format::DOUBLE, number.to_bits() as i64, 0)
+    FloatOp::To(Number::Float(to), Rounding::Nearest).apply(
+        Format::DOUBLE,
+        number.to_bits() as i64,
+        0,
+    )
 }
 
 /// A number with a fraction or an exponent, in decimal notation.
 fn fraction(text: &str) -> Option<f64> {
     let digits = text.trim().trim_start_matches('-');
-    let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["inf", "nan"].contains(&digits);
+    let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        || ["inf", "nan"].contains(&digits);
     text.trim().parse().ok().filter(|_| plain)
 }
 
@@ -115,12 +131,19 @@ impl Binding {
     fn parse(text: &str) -> Option<Binding> {
         let text = text.trim();
         let number = |text: &str| -> Option<i64> {
-            let (minus, digits) = text.trim().strip_prefix('-').map_or((false, text.trim()), |rest| (true, rest));
+            let (minus, digits) = text
+                .trim()
+                .strip_prefix('-')
+                .map_or((false, text.trim()), |rest| (true, rest));
             let value = match digits.strip_prefix("0x") {
                 Some(hex) => u64::from_str_radix(hex, 16).ok()?,
                 None => digits.parse::<u64>().ok()?,
             };
-            Some(if minus { (value as i64).wrapping_neg() } else { value as i64 })
+            Some(if minus {
+                (value as i64).wrapping_neg()
+            } else {
+                value as i64
+            })
         };
         if let Some(value) = number(text) {
             return Some(Binding::Scalar(value));
@@ -128,9 +151,15 @@ impl Binding {
         if let Some(value) = fraction(text) {
             return Some(Binding::Float(value));
         }
-        let (place, init) = text.split_once('=').map_or((text, None), |(place, init)| (place, Some(init)));
-        let typed = place.split_once(':').map_or("", |(_, ty)| ty.split('[').next().unwrap_or(ty).trim());
-        let structure = typed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let (place, init) = text
+            .split_once('=')
+            .map_or((text, None), |(place, init)| (place, Some(init)));
+        let typed = place
+            .split_once(':')
+            .map_or("", |(_, ty)| ty.split('[').next().unwrap_or(ty).trim());
+        let structure = typed
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'));
         let fields: Vec<&str> = match (structure, typed) {
             (Some(fields), _) => fields.split(',').map(str::trim).collect(),
             (None, "") => Vec::new(),
@@ -138,51 +167,107 @@ impl Binding {
         };
         // `f32[4]=0.5`, of what has a name already.
         let alone = place.split('[').next().unwrap_or(place).trim();
-        let values: Vec<&str> =
-            if fields.is_empty() && float(alone).is_some() { vec![alone] } else { fields.clone() };
+        let values: Vec<&str> = if fields.is_empty() && float(alone).is_some() {
+            vec![alone]
+        } else {
+            fields.clone()
+        };
         let value = |(at, text): (usize, &str)| {
-            let typed = if values.is_empty() { "" } else { values[at % values.len()] };
+            let typed = if values.is_empty() {
+                ""
+            } else {
+                values[at % values.len()]
+            };
             let is_wide = typed.is_empty() || type_named(typed).is_some_and(|ty| ty.bits == 64);
             match (text.trim().strip_prefix('&'), float(typed)) {
-                (Some(place), None) if is_wide => pointed(place).map(|(name, index)| First::Address(name, index)),
+                (Some(place), None) if is_wide => {
+                    pointed(place).map(|(name, index)| First::Address(name, index))
+                }
                 (Some(_), _) => None,
-                (None, Some((format, _))) => fraction(text).map(|v| First::Bits(rounded(format, v))),
+                (None, Some((format, _))) => {
+                    fraction(text).map(|v| First::Bits(rounded(format, v)))
+                }
                 (None, None) => number(text).map(First::Bits),
             }
         };
         let init = match init {
-            Some(list) => Some(list.split(',').enumerate().map(value).collect::<Option<Vec<First>>>()?),
+            Some(list) => Some(
+                list.split(',')
+                    .enumerate()
+                    .map(value)
+                    .collect::<Option<Vec<First>>>()?,
+            ),
             None => None,
         };
-        let init_fits = init.as_ref().is_none_or(|list| list.len() as u64 <= LONGEST);
-        let (place, count) = match place.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+        let init_fits = init
+            .as_ref()
+            .is_none_or(|list| list.len() as u64 <= LONGEST);
+        let (place, count) = match place
+            .strip_suffix(']')
+            .and_then(|rest| rest.rsplit_once('['))
+        {
             Some((place, count)) => {
-                let most = if place.trim() == BYTES || typed == BYTES { MOST_BYTES } else { LONGEST };
-                (place, Some(count.trim().parse().ok().filter(|n| *n <= most)?))
+                let most = if place.trim() == BYTES || typed == BYTES {
+                    MOST_BYTES
+                } else {
+                    LONGEST
+                };
+                (
+                    place,
+                    Some(count.trim().parse().ok().filter(|n| *n <= most)?),
+                )
             }
             None => (place, None),
         };
-        let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
-        let name = place.split_once(':').map_or(place, |(name, _)| name).trim().to_owned();
+        let (address, place) = place
+            .strip_prefix('&')
+            .map_or((false, place), |rest| (true, rest));
+        let name = place
+            .split_once(':')
+            .map_or(place, |(name, _)| name)
+            .trim()
+            .to_owned();
         let number = match fields[..] {
             [one] => float(one).map(|(format, _)| format),
             _ => None,
         };
         // A floating-point number is its bits.
-        let fields: Vec<String> =
-            fields.into_iter().map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned()).collect();
+        let fields: Vec<String> = fields
+            .into_iter()
+            .map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned())
+            .collect();
         let laid = Laid::new(&fields);
-        let fits = laid.as_ref().is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
+        let fits = laid
+            .as_ref()
+            .is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
         // Bytes have no values of their own, but all may be 0.
         let started = fields == [BYTES] && !init.as_deref().is_none_or(all_zeros);
-        if !init_fits || !fits || started || (structure.is_some() && laid.is_none()) || !is_identifier(&name) {
+        if !init_fits
+            || !fits
+            || started
+            || (structure.is_some() && laid.is_none())
+            || !is_identifier(&name)
+        {
             return None;
         }
         if address && (place.contains(':') || init.is_some()) {
             return None;
         }
-        let (index, elements) = if address { (count, None) } else { (None, count) };
-        Some(Binding::Buffer { name, index, made: Made { fields, elements, init, number } })
+        let (index, elements) = if address {
+            (count, None)
+        } else {
+            (None, count)
+        };
+        Some(Binding::Buffer {
+            name,
+            index,
+            made: Made {
+                fields,
+                elements,
+                init,
+                number,
+            },
+        })
     }
 }
 
@@ -192,7 +277,11 @@ fn all_zeros(init: &[First]) -> bool {
 
 /// `buffer` or `buffer[2]`: its name, and which element.
 fn pointed(place: &str) -> Option<(String, u64)> {
-    let (name, index) = match place.trim().strip_suffix(']').and_then(|rest| rest.split_once('[')) {
+    let (name, index) = match place
+        .trim()
+        .strip_suffix(']')
+        .and_then(|rest| rest.split_once('['))
+    {
         Some((name, index)) => (name, index.trim().parse().ok().filter(|n| *n <= LONGEST)?),
         None => (place, 0),
     };
@@ -207,7 +296,10 @@ impl First {
             First::Bits(value) => return value.to_string(),
             First::Address(name, index) => (name, index),
         };
-        let cells = memory.get(name).and_then(|made| Laid::new(&made.fields)).map_or(1, |laid| laid.cells());
+        let cells = memory
+            .get(name)
+            .and_then(|made| Laid::new(&made.fields))
+            .map_or(1, |laid| laid.cells());
         match index.saturating_mul(cells) {
             0 => quote(&format!("&{name}")),
             index => quote(&format!("&{name}[{index}]")),
@@ -241,19 +333,35 @@ impl Made {
     }
 
     /// What it begins with, how many elements there are and of which type.
-    pub(super) fn object(&self, memory: &BTreeMap<String, Made>) -> (Vec<String>, u64, Option<String>) {
+    pub(super) fn object(
+        &self,
+        memory: &BTreeMap<String, Made>,
+    ) -> (Vec<String>, u64, Option<String>) {
         let init = self.init.as_deref().unwrap_or_default();
         let points = init.iter().any(|first| matches!(first, First::Address(..)));
-        let fields = if points && self.fields.is_empty() { vec!["u64".to_owned()] } else { self.fields.clone() };
+        let fields = if points && self.fields.is_empty() {
+            vec!["u64".to_owned()]
+        } else {
+            self.fields.clone()
+        };
         let Some(laid) = Laid::new(&fields).filter(|_| fields.len() > 1) else {
             let values: Vec<String> = init.iter().map(|first| first.text(memory)).collect();
             let elements = self.elements.unwrap_or(1).max(values.len() as u64);
             return (values, elements, fields.first().cloned());
         };
         let size = u64::from(laid.element.bytes());
-        let structures = self.elements.unwrap_or(1).max(init.len().div_ceil(fields.len()) as u64);
-        let mut values =
-            vec!["0".to_owned(); if init.is_empty() { 0 } else { (structures * laid.cells()) as usize }];
+        let structures = self
+            .elements
+            .unwrap_or(1)
+            .max(init.len().div_ceil(fields.len()) as u64);
+        let mut values = vec![
+            "0".to_owned();
+            if init.is_empty() {
+                0
+            } else {
+                (structures * laid.cells()) as usize
+            }
+        ];
         for (n, first) in init.iter().enumerate() {
             let (at, bytes) = laid.fields[n % fields.len()];
             let at = ((n / fields.len()) as u64 * laid.bytes + at) / size;
@@ -267,17 +375,37 @@ impl Made {
                 }
             }
         }
-        (values, structures * laid.cells(), Some(laid.element.ptx_name()))
+        (
+            values,
+            structures * laid.cells(),
+            Some(laid.element.ptx_name()),
+        )
     }
 }
 
 /// What a binding says of a variable or of a buffer that has a name already: `u32[4]=1,2`.
 pub(super) fn of_type(binding: &Binding) -> Option<Made> {
-    let Binding::Buffer { name, index: None, made } = binding else { return None };
+    let Binding::Buffer {
+        name,
+        index: None,
+        made,
+    } = binding
+    else {
+        return None;
+    };
     // A floating-point number is its bits.
-    let (number, word) = float(name).map_or((None, name.as_str()), |(format, bits)| (Some(format), bits));
-    let ty = if name == BYTES && made.init.as_deref().is_none_or(all_zeros) { Ty::U32 } else { type_named(word)? };
-    let points = made.init.iter().flatten().any(|first| matches!(first, First::Address(..)));
+    let (number, word) =
+        float(name).map_or((None, name.as_str()), |(format, bits)| (Some(format), bits));
+    let ty = if name == BYTES && made.init.as_deref().is_none_or(all_zeros) {
+        Ty::U32
+    } else {
+        type_named(word)?
+    };
+    let points = made
+        .init
+        .iter()
+        .flatten()
+        .any(|first| matches!(first, First::Address(..)));
     (made.fields.is_empty() && (ty.bits == 64 || !points)).then(|| Made {
         fields: vec![word.to_owned()],
         number,
@@ -288,9 +416,11 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
 /// What a binding says of a buffer that others point to: `nodes=u32[4]`, `nodes={u64,u32}[2]=&nodes[1],5`.
 pub(super) fn of_buffer(name: &str, binding: &Binding) -> Option<Made> {
     match binding {
-        Binding::Buffer { name: own, index: None, made } if own == name && !made.fields.is_empty() => {
-            Some(made.clone())
-        }
+        Binding::Buffer {
+            name: own,
+            index: None,
+            made,
+        } if own == name && !made.fields.is_empty() => Some(made.clone()),
         _ => of_type(binding),
     }
 }

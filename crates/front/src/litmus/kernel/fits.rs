@@ -32,7 +32,13 @@ pub(super) fn cluster<'a>(kernel: &'a Kernel, launch: &'a Launch) -> Option<&'a 
 pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) -> Vec<Diagnostic> {
     let (block, cluster) = (block(kernel, launch), cluster(kernel, launch));
     let ctas = cluster.map_or(1, count);
-    let of = |sizes: &[u32]| sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let of = |sizes: &[u32]| {
+        sizes
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(",")
+    };
     let mut all = Vec::new();
     for demand in &kernel.demands {
         let sizes = &demand.sizes;
@@ -62,14 +68,23 @@ pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) 
                     of(cluster.unwrap_or_default()),
                     of(sizes)
                 ),
-                format!("`--cluster {}`, or none, as it is then what the kernel demands", of(sizes)),
+                format!(
+                    "`--cluster {}`, or none, as it is then what the kernel demands",
+                    of(sizes)
+                ),
             ),
             ".explicitcluster" if cluster.is_none() => (
-                format!("`{}` is launched without clusters, and demands that their size is said", kernel.name),
+                format!(
+                    "`{}` is launched without clusters, and demands that their size is said",
+                    kernel.name
+                ),
                 "say how many blocks are in one: `--cluster 2`".to_owned(),
             ),
             ".maxclusterrank" if ctas > most => (
-                format!("`{}` is launched with {ctas} blocks in a cluster, and takes at most {most}", kernel.name),
+                format!(
+                    "`{}` is launched with {ctas} blocks in a cluster, and takes at most {most}",
+                    kernel.name
+                ),
                 format!("`--cluster {most}`, or less"),
             ),
             _ => continue,
@@ -86,7 +101,9 @@ pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) 
 
 /// How many there are in all dimensions.
 fn count(sizes: &[u32]) -> u64 {
-    sizes.iter().fold(1, |all, size| all.saturating_mul(u64::from(*size)))
+    sizes
+        .iter()
+        .fold(1, |all, size| all.saturating_mul(u64::from(*size)))
 }
 
 /// Whether sizes are the same in each dimension; of those that are left out, 1.

@@ -20,7 +20,9 @@ pub(super) struct Name {
 impl Name {
     /// The parts of a mangled name; `None`: it is none.
     pub(super) fn of(mangled: &str) -> Option<Name> {
-        let mut reader = Reader { rest: mangled.strip_prefix("_Z")? };
+        let mut reader = Reader {
+            rest: mangled.strip_prefix("_Z")?,
+        };
         reader.name()
     }
 
@@ -45,19 +47,30 @@ pub(super) fn meant(word: &str, names: &[&str]) -> Vec<usize> {
         &|at| names[at] == word,
         &|at| of(at, &|name| plain(&name.text()) == word),
         &|at| of(at, &|name| name.path == word),
-        &|at| of(at, &|name| name.last() == word || plain(&format!("{}{}", name.last(), name.arguments)) == word),
+        &|at| {
+            of(at, &|name| {
+                name.last() == word || plain(&format!("{}{}", name.last(), name.arguments)) == word
+            })
+        },
         &|at| {
             names[at].starts_with(&word)
-                || of(at, &|name| name.path.starts_with(&word) || name.last().starts_with(&word))
+                || of(at, &|name| {
+                    name.path.starts_with(&word) || name.last().starts_with(&word)
+                })
         },
         &|at| names[at].contains(&word) || of(at, &|name| plain(&name.text()).contains(&word)),
     ];
     let all: Range<usize> = 0..names.len();
-    let found = tiers.iter().map(|tier| all.clone().filter(|at| tier(*at)).collect::<Vec<_>>());
+    let found = tiers
+        .iter()
+        .map(|tier| all.clone().filter(|at| tier(*at)).collect::<Vec<_>>());
     if word.is_empty() {
         Vec::new()
     } else {
-        found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+        found
+            .into_iter()
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
     }
 }
 
@@ -78,12 +91,20 @@ impl<'a> Reader<'a> {
 
     /// A number and so many letters.
     fn source(&mut self) -> Option<&'a str> {
-        let digits = self.rest.len() - self.rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let digits = self.rest.len()
+            - self
+                .rest
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .len();
         let length: usize = self.rest[..digits].parse().ok()?;
         let name = self.rest.get(digits..digits.checked_add(length)?)?;
         self.rest = &self.rest[digits + length..];
         // What has no name is of one file.
-        Some(if name.starts_with("_GLOBAL__N_") { "(anonymous namespace)" } else { name })
+        Some(if name.starts_with("_GLOBAL__N_") {
+            "(anonymous namespace)"
+        } else {
+            name
+        })
     }
 
     fn name(&mut self) -> Option<Name> {
@@ -103,7 +124,10 @@ impl<'a> Reader<'a> {
             if self.eat("I") {
                 arguments = self.arguments().unwrap_or_else(|| "<…>".to_owned());
                 // What comes behind may be of a name whose arguments these are.
-                if arguments == "<…>" || !nested || !self.rest.starts_with(|c: char| c.is_ascii_digit()) {
+                if arguments == "<…>"
+                    || !nested
+                    || !self.rest.starts_with(|c: char| c.is_ascii_digit())
+                {
                     break;
                 }
                 continue;
@@ -115,7 +139,10 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        (!parts.is_empty()).then(|| Name { path: parts.join("::"), arguments })
+        (!parts.is_empty()).then(|| Name {
+            path: parts.join("::"),
+            arguments,
+        })
     }
 
     /// The arguments of a template, to behind their end; `None`: one of them is not understood.
@@ -136,7 +163,11 @@ impl<'a> Reader<'a> {
             let end = self.rest.find('E')?;
             let value = self.rest[..end].replace('n', "-");
             self.rest = &self.rest[end + 1..];
-            let written = value.strip_prefix('-').unwrap_or(&value).chars().all(|c| c.is_ascii_digit());
+            let written = value
+                .strip_prefix('-')
+                .unwrap_or(&value)
+                .chars()
+                .all(|c| c.is_ascii_digit());
             return written.then(|| match (ty.as_str(), value.as_str()) {
                 ("bool", "0") => "false".to_owned(),
                 ("bool", _) => "true".to_owned(),
@@ -170,8 +201,14 @@ impl<'a> Reader<'a> {
         if let Some((_, name)) = BUILTIN.iter().find(|(letter, _)| self.eat(letter)) {
             return Some((*name).to_owned());
         }
-        if self.rest.starts_with(|c: char| c == 'N' || c.is_ascii_digit()) {
-            return self.name().map(|name| name.text()).filter(|text| !text.contains('…'));
+        if self
+            .rest
+            .starts_with(|c: char| c == 'N' || c.is_ascii_digit())
+        {
+            return self
+                .name()
+                .map(|name| name.text())
+                .filter(|text| !text.contains('…'));
         }
         None
     }
@@ -188,21 +225,41 @@ mod tests {
             ("_ZN2ns4scanEPi", "ns::scan"),
             ("_Z4tmplILi3EEvPi", "tmpl<3>"),
             ("_Z4tmplIfLin2ELb1EEvPT_", "tmpl<float, -2, true>"),
-            ("_ZN3cub6detail4KernINS_6PolicyEiEEvT0_", "cub::detail::Kern<…>"),
+            (
+                "_ZN3cub6detail4KernINS_6PolicyEiEEvT0_",
+                "cub::detail::Kern<…>",
+            ),
             ("_Z4kernIN2ns1SEPKfEvv", "kern<ns::S, float const*>"),
             ("_ZN12_GLOBAL__N_11kEv", "(anonymous namespace)::k"),
         ] {
-            assert_eq!(Name::of(mangled).map(|name| name.text()).as_deref(), Some(text), "{mangled}");
+            assert_eq!(
+                Name::of(mangled).map(|name| name.text()).as_deref(),
+                Some(text),
+                "{mangled}"
+            );
         }
-        for other in ["main", "_Z", "_ZN", "_Z99a", "_Z1", "_Z18446744073709551615a"] {
+        for other in [
+            "main",
+            "_Z",
+            "_ZN",
+            "_Z99a",
+            "_Z1",
+            "_Z18446744073709551615a",
+        ] {
             assert_eq!(Name::of(other), None, "{other}");
         }
     }
 
     #[test]
     fn a_word_is_short_for_what_fits_it_best() {
-        let names =
-            ["_Z4tmplILi3EEvPi", "_Z4tmplILi4EEvPi", "_ZN2ns4scanEPi", "_Z10scan_afterPi", "plain", "plainer"];
+        let names = [
+            "_Z4tmplILi3EEvPi",
+            "_Z4tmplILi4EEvPi",
+            "_ZN2ns4scanEPi",
+            "_Z10scan_afterPi",
+            "plain",
+            "plainer",
+        ];
         for (word, meant_ones) in [
             ("plain", &[4][..]),
             ("plaine", &[5]),

@@ -35,28 +35,47 @@ impl Reader<'_, '_> {
         // Who allocated memory decides what copies of the host do.
         let (front, allocation) = (Front::of(dialect), dialect.row().allocation);
         let of_host = matches!(front.syntax, Syntax::Ptx) && self.root.contains_key("host");
-        let of_host_too =
-            |key: &str| of_host && matches!(kind, SymbolKind::Object(_)) && ["kind", "gpu"].contains(&key);
-        for key in front.foreign.iter().filter(|k| table.contains_key(**k) && !of_host_too(k)) {
+        let of_host_too = |key: &str| {
+            of_host && matches!(kind, SymbolKind::Object(_)) && ["kind", "gpu"].contains(&key)
+        };
+        for key in front
+            .foreign
+            .iter()
+            .filter(|k| table.contains_key(**k) && !of_host_too(k))
+        {
             let span = table.get(*key).map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` has no `{key}`");
-            self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected no such key")
+            });
         }
-        let SymbolKind::Object(object) = kind else { return };
+        let SymbolKind::Object(object) = kind else {
+            return;
+        };
         if object.class == Some(Class::Mbarrier) {
             let span = table.get("type").map_or(span_of(value), span_of);
             if !matches!(front.syntax, Syntax::Ptx) {
                 let message = format!("memory of the dialect `{dialect}` holds no mbarrier object");
-                self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
-            } else if object.space != Space::Shared {
-                self.sink.error("wrong-space", span, "an mbarrier object is in shared memory", |d| {
-                    d.label("expected `space = \"shared\"` beside it").note("PTX ISA 9.4, mbarrier")
+                self.sink.error("conflicting-keys", span, message, |d| {
+                    d.label("expected a type of this dialect")
                 });
+            } else if object.space != Space::Shared {
+                self.sink.error(
+                    "wrong-space",
+                    span,
+                    "an mbarrier object is in shared memory",
+                    |d| {
+                        d.label("expected `space = \"shared\"` beside it")
+                            .note("PTX ISA 9.4, mbarrier")
+                    },
+                );
             }
         } else if object.class.is_some() && !Language::of(dialect).is_some_and(|l| l.cpp) {
             let span = table.get("type").map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` is of no class of C++");
-            self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected a type of this dialect")
+            });
         } else if object.atomic == Some(true) && front.foreign.contains(&"atomic") {
             // Its accesses would have neither an order nor a scope.
             let span = table.get("type").map_or(span_of(value), span_of);
@@ -94,34 +113,62 @@ impl Reader<'_, '_> {
         };
         if table.contains_key("regions") {
             let (global, local) = (has("global"), has("local"));
-            object.opencl = OpenClMemory { global, local, capped: false };
-            object.kind = if global { MemoryKind::SvmFineAtomic } else { MemoryKind::Private };
+            object.opencl = OpenClMemory {
+                global,
+                local,
+                capped: false,
+            };
+            object.kind = if global {
+                MemoryKind::SvmFineAtomic
+            } else {
+                MemoryKind::Private
+            };
             object.space = Space::Global;
         } else if matches!(object.space, Space::Local | Space::Shared) {
-            object.opencl = OpenClMemory { local: true, capped: true, ..OpenClMemory::default() };
+            object.opencl = OpenClMemory {
+                local: true,
+                capped: true,
+                ..OpenClMemory::default()
+            };
             object.space = Space::Shared;
             object.kind = MemoryKind::Private;
         } else {
-            object.opencl = OpenClMemory { global: true, ..OpenClMemory::default() };
+            object.opencl = OpenClMemory {
+                global: true,
+                ..OpenClMemory::default()
+            };
             object.kind = memory;
         }
     }
 
     /// The structure that the type names: one that some code of the test defines.
-    pub(super) fn structure(&mut self, dialect: Dialect, table: &DeTable<'_>, choice: &Choice) -> Option<Record> {
+    pub(super) fn structure(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        choice: &Choice,
+    ) -> Option<Record> {
         let text = self.string(table, "type", choice)?;
         let name = text.as_str().trim();
         let name = name.strip_prefix("struct ").unwrap_or(name).trim();
-        let language = Language::of(dialect).filter(|_| is_identifier(name) && !keys::TYPES.contains(&name))?;
+        let language = Language::of(dialect)
+            .filter(|_| is_identifier(name) && !keys::TYPES.contains(&name))?;
         let mut found = None;
         for key in ["kernel", "thread", "host", "function"] {
             let all = match self.root.get(key).map(Value::get_ref) {
                 Some(DeValue::Table(one)) => vec![one],
-                Some(DeValue::Array(all)) => all.iter().filter_map(|v| v.get_ref().as_table()).collect(),
+                Some(DeValue::Array(all)) => {
+                    all.iter().filter_map(|v| v.get_ref().as_table()).collect()
+                }
                 _ => Vec::new(),
             };
             for table in all {
-                let Some(code) = self.string(table, "code", choice).filter(|_| found.is_none()) else { continue };
+                let Some(code) = self
+                    .string(table, "code", choice)
+                    .filter(|_| found.is_none())
+                else {
+                    continue;
+                };
                 if code.as_str().contains(name) {
                     let unit = Unit::parse(code, language, &mut Sink::new(self.sink.file()));
                     found = unit.structure(name, language);
@@ -135,12 +182,16 @@ impl Reader<'_, '_> {
     fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &Choice) -> MemoryKind {
         let svm = self.word(table, "svm", keys::SVM, choice);
         let kind = self.word(table, "kind", keys::OPENCL_KINDS, choice);
-        let place = ["svm", "regions", "space"].into_iter().find_map(|key| Some((key, table.get(key)?)));
+        let place = ["svm", "regions", "space"]
+            .into_iter()
+            .find_map(|key| Some((key, table.get(key)?)));
         if let (Some(value), Some((other, place))) = (table.get("kind"), place) {
             let message = format!("`kind` and `{other}` both say what memory this is");
-            self.sink.error("conflicting-keys", span_of(value), message, |d| {
-                d.label("expected one of them").also(span_of(place), "the other one")
-            });
+            self.sink
+                .error("conflicting-keys", span_of(value), message, |d| {
+                    d.label("expected one of them")
+                        .also(span_of(place), "the other one")
+                });
         }
         let kind = match (kind, svm) {
             (Some("svm-coarse"), _) | (None, Some("coarse")) => MemoryKind::SvmCoarse,
@@ -151,7 +202,10 @@ impl Reader<'_, '_> {
             _ => MemoryKind::Buffer,
         };
         if kind == MemoryKind::SvmFineAtomic && self.lacks(SVM_ATOMICS) {
-            let span = table.get("kind").or(table.get("svm")).map_or(Span::default(), span_of);
+            let span = table
+                .get("kind")
+                .or(table.get("svm"))
+                .map_or(Span::default(), span_of);
             let message = format!("this machine has no `{SVM_ATOMICS}`: there is no such memory");
             self.sink.error("conflicting-keys", span, message, |d| {
                 d.label("expected `svm-fine`, or a machine that has it")
@@ -165,22 +219,44 @@ impl Reader<'_, '_> {
     fn as_published(&self) -> bool {
         let memory = self.root.get("memory").and_then(|v| v.get_ref().as_table());
         memory.is_some_and(|m| {
-            m.iter().any(|(_, v)| v.get_ref().as_table().is_some_and(|t| t.contains_key("regions")))
+            m.iter().any(|(_, v)| {
+                v.get_ref()
+                    .as_table()
+                    .is_some_and(|t| t.contains_key("regions"))
+            })
         })
     }
 
     /// The threads.
-    pub(super) fn c_threads(&mut self, dialect: Dialect, symbols: &Symbols, choice: &Choice) -> Vec<CThreadDraft> {
+    pub(super) fn c_threads(
+        &mut self,
+        dialect: Dialect,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> Vec<CThreadDraft> {
         let mut threads = Vec::new();
         if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
             self.c_kernel(dialect, kernel, symbols, choice, &mut threads);
         }
-        self.each_thread(dialect, threads.len(), choice, |reader, table, name, place| {
-            let Some(code) = reader.string(table, "code", choice) else { return };
-            let unit = Rc::new(Unit::parse(code, language(dialect), reader.sink));
-            let env = reader.env(dialect, table, symbols, choice);
-            threads.push(CThreadDraft { name, place, unit, of_kernel: false, env });
-        });
+        self.each_thread(
+            dialect,
+            threads.len(),
+            choice,
+            |reader, table, name, place| {
+                let Some(code) = reader.string(table, "code", choice) else {
+                    return;
+                };
+                let unit = Rc::new(Unit::parse(code, language(dialect), reader.sink));
+                let env = reader.env(dialect, table, symbols, choice);
+                threads.push(CThreadDraft {
+                    name,
+                    place,
+                    unit,
+                    of_kernel: false,
+                    env,
+                });
+            },
+        );
         threads
     }
 
@@ -191,7 +267,11 @@ impl Reader<'_, '_> {
         symbols: &Symbols,
         choice: &Choice,
     ) -> Env {
-        let regs = self.regs(table, symbols, choice).into_iter().map(|r| (r.name, r.init, r.span)).collect();
+        let regs = self
+            .regs(table, symbols, choice)
+            .into_iter()
+            .map(|r| (r.name, r.init, r.span))
+            .collect();
         let capped = dialect.row().regions && !self.as_published();
         let specials = Vec::new();
         let language = language(dialect);
@@ -227,13 +307,24 @@ impl Reader<'_, '_> {
             return;
         }
         let grid = self.grid(dialect, table, choice);
-        let Some(code) = self.string(table, "code", choice) else { return };
+        let Some(code) = self.string(table, "code", choice) else {
+            return;
+        };
         let unit = Rc::new(Unit::parse(code, language(dialect), self.sink));
         let env = self.env(dialect, table, symbols, choice);
         for (at, place) in grid {
             let name = format!("P{}", threads.len());
-            let env = Env { specials: env.language.specials(at), ..env.clone() };
-            threads.push(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env });
+            let env = Env {
+                specials: env.language.specials(at),
+                ..env.clone()
+            };
+            threads.push(CThreadDraft {
+                name,
+                place,
+                unit: unit.clone(),
+                of_kernel: true,
+                env,
+            });
         }
     }
 }

@@ -12,11 +12,18 @@ use crate::isa::clike::{class_initial, class_named};
 use crate::isa::{Object, Symbols};
 use crate::litmus::keys;
 use program::dialect::Allocation;
-use program::{ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty};
+use program::{
+    ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty,
+};
 
 impl Reader<'_, '_> {
     /// The kind of an object's memory.
-    pub(super) fn cuda_memory(&mut self, table: &DeTable<'_>, object: &mut Object, choice: &Choice) {
+    pub(super) fn cuda_memory(
+        &mut self,
+        table: &DeTable<'_>,
+        object: &mut Object,
+        choice: &Choice,
+    ) {
         let kind = self.word(table, "kind", keys::KINDS, choice);
         let gpu = self.count(table, &["gpu"], choice);
         if let (Some(value), true) = (table.get("gpu"), kind != Some("device")) {
@@ -51,7 +58,11 @@ impl Reader<'_, '_> {
     }
 
     /// The class of a library that the type names. `Some(None)`: a broken one, which was reported.
-    pub(super) fn class(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Option<(Ty, Class)>> {
+    pub(super) fn class(
+        &mut self,
+        table: &DeTable<'_>,
+        choice: &Choice,
+    ) -> Option<Option<(Ty, Class)>> {
         let text = self.string(table, "type", choice)?;
         let name = text.as_str();
         if !name.contains("::") {
@@ -61,7 +72,12 @@ impl Reader<'_, '_> {
         match class_named(name) {
             Some(Ok(class)) => Some(Some(class)),
             Some(Err(what)) => {
-                self.sink.error("unknown-word", span, format!("`type` cannot be `{name}`"), |d| d.label(what));
+                self.sink.error(
+                    "unknown-word",
+                    span,
+                    format!("`type` cannot be `{name}`"),
+                    |d| d.label(what),
+                );
                 Some(None)
             }
             None => {
@@ -79,13 +95,23 @@ impl Reader<'_, '_> {
     }
 
     /// The words of an object of a class, from the counts that it is made with.
-    pub(super) fn class_init(&mut self, symbols: &Symbols, id: LocId, init: Vec<Init>) -> Vec<Init> {
+    pub(super) fn class_init(
+        &mut self,
+        symbols: &Symbols,
+        id: LocId,
+        init: Vec<Init>,
+    ) -> Vec<Init> {
         let (object, span) = (symbols.object(id).1, symbols.get(id).span);
         if object.class.is_none() && object.fields.is_none() {
             return init;
         }
         let layout = object.layout();
-        let class = |cell: usize| object.class.or(layout.field(cell as u32).mbarrier.then_some(Class::Mbarrier));
+        let class = |cell: usize| {
+            object.class.or(layout
+                .field(cell as u32)
+                .mbarrier
+                .then_some(Class::Mbarrier))
+        };
         let word = |(cell, value): (usize, Init)| match (class(cell), value) {
             (None, value) => Ok(value),
             // What has a constructor, or is none before code makes one.
@@ -98,8 +124,12 @@ impl Reader<'_, '_> {
         match init.into_iter().enumerate().map(word).collect() {
             Ok(words) => words,
             Err(what) => {
-                self.sink
-                    .error("bad-value", span, "this object cannot be made with that count", |d| d.label(what));
+                self.sink.error(
+                    "bad-value",
+                    span,
+                    "this object cannot be made with that count",
+                    |d| d.label(what),
+                );
                 vec![Init::Int(0)]
             }
         }
@@ -108,8 +138,12 @@ impl Reader<'_, '_> {
     /// The `[machine]` table.
     pub(super) fn machine(&mut self, dialect: Dialect) -> Machine {
         let mut machine = Machine::full();
-        let Some(value) = self.root.get("machine") else { return machine };
-        let Some(table) = value.get_ref().as_table() else { return machine };
+        let Some(value) = self.root.get("machine") else {
+            return machine;
+        };
+        let Some(table) = value.get_ref().as_table() else {
+            return machine;
+        };
         let allocation = dialect.row().allocation;
         let has = |key: &str| match allocation {
             Allocation::Cuda => key != SVM_ATOMICS,
@@ -118,10 +152,16 @@ impl Reader<'_, '_> {
         };
         if allocation == Allocation::Unsaid {
             let message = format!("tests of the dialect `{dialect}` have no `machine`");
-            self.sink.error("conflicting-keys", span_of(value), message, |d| d.label("expected no such key"));
-        } else if let Some((key, span, _)) = entries(table).into_iter().find(|(key, ..)| !has(key)) {
+            self.sink
+                .error("conflicting-keys", span_of(value), message, |d| {
+                    d.label("expected no such key")
+                });
+        } else if let Some((key, span, _)) = entries(table).into_iter().find(|(key, ..)| !has(key))
+        {
             let message = format!("machines of the dialect `{dialect}` have no `{key}`");
-            self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected no such key")
+            });
         }
         let given = |name: &str| table.get(name).map(Value::get_ref);
         for attribute in ATTRIBUTES {
@@ -131,7 +171,9 @@ impl Reader<'_, '_> {
         }
         match given("p2pNativeAtomicSupported") {
             Some(DeValue::Boolean(false)) => machine.p2p = Some(Vec::new()),
-            Some(DeValue::Array(pairs)) => machine.p2p = Some(pairs.iter().filter_map(|p| self.pair(p)).collect()),
+            Some(DeValue::Array(pairs)) => {
+                machine.p2p = Some(pairs.iter().filter_map(|p| self.pair(p)).collect())
+            }
             _ => {}
         }
         machine
@@ -139,8 +181,14 @@ impl Reader<'_, '_> {
 
     /// Whether the test's machine is said to lack an attribute.
     pub(super) fn lacks(&self, attribute: &str) -> bool {
-        let machine = self.root.get("machine").and_then(|v| v.get_ref().as_table());
-        machine.and_then(|m| m.get(attribute)).and_then(|v| v.get_ref().as_bool()) == Some(false)
+        let machine = self
+            .root
+            .get("machine")
+            .and_then(|v| v.get_ref().as_table());
+        machine
+            .and_then(|m| m.get(attribute))
+            .and_then(|v| v.get_ref().as_bool())
+            == Some(false)
     }
 
     /// A pair of GPUs.
@@ -151,9 +199,12 @@ impl Reader<'_, '_> {
         if let Some([a, b]) = all.as_deref() {
             return Some((*a, *b));
         }
-        self.sink.error("bad-value", span_of(value), "this is no pair of GPUs", |d| {
-            d.label("expected two numbers, as in `[0, 1]`")
-        });
+        self.sink.error(
+            "bad-value",
+            span_of(value),
+            "this is no pair of GPUs",
+            |d| d.label("expected two numbers, as in `[0, 1]`"),
+        );
         None
     }
 }

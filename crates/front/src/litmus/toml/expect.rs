@@ -24,10 +24,19 @@ impl Reader<'_, '_> {
         all
     }
 
-    fn add_expectations(&mut self, table: &DeTable<'_>, choice: &Choice, all: &mut IndexMap<String, Expectation>) {
-        let Some(models) = table.get("expect").and_then(|v| v.get_ref().as_table()) else { return };
+    fn add_expectations(
+        &mut self,
+        table: &DeTable<'_>,
+        choice: &Choice,
+        all: &mut IndexMap<String, Expectation>,
+    ) {
+        let Some(models) = table.get("expect").and_then(|v| v.get_ref().as_table()) else {
+            return;
+        };
         for (model, key_span, value) in entries(models) {
-            let Some(table) = value.get_ref().as_table() else { continue };
+            let Some(table) = value.get_ref().as_table() else {
+                continue;
+            };
             let entry = all.entry(model.to_string()).or_default();
             entry.span = key_span.to(span_of(value));
             for property in ["reachability", "race", "undefined"] {
@@ -45,7 +54,11 @@ impl Reader<'_, '_> {
                     }
                 }
             }
-            let texts = [("axiom", &mut entry.axiom), ("source", &mut entry.source), ("known", &mut entry.known)];
+            let texts = [
+                ("axiom", &mut entry.axiom),
+                ("source", &mut entry.source),
+                ("known", &mut entry.known),
+            ];
             for (key, field) in texts {
                 if let Some(text) = self.string(table, key, choice) {
                     *field = Some(text.as_str().to_string());
@@ -59,17 +72,25 @@ impl Reader<'_, '_> {
     /// What is expected under readings of the source: by option and value.
     fn readings(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Setting, Reachability)> {
         let mut all = Vec::new();
-        let Some(given) = table.get("readings") else { return all };
+        let Some(given) = table.get("readings") else {
+            return all;
+        };
         if !table.contains_key("reachability") {
-            self.sink.error("conflicting-keys", span_of(given), "`readings` says how an answer differs", |d| {
-                d.label("expected `reachability` beside it")
-            });
+            self.sink.error(
+                "conflicting-keys",
+                span_of(given),
+                "`readings` says how an answer differs",
+                |d| d.label("expected `reachability` beside it"),
+            );
         }
         for (option, span, values) in given.get_ref().as_table().into_iter().flat_map(entries) {
-            let Some(values) = values.get_ref().as_table() else { continue };
+            let Some(values) = values.get_ref().as_table() else {
+                continue;
+            };
             for (value, place, _) in entries(values) {
                 let setting = Setting::read(option, value).ok();
-                let Some(setting) = setting.filter(|setting| setting.row().reading.is_some()) else {
+                let Some(setting) = setting.filter(|setting| setting.row().reading.is_some())
+                else {
                     self.no_reading(option, span, value, place);
                     continue;
                 };
@@ -84,14 +105,25 @@ impl Reader<'_, '_> {
     fn no_reading(&mut self, option: &str, span: Span, value: &str, place: Span) {
         let known = OPTIONS.iter().filter(|row| row.reading.is_some());
         match known.clone().find(|row| row.name == option) {
-            None => self.sink.error("unknown-option", span, format!("`{option}` chooses no reading"), |d| {
-                d.label("expected an option that chooses one").did_you_mean(option, known.map(|row| row.name))
-            }),
+            None => self.sink.error(
+                "unknown-option",
+                span,
+                format!("`{option}` chooses no reading"),
+                |d| {
+                    d.label("expected an option that chooses one")
+                        .did_you_mean(option, known.map(|row| row.name))
+                },
+            ),
             Some(row) => {
-                self.sink.error("unknown-option", place, format!("`{option}` has no value `{value}`"), |d| {
-                    d.label(format!("expected one of {}", row.values.join(", ")))
-                        .did_you_mean(value, row.values.iter().copied())
-                });
+                self.sink.error(
+                    "unknown-option",
+                    place,
+                    format!("`{option}` has no value `{value}`"),
+                    |d| {
+                        d.label(format!("expected one of {}", row.values.join(", ")))
+                            .did_you_mean(value, row.values.iter().copied())
+                    },
+                );
             }
         }
     }
@@ -126,7 +158,9 @@ pub(super) fn set(expectation: &mut Expectation, property: &str, word: &str) {
         "undefined" => expectation.undefined = Some(word == "undefined"),
         _ => {
             let progress = property.strip_prefix("liveness:").unwrap_or(property);
-            expectation.liveness.insert(progress.to_string(), word == "hangs");
+            expectation
+                .liveness
+                .insert(progress.to_string(), word == "hangs");
         }
     }
 }

@@ -30,8 +30,10 @@ use program::{Dialect, Machine, MemoryKind, Program};
 const WRONG_HOST: &str = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
 const WRONG_KERNEL: &str =
     "this reads as PTX: with `dialect = \"ptx\"`, kernels are in PTX, and the host stays CUDA C++";
-const C_KERNEL: &str = "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
-const CALLS_IN_KERNEL: &str = "kernels are in PTX here, and only `[[host]]` threads call the runtime";
+const C_KERNEL: &str =
+    "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
+const CALLS_IN_KERNEL: &str =
+    "kernels are in PTX here, and only `[[host]]` threads call the runtime";
 
 /// What the default context is called.
 const CONTEXT: &str = "context";
@@ -50,32 +52,52 @@ impl Reader<'_, '_> {
         // Where there are no host programs, which was said, the rest is read all the same: it may have further errors.
         let runtime = dialect.row().runtime.unwrap_or(Runtime::OpenCl);
         let in_ptx = matches!(Front::of(dialect).syntax, Syntax::Ptx);
-        let mut declared = Declared { runtime, ..Declared::default() };
+        let mut declared = Declared {
+            runtime,
+            ..Declared::default()
+        };
         if in_ptx {
-            declared.assembly = Some(Assembly { units: Vec::new(), env: assembly });
+            declared.assembly = Some(Assembly {
+                units: Vec::new(),
+                env: assembly,
+            });
         }
         self.lanes(runtime, &symbols, choice, &mut declared);
         let mut names = Names {
-            lanes: declared.lanes.iter().enumerate().map(|(i, l)| (l.name.clone(), LaneId(i as u16))).collect(),
+            lanes: declared
+                .lanes
+                .iter()
+                .enumerate()
+                .map(|(i, l)| (l.name.clone(), LaneId(i as u16)))
+                .collect(),
             contexts: declared.contexts.clone(),
             ..Names::default()
         };
         names.contexts.push(CONTEXT.to_string());
-        declared.contexts.resize(declared.lanes.len(), CONTEXT.to_string());
+        declared
+            .contexts
+            .resize(declared.lanes.len(), CONTEXT.to_string());
         if runtime == Runtime::Cuda {
             let devices = self.devices(&symbols, &declared);
             for device in 0..devices {
                 names.null.push(LaneId(declared.lanes.len() as u16));
                 let name = "the legacy default stream".to_string();
-                declared.lanes.push(Lane { name, kind: LaneKind::Null, device });
+                declared.lanes.push(Lane {
+                    name,
+                    kind: LaneKind::Null,
+                    device,
+                });
                 declared.contexts.push(CONTEXT.to_string());
             }
         }
         for (text, span) in self.names("events") {
             if names.events.contains(&text) {
-                self.sink.error("duplicate-name", span, format!("two events are called `{text}`"), |d| {
-                    d.label("the second one")
-                });
+                self.sink.error(
+                    "duplicate-name",
+                    span,
+                    format!("two events are called `{text}`"),
+                    |d| d.label("the second one"),
+                );
             }
             names.events.push(text);
         }
@@ -84,9 +106,18 @@ impl Reader<'_, '_> {
         declared.functions = self.codes(runtime, "function", &symbols, &mut None, choice);
         names.kernels = declared.kernels.iter().map(|k| k.name.clone()).collect();
         names.functions = declared.functions.iter().map(|k| k.name.clone()).collect();
-        let inside = Rc::new(Names { inside: true, ..names.clone() });
-        let of_kernel = Rc::new(Names { of_kernel: true, ..names.clone() });
-        for (codes, names) in [(&mut declared.functions, inside), (&mut declared.kernels, of_kernel)] {
+        let inside = Rc::new(Names {
+            inside: true,
+            ..names.clone()
+        });
+        let of_kernel = Rc::new(Names {
+            of_kernel: true,
+            ..names.clone()
+        });
+        for (codes, names) in [
+            (&mut declared.functions, inside),
+            (&mut declared.kernels, of_kernel),
+        ] {
             for code in codes {
                 if let Text::C(_, env) = &mut code.text {
                     env.host = Some(names.clone());
@@ -103,8 +134,9 @@ impl Reader<'_, '_> {
             }
         }
         for (number, table) in tables(self.root, "host").into_iter().enumerate() {
-            let name =
-                self.string(table, "name", choice).map(|t| (t.as_str().to_string(), t.span(0..t.as_str().len())));
+            let name = self
+                .string(table, "name", choice)
+                .map(|t| (t.as_str().to_string(), t.span(0..t.as_str().len())));
             let (name, span) = name.unwrap_or((format!("H{number}"), Span::default()));
             self.code_name(&name, span);
             if let Some(first) = taken.insert(name.clone(), span) {
@@ -112,21 +144,39 @@ impl Reader<'_, '_> {
                     "duplicate-thread",
                     span,
                     format!("`{name}` is the name of something else"),
-                    |d| d.label("expected a name of its own").also(first, "the other one"),
+                    |d| {
+                        d.label("expected a name of its own")
+                            .also(first, "the other one")
+                    },
                 );
             }
-            let Some(code) = self.string(table, "code", choice) else { continue };
+            let Some(code) = self.string(table, "code", choice) else {
+                continue;
+            };
             let mut names = names.clone();
             if runtime == Runtime::Cuda && code.as_str().contains("cudaStreamPerThread") {
                 names.per_thread = Some(LaneId(declared.lanes.len() as u16));
                 let name = format!("the default stream of {name}");
-                declared.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: true }, device: 0 });
+                declared.lanes.push(Lane {
+                    name,
+                    kind: LaneKind::Stream { blocking: true },
+                    device: 0,
+                });
                 declared.contexts.push(CONTEXT.to_string());
             }
             let unit = Rc::new(self.c_code(runtime.dialect(), code, in_ptx, WRONG_HOST));
-            let env = Env { host: Some(Rc::new(names)), ..self.env(runtime.dialect(), table, &symbols, choice) };
+            let env = Env {
+                host: Some(Rc::new(names)),
+                ..self.env(runtime.dialect(), table, &symbols, choice)
+            };
             let place = host_place(number);
-            declared.hosts.push(CThreadDraft { name, place, unit, of_kernel: false, env });
+            declared.hosts.push(CThreadDraft {
+                name,
+                place,
+                unit,
+                of_kernel: false,
+                env,
+            });
         }
         let units = declared.kernels.iter().filter_map(|k| match &k.text {
             Text::C(unit, _) => Some(&**unit),
@@ -134,22 +184,34 @@ impl Reader<'_, '_> {
         });
         declare_votes(dialect, units, &mut symbols, self.sink);
         if self.sink.errors() > errors {
-            let (threads, locations, machine) = (Vec::new(), symbols.into_locations(), Machine::full());
-            return Program { dialect, threads, locations, machine, host: None };
+            let (threads, locations, machine) =
+                (Vec::new(), symbols.into_locations(), Machine::full());
+            return Program {
+                dialect,
+                threads,
+                locations,
+                machine,
+                host: None,
+            };
         }
         assemble(declared, symbols, self.sink)
     }
 
     /// Keys that only host programs have, in a test without one.
     pub(super) fn without_host(&mut self) {
-        let list = self.root.get("kernel").filter(|k| k.get_ref().as_array().is_some());
-        let others = ["function", "streams", "queues", "events"].map(|key| (key, self.root.get(key)));
+        let list = self
+            .root
+            .get("kernel")
+            .filter(|k| k.get_ref().as_array().is_some());
+        let others =
+            ["function", "streams", "queues", "events"].map(|key| (key, self.root.get(key)));
         for (key, value) in [("[[kernel]]", list)].into_iter().chain(others) {
             let Some(value) = value else { continue };
             let message = format!("`{key}` says nothing without a host");
-            self.sink.error("conflicting-keys", span_of(value), message, |d| {
-                d.label("expected a `[[host]]` thread that uses it")
-            });
+            self.sink
+                .error("conflicting-keys", span_of(value), message, |d| {
+                    d.label("expected a `[[host]]` thread that uses it")
+                });
         }
     }
 
@@ -159,74 +221,132 @@ impl Reader<'_, '_> {
         if dialect.row().runtime.is_none() {
             let message = format!("host programs in the dialect `{dialect}` are not supported");
             self.sink.error("unsupported", at("host"), message, |d| {
-                d.label("expected `dialect = \"cuda\"`, `dialect = \"opencl\"` or `dialect = \"ptx\"`")
+                d.label(
+                    "expected `dialect = \"cuda\"`, `dialect = \"opencl\"` or `dialect = \"ptx\"`",
+                )
             });
         }
         let foreign: &[(&str, &str)] = match dialect.row().runtime {
             Some(Runtime::Cuda) => &[("queues", "CUDA has streams: declare `[streams]`")],
             Some(Runtime::OpenCl) => &[
                 ("streams", "OpenCL has command queues: declare `[queues]`"),
-                ("events", "an event is named by the call that makes it, as in `&e`"),
+                (
+                    "events",
+                    "an event is named by the call that makes it, as in `&e`",
+                ),
             ],
             None => &[],
         };
-        let never = [("thread", "kernels run where the host launches them: declare `[[kernel]]`")];
-        for (key, help) in foreign.iter().chain(&never).filter(|k| self.root.contains_key(k.0)) {
+        let never = [(
+            "thread",
+            "kernels run where the host launches them: declare `[[kernel]]`",
+        )];
+        for (key, help) in foreign
+            .iter()
+            .chain(&never)
+            .filter(|k| self.root.contains_key(k.0))
+        {
             let message = format!("`{key}` does not go with `host` here");
-            self.sink.error("conflicting-keys", at(key), message, |d| d.label("expected no such key").help(*help));
-        }
-        if let Some(kernel) = self.root.get("kernel").filter(|k| k.get_ref().as_table().is_some()) {
-            self.sink.error("conflicting-keys", span_of(kernel), "this kernel is launched by nobody", |d| {
-                d.label("expected `[[kernel]]` with a `name`")
-                    .note("in a host program, calls launch kernels by name, with a grid and a block")
+            self.sink.error("conflicting-keys", at(key), message, |d| {
+                d.label("expected no such key").help(*help)
             });
+        }
+        if let Some(kernel) = self
+            .root
+            .get("kernel")
+            .filter(|k| k.get_ref().as_table().is_some())
+        {
+            self.sink.error(
+                "conflicting-keys",
+                span_of(kernel),
+                "this kernel is launched by nobody",
+                |d| {
+                    d.label("expected `[[kernel]]` with a `name`").note(
+                        "in a host program, calls launch kernels by name, with a grid and a block",
+                    )
+                },
+            );
         }
     }
 
     /// Streams and queues.
-    fn lanes(&mut self, runtime: Runtime, symbols: &Symbols, choice: &Choice, declared: &mut Declared) {
-        let key = if runtime == Runtime::Cuda { "streams" } else { "queues" };
-        let Some(table) = self.root.get(key).and_then(|v| v.get_ref().as_table()) else { return };
+    fn lanes(
+        &mut self,
+        runtime: Runtime,
+        symbols: &Symbols,
+        choice: &Choice,
+        declared: &mut Declared,
+    ) {
+        let key = if runtime == Runtime::Cuda {
+            "streams"
+        } else {
+            "queues"
+        };
+        let Some(table) = self.root.get(key).and_then(|v| v.get_ref().as_table()) else {
+            return;
+        };
         for (name, span, value) in entries(table) {
             self.code_name(name, span);
             if symbols.find(name).is_some() {
-                self.sink.error("duplicate-name", span, format!("`{name}` is the name of a location"), |d| {
-                    d.label("expected a name of its own")
-                });
+                self.sink.error(
+                    "duplicate-name",
+                    span,
+                    format!("`{name}` is the name of a location"),
+                    |d| d.label("expected a name of its own"),
+                );
             }
             let empty = DeTable::new();
             let given = value.get_ref().as_table().unwrap_or(&empty);
             let word = match value.get_ref() {
                 DeValue::Table(t) => {
-                    let (key, words) =
-                        if runtime == Runtime::Cuda { ("kind", keys::STREAMS) } else { ("order", keys::QUEUES) };
+                    let (key, words) = if runtime == Runtime::Cuda {
+                        ("kind", keys::STREAMS)
+                    } else {
+                        ("order", keys::QUEUES)
+                    };
                     self.word(t, key, words, choice).map(str::to_string)
                 }
                 _ => self.text(value, choice).map(|t| t.as_str().to_string()),
             };
             let kind = match (runtime, word.as_deref()) {
-                (Runtime::Cuda, word) => LaneKind::Stream { blocking: word != Some("non-blocking") },
+                (Runtime::Cuda, word) => LaneKind::Stream {
+                    blocking: word != Some("non-blocking"),
+                },
                 (_, Some("out-of-order")) => LaneKind::OutOfOrder,
                 _ => LaneKind::InOrder,
             };
             let device = self.count(given, &["device"], choice).unwrap_or(0);
             let context = self.string(given, "context", choice);
-            declared.contexts.push(context.map_or(CONTEXT.to_string(), |t| t.as_str().to_string()));
-            declared.lanes.push(Lane { name: name.to_string(), kind, device });
+            declared
+                .contexts
+                .push(context.map_or(CONTEXT.to_string(), |t| t.as_str().to_string()));
+            declared.lanes.push(Lane {
+                name: name.to_string(),
+                kind,
+                device,
+            });
         }
     }
 
     /// How many devices there are: those of streams and of memory.
     fn devices(&self, symbols: &Symbols, declared: &Declared) -> u32 {
-        let of_memory =
-            symbols.names().filter_map(|n| symbols.find(n)).filter_map(|id| match &symbols.get(id).kind {
+        let of_memory = symbols
+            .names()
+            .filter_map(|n| symbols.find(n))
+            .filter_map(|id| match &symbols.get(id).kind {
                 SymbolKind::Object(object) => match object.kind {
                     MemoryKind::Device(gpu) => Some(gpu),
                     _ => None,
                 },
                 SymbolKind::Alias { .. } => None,
             });
-        let last = declared.lanes.iter().map(|l| l.device).chain(of_memory).max().unwrap_or(0);
+        let last = declared
+            .lanes
+            .iter()
+            .map(|l| l.device)
+            .chain(of_memory)
+            .max()
+            .unwrap_or(0);
         // No machine has more; a number beyond is a slip that need not cost memory.
         last.min(63) + 1
     }
@@ -242,9 +362,10 @@ impl Reader<'_, '_> {
     ) -> Vec<Code> {
         let mut all = Vec::new();
         for table in tables(self.root, key) {
-            let (Some(name), Some(code)) =
-                (self.string(table, "name", choice), self.string(table, "code", choice))
-            else {
+            let (Some(name), Some(code)) = (
+                self.string(table, "name", choice),
+                self.string(table, "code", choice),
+            ) else {
                 continue;
             };
             let span = name.span(0..name.as_str().len());
@@ -252,36 +373,70 @@ impl Reader<'_, '_> {
             let text = match assembly {
                 Some(assembly) => {
                     assembly.units.push(self.ptx_code(code));
-                    Text::Ptx { unit: assembly.units.len() - 1, regs: self.regs(table, symbols, choice) }
+                    Text::Ptx {
+                        unit: assembly.units.len() - 1,
+                        regs: self.regs(table, symbols, choice),
+                    }
                 }
                 None => {
                     let may_be_ptx = key == "kernel" && runtime == Runtime::Cuda;
                     let unit = self.c_code(runtime.dialect(), code, may_be_ptx, WRONG_KERNEL);
-                    Text::C(unit.into(), self.env(runtime.dialect(), table, symbols, choice))
+                    Text::C(
+                        unit.into(),
+                        self.env(runtime.dialect(), table, symbols, choice),
+                    )
                 }
             };
-            let Some(layout) = self.layout(table, choice) else { continue };
-            let initializer = table.get("initializer").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
+            let Some(layout) = self.layout(table, choice) else {
+                continue;
+            };
+            let initializer = table
+                .get("initializer")
+                .and_then(|v| v.get_ref().as_bool())
+                .unwrap_or(false);
             if initializer && runtime != Runtime::OpenCl {
-                self.sink.error("conflicting-keys", span, "only OpenCL has kernels of initialisers", |d| {
-                    d.label("expected no `initializer`")
-                });
+                self.sink.error(
+                    "conflicting-keys",
+                    span,
+                    "only OpenCL has kernels of initialisers",
+                    |d| d.label("expected no `initializer`"),
+                );
             }
             let uniform = self.uniform(runtime.dialect(), table);
-            let programmatic = table.get("programmatic").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
+            let programmatic = table
+                .get("programmatic")
+                .and_then(|v| v.get_ref().as_bool())
+                .unwrap_or(false);
             if programmatic && runtime == Runtime::OpenCl {
-                self.sink.error("unsupported", span, "OpenCL has no dependent launches", |d| {
-                    d.label("expected no `programmatic`")
-                });
+                self.sink.error(
+                    "unsupported",
+                    span,
+                    "OpenCL has no dependent launches",
+                    |d| d.label("expected no `programmatic`"),
+                );
             }
             let name = name.as_str().to_string();
-            all.push(Code { name, span, text, layout, initializer, uniform, programmatic });
+            all.push(Code {
+                name,
+                span,
+                text,
+                layout,
+                initializer,
+                uniform,
+                programmatic,
+            });
         }
         all
     }
 
     /// Code in a C-like dialect. If it cannot be read, and reads as PTX where somebody may mean that, `advice` is given.
-    fn c_code(&mut self, dialect: Dialect, code: MappedText, may_be_ptx: bool, advice: &str) -> Unit {
+    fn c_code(
+        &mut self,
+        dialect: Dialect,
+        code: MappedText,
+        may_be_ptx: bool,
+        advice: &str,
+    ) -> Unit {
         let (kept, errors) = (self.sink.kept(), self.sink.errors());
         let text = may_be_ptx.then(|| code.clone());
         let unit = Unit::parse(code, language(dialect), self.sink);
@@ -303,7 +458,10 @@ impl Reader<'_, '_> {
         if self.sink.errors() > errors {
             let mut other = Sink::new(self.sink.file());
             Unit::parse(text.clone(), language(Dialect::Cuda), &mut other);
-            if ["cuda", "<<<"].iter().any(|call| text.as_str().contains(call)) {
+            if ["cuda", "<<<"]
+                .iter()
+                .any(|call| text.as_str().contains(call))
+            {
                 self.sink.advise(kept, CALLS_IN_KERNEL);
             } else if other.errors() == 0 {
                 self.sink.advise(kept, C_KERNEL);
@@ -314,17 +472,24 @@ impl Reader<'_, '_> {
 
     fn code_name(&mut self, name: &str, span: Span) {
         if !is_identifier(name) {
-            self.sink.error("bad-name", span, format!("`{name}` cannot be a name"), |d| {
-                d.label("expected letters, digits and `_`, not starting with a digit")
-            });
+            self.sink.error(
+                "bad-name",
+                span,
+                format!("`{name}` cannot be a name"),
+                |d| d.label("expected letters, digits and `_`, not starting with a digit"),
+            );
         }
     }
 
     /// The names in a list, with their places.
     fn names(&mut self, key: &str) -> Vec<(String, Span)> {
-        let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else { return Vec::new() };
-        let all: Vec<(String, Span)> =
-            items.iter().filter_map(|v| Some((v.get_ref().as_str()?.to_string(), span_of(v)))).collect();
+        let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else {
+            return Vec::new();
+        };
+        let all: Vec<(String, Span)> = items
+            .iter()
+            .filter_map(|v| Some((v.get_ref().as_str()?.to_string(), span_of(v))))
+            .collect();
         for (name, span) in &all {
             self.code_name(name, *span);
         }

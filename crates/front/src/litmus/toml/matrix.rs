@@ -43,14 +43,21 @@ impl Matrix {
         let row = choice.values.get(self.rows)?;
         // Of readings, the first one is the default.
         let column = self.columns.map_or(Some(&0), |c| choice.values.get(c))?;
-        self.cells.iter().find(|c| c.0 == *row && c.1 == *column).map(|c| (c.2.as_str(), c.3))
+        self.cells
+            .iter()
+            .find(|c| c.0 == *row && c.1 == *column)
+            .map(|c| (c.2.as_str(), c.3))
     }
 
     /// What it says of the test under each reading.
     fn readings(&self, choice: &Choice) -> Vec<(Setting, Reachability)> {
-        let Some((option, row)) = self.readings.zip(choice.values.get(self.rows)) else { return Vec::new() };
+        let Some((option, row)) = self.readings.zip(choice.values.get(self.rows)) else {
+            return Vec::new();
+        };
         let cells = self.cells.iter().filter(|c| c.0 == *row);
-        cells.map(|c| (Setting { option, value: c.1 }, reachability(&c.2))).collect()
+        cells
+            .map(|c| (Setting { option, value: c.1 }, reachability(&c.2)))
+            .collect()
     }
 
     /// The edit that makes the grid say `word` of the test: a place and a letter. `None`: the grid does not speak of
@@ -75,14 +82,18 @@ impl Matrix {
 
     /// Adds what the grid expects of the test with that choice.
     pub(super) fn apply(&self, choice: &Choice, all: &mut IndexMap<String, Expectation>) {
-        let Some((word, span)) = self.cell(choice) else { return };
+        let Some((word, span)) = self.cell(choice) else {
+            return;
+        };
         let entry = all.entry(self.model.clone()).or_default();
         set(entry, &self.property, word);
         entry.span = span;
         if self.property == "reachability" {
             let forbidden = entry.reachability == Some(Reachability::Forbidden);
             entry.axiom = self.axiom.clone().filter(|_| forbidden);
-            entry.readings.retain(|(setting, _)| Some(setting.option) != self.readings);
+            entry
+                .readings
+                .retain(|(setting, _)| Some(setting.option) != self.readings);
             entry.readings.extend(self.readings(choice));
         }
         if self.source.is_some() {
@@ -92,21 +103,40 @@ impl Matrix {
 }
 
 /// Reads all matrices of a file.
-pub(super) fn read(root: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) -> Vec<Matrix> {
-    tables(root, "matrix").into_iter().filter_map(|t| one(t, template, file, sink)).collect()
+pub(super) fn read(
+    root: &DeTable<'_>,
+    template: &Template,
+    file: &str,
+    sink: &mut Sink,
+) -> Vec<Matrix> {
+    tables(root, "matrix")
+        .into_iter()
+        .filter_map(|t| one(t, template, file, sink))
+        .collect()
 }
 
 fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) -> Option<Matrix> {
-    let text = |key: &str| table.get(key).and_then(|v| v.get_ref().as_str()).map(str::to_string);
+    let text = |key: &str| {
+        table
+            .get(key)
+            .and_then(|v| v.get_ref().as_str())
+            .map(str::to_string)
+    };
     let mut axis = |key: &str| -> Option<usize> {
         let name = text(key)?;
         let found = template.axes.iter().position(|a| a.name == name);
         if found.is_none() {
             let span = table.get(key).map_or(Span::default(), span_of);
-            sink.error("unknown-axis", span, format!("there is no axis `{name}`"), |d| {
-                let names = template.axes.iter().map(|a| a.name.as_str());
-                d.label("expected the name of an `[[axis]]`").did_you_mean(&name, names)
-            });
+            sink.error(
+                "unknown-axis",
+                span,
+                format!("there is no axis `{name}`"),
+                |d| {
+                    let names = template.axes.iter().map(|a| a.name.as_str());
+                    d.label("expected the name of an `[[axis]]`")
+                        .did_you_mean(&name, names)
+                },
+            );
         }
         found
     };
@@ -117,18 +147,36 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
     };
     let property = text("property").unwrap_or("reachability".to_string());
     let readings = match table.get("readings") {
-        Some(given) => Some(option(given, columns.is_some() || property != "reachability", sink)?),
+        Some(given) => Some(option(
+            given,
+            columns.is_some() || property != "reachability",
+            sink,
+        )?),
         None => None,
     };
     let of_option = readings.map(|option| {
-        let values = OPTIONS[option].values.iter().map(|value| AxisValue::named(value));
-        Axis { name: OPTIONS[option].name.to_owned(), values: values.collect() }
+        let values = OPTIONS[option]
+            .values
+            .iter()
+            .map(|value| AxisValue::named(value));
+        Axis {
+            name: OPTIONS[option].name.to_owned(),
+            values: values.collect(),
+        }
     });
     let letters = letters(table, &property, sink);
     let grid = table.get("table")?;
     let grid = map_string(file, grid.span(), grid.get_ref().as_str()?);
-    let cells = Grid { text: &grid, letters: &letters, property: &property, sink }
-        .read(&template.axes[rows], columns.map(|c| &template.axes[c]).or(of_option.as_ref()));
+    let cells = Grid {
+        text: &grid,
+        letters: &letters,
+        property: &property,
+        sink,
+    }
+    .read(
+        &template.axes[rows],
+        columns.map(|c| &template.axes[c]).or(of_option.as_ref()),
+    );
     Some(Matrix {
         model: text("model")?,
         property,
@@ -154,12 +202,25 @@ fn option(given: &Value<'_>, alone: bool, sink: &mut Sink) -> Option<usize> {
         );
         return None;
     }
-    let known = || OPTIONS.iter().filter(|row| row.reading.is_some()).map(|row| row.name);
-    let found = OPTIONS.iter().position(|row| row.name == name && row.reading.is_some());
+    let known = || {
+        OPTIONS
+            .iter()
+            .filter(|row| row.reading.is_some())
+            .map(|row| row.name)
+    };
+    let found = OPTIONS
+        .iter()
+        .position(|row| row.name == name && row.reading.is_some());
     if found.is_none() {
-        sink.error("unknown-option", span, format!("`{name}` chooses no reading"), |d| {
-            d.label("expected an option that chooses one").did_you_mean(name, known())
-        });
+        sink.error(
+            "unknown-option",
+            span,
+            format!("`{name}` chooses no reading"),
+            |d| {
+                d.label("expected an option that chooses one")
+                    .did_you_mean(name, known())
+            },
+        );
     }
     found
 }
@@ -169,7 +230,11 @@ fn letters(table: &DeTable<'_>, property: &str, sink: &mut Sink) -> Vec<(String,
     let words = words_of(property);
     let own = |w: &&str| (w.to_string(), w.to_string());
     let mut letters: Vec<(String, String)> = words.iter().map(own).collect();
-    match table.get("letters").map(Value::get_ref).and_then(|v| v.as_table()) {
+    match table
+        .get("letters")
+        .map(Value::get_ref)
+        .and_then(|v| v.as_table())
+    {
         None if property == "reachability" => {
             letters.extend(words.iter().map(|w| (w[..1].to_uppercase(), w.to_string())));
         }
@@ -212,16 +277,29 @@ impl Grid<'_> {
                 words.push((word, text.span(start..start + word.len())));
             }
             at += line.len() + 1;
-            let Some((first, rest)) = words.split_first() else { continue };
+            let Some((first, rest)) = words.split_first() else {
+                continue;
+            };
             let (Some(head), _) = (&head, columns) else {
                 let axis = columns.unwrap_or(rows);
-                head = Some(words.iter().map(|(word, span)| self.value(axis, word, *span)).collect());
+                head = Some(
+                    words
+                        .iter()
+                        .map(|(word, span)| self.value(axis, word, *span))
+                        .collect(),
+                );
                 continue;
             };
             let row = self.value(rows, first.0, first.1);
             if rest.len() != head.len() {
-                let message = format!("this row has {} cells, the table has {} columns", rest.len(), head.len());
-                self.sink.error("wrong-columns", first.1, message, |d| d.label("in this row"));
+                let message = format!(
+                    "this row has {} cells, the table has {} columns",
+                    rest.len(),
+                    head.len()
+                );
+                self.sink.error("wrong-columns", first.1, message, |d| {
+                    d.label("in this row")
+                });
                 continue;
             }
             for ((word, span), column) in rest.iter().zip(head) {
@@ -230,7 +308,9 @@ impl Grid<'_> {
                 }
                 let meaning = self.letters.iter().find(|l| l.0 == *word);
                 match (row, *column, meaning) {
-                    (Some(row), Some(column), Some((_, word))) => cells.push((row, column, word.clone(), *span)),
+                    (Some(row), Some(column), Some((_, word))) => {
+                        cells.push((row, column, word.clone(), *span))
+                    }
                     (_, _, None) => {
                         let known: Vec<&str> = self.letters.iter().map(|l| l.0.as_str()).collect();
                         let message = format!("`{word}` is no answer about {}", self.property);
@@ -251,7 +331,8 @@ impl Grid<'_> {
             let message = format!("the axis `{}` has no value `{name}`", axis.name);
             self.sink.error("unknown-value", span, message, |d| {
                 let names = axis.values.iter().map(|v| v.name.as_str());
-                d.label("expected the name of a value").did_you_mean(name, names)
+                d.label("expected the name of a value")
+                    .did_you_mean(name, names)
             });
         }
         found

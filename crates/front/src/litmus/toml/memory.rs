@@ -35,13 +35,18 @@ impl Reader<'_, '_> {
     /// Reads the `[memory]` table.
     pub(super) fn memory(&mut self, dialect: Dialect, choice: &Choice) -> Symbols {
         let mut symbols = Symbols::default();
-        let Some(table) = self.root.get("memory").and_then(|v| v.get_ref().as_table()) else { return symbols };
+        let Some(table) = self.root.get("memory").and_then(|v| v.get_ref().as_table()) else {
+            return symbols;
+        };
         let mut starts: Vec<(LocId, Vec<Start>)> = Vec::new();
         for (name, span, value) in entries(table) {
             if !is_identifier(name) {
-                self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a location"), |d| {
-                    d.label("expected letters, digits, `_` and `$`, not starting with a digit")
-                });
+                self.sink.error(
+                    "bad-name",
+                    span,
+                    format!("`{name}` cannot be the name of a location"),
+                    |d| d.label("expected letters, digits, `_` and `$`, not starting with a digit"),
+                );
                 continue;
             }
             if let DeValue::Table(t) = value.get_ref()
@@ -53,13 +58,15 @@ impl Reader<'_, '_> {
                 continue;
             }
             let declared = match value.get_ref() {
-                DeValue::Table(t) if t.contains_key("alias") => {
-                    self.alias(t, &symbols, choice).map(|kind| (kind, Vec::new()))
-                }
+                DeValue::Table(t) if t.contains_key("alias") => self
+                    .alias(t, &symbols, choice)
+                    .map(|kind| (kind, Vec::new())),
                 DeValue::Table(t) => Some(self.object(dialect, t, choice)),
                 _ => Some((object(1, Space::Global), self.starts(value, choice))),
             };
-            let Some((mut kind, values)) = declared else { continue };
+            let Some((mut kind, values)) = declared else {
+                continue;
+            };
             self.c_object(dialect, value, &mut kind, choice);
             if let SymbolKind::Object(object) = &mut kind {
                 let unknown = values.iter().any(|value| matches!(value, Start::Unknown));
@@ -75,7 +82,10 @@ impl Reader<'_, '_> {
             }
         }
         for (id, values) in starts {
-            let init: Vec<Init> = values.into_iter().map(|start| self.first_value(start, id, &symbols)).collect();
+            let init: Vec<Init> = values
+                .into_iter()
+                .map(|start| self.first_value(start, id, &symbols))
+                .collect();
             let init = self.class_init(&symbols, id, init);
             symbols.set_init(id, init);
         }
@@ -85,40 +95,58 @@ impl Reader<'_, '_> {
     /// Whether an alias has a multimem address.
     fn multimem(&mut self, value: &Value<'_>) -> bool {
         let table = value.get_ref().as_table();
-        let Some((table, given)) = table.and_then(|table| Some((table, table.get("multimem")?))) else {
+        let Some((table, given)) = table.and_then(|table| Some((table, table.get("multimem")?)))
+        else {
             return false;
         };
         if !table.contains_key("alias") || table.contains_key("proxy") {
-            self.sink.error("conflicting-keys", span_of(given), "this has no multimem address", |d| {
-                d.label("expected an `alias` without `proxy`, in a test in PTX")
-            });
+            self.sink.error(
+                "conflicting-keys",
+                span_of(given),
+                "this has no multimem address",
+                |d| d.label("expected an `alias` without `proxy`, in a test in PTX"),
+            );
             return false;
         }
         given.get_ref().as_bool().unwrap_or(false)
     }
 
     /// Which name has the address of another one; `None` with a diagnostic if that is not declared before it.
-    fn same_address(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Option<LocId> {
+    fn same_address(
+        &mut self,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> Option<LocId> {
         for (key, span, _) in entries(table).into_iter().filter(|(key, ..)| *key != "at") {
             let message = format!("a further name of an address has no `{key}` of its own");
-            self.sink
-                .error("conflicting-keys", span, message, |d| d.label("declare it where the memory is declared"));
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("declare it where the memory is declared")
+            });
         }
         self.named_before(table, "at", symbols, choice)
     }
 
     /// An alias; `None` with a diagnostic if what it names is not declared before it.
-    fn alias(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Option<SymbolKind> {
+    fn alias(
+        &mut self,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> Option<SymbolKind> {
         for key in ["init", "type", "space", "bytes", "fields"] {
             if let Some(value) = table.get(key) {
                 let message = format!("an alias has no `{key}` of its own");
-                self.sink.error("conflicting-keys", span_of(value), message, |d| {
-                    d.label("declare it where the memory is declared")
-                });
+                self.sink
+                    .error("conflicting-keys", span_of(value), message, |d| {
+                        d.label("declare it where the memory is declared")
+                    });
             }
         }
-        let proxy =
-            self.word(table, "proxy", keys::PROXIES, choice).and_then(Proxy::named).unwrap_or(Proxy::Generic);
+        let proxy = self
+            .word(table, "proxy", keys::PROXIES, choice)
+            .and_then(Proxy::named)
+            .unwrap_or(Proxy::Generic);
         let of = self.named_before(table, "alias", symbols, choice)?;
         Some(SymbolKind::Alias { of, proxy })
     }
@@ -135,8 +163,11 @@ impl Reader<'_, '_> {
         let name = target.as_str();
         let found = symbols.find(name);
         if found.is_none() {
-            let later =
-                self.root.get("memory").and_then(|m| m.get_ref().as_table()).is_some_and(|t| t.contains_key(name));
+            let later = self
+                .root
+                .get("memory")
+                .and_then(|m| m.get_ref().as_table())
+                .is_some_and(|t| t.contains_key(name));
             let span = target.span(0..name.len());
             let message = match key {
                 "alias" => format!("there is no location `{name}` to alias"),
@@ -144,21 +175,35 @@ impl Reader<'_, '_> {
             };
             self.sink.error("unknown-location", span, message, |d| {
                 if later {
-                    let what = if key == "alias" { "alias" } else { "further name" };
-                    d.label("declared later").help(format!("move the {what} behind what it names"))
+                    let what = if key == "alias" {
+                        "alias"
+                    } else {
+                        "further name"
+                    };
+                    d.label("declared later")
+                        .help(format!("move the {what} behind what it names"))
                 } else {
-                    d.label("expected a location declared before").did_you_mean(name, symbols.names())
+                    d.label("expected a location declared before")
+                        .did_you_mean(name, symbols.names())
                 }
             });
         }
         found
     }
 
-    fn object(&mut self, dialect: Dialect, table: &DeTable<'_>, choice: &Choice) -> (SymbolKind, Vec<Start>) {
+    fn object(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        choice: &Choice,
+    ) -> (SymbolKind, Vec<Start>) {
         if let Some(proxy) = table.get("proxy") {
-            self.sink.error("conflicting-keys", span_of(proxy), "only an alias goes through a proxy", |d| {
-                d.label("expected `alias` beside it")
-            });
+            self.sink.error(
+                "conflicting-keys",
+                span_of(proxy),
+                "only an alias goes through a proxy",
+                |d| d.label("expected `alias` beside it"),
+            );
         }
         let space = match self.word(table, "space", keys::SPACES, choice) {
             Some("shared") => Space::Shared,
@@ -167,7 +212,9 @@ impl Reader<'_, '_> {
             Some("local") => Space::Local,
             _ => Space::Global,
         };
-        let mut values = table.get("init").map_or(Vec::new(), |v| self.starts(v, choice));
+        let mut values = table
+            .get("init")
+            .map_or(Vec::new(), |v| self.starts(v, choice));
         let record = self.structure(dialect, table, choice);
         let size = self.count(table, &["size"], choice);
         let (fields, bytes) = (self.fields(table, choice), self.bytes(table, choice));
@@ -181,12 +228,17 @@ impl Reader<'_, '_> {
         } else if let Some(size) = size {
             let span = table.get("size").map_or(Span::default(), span_of);
             if values.len() > 1 {
-                self.sink.error("conflicting-keys", span, "a list of values has its own size", |d| {
-                    d.label("expected one value beside `size`")
-                });
+                self.sink.error(
+                    "conflicting-keys",
+                    span,
+                    "a list of values has its own size",
+                    |d| d.label("expected one value beside `size`"),
+                );
             } else if !(1..=MAX_ELEMENTS).contains(&size) {
                 let message = format!("an array has 1 to {MAX_ELEMENTS} elements");
-                self.sink.error("bad-number", span, message, |d| d.label("expected another size"));
+                self.sink.error("bad-number", span, message, |d| {
+                    d.label("expected another size")
+                });
             } else {
                 let first = values.pop().unwrap_or(Start::Int(0));
                 values = vec![first; size as usize];
@@ -245,10 +297,15 @@ impl Reader<'_, '_> {
             values = vec![Start::Unknown; cells];
         }
         let count = size.unwrap_or(1).max(1) as usize;
-        let span = table.get("size").or(table.get("init")).map_or(Span::default(), span_of);
+        let span = table
+            .get("size")
+            .or(table.get("init"))
+            .map_or(Span::default(), span_of);
         if size == Some(0) || count.saturating_mul(cells) > MAX_ELEMENTS as usize {
             let message = format!("memory holds 1 to {MAX_ELEMENTS} values");
-            self.sink.error("bad-number", span, message, |d| d.label("expected another size"));
+            self.sink.error("bad-number", span, message, |d| {
+                d.label("expected another size")
+            });
             return vec![Start::Int(0); cells];
         }
         match values.len() {
@@ -257,10 +314,21 @@ impl Reader<'_, '_> {
             n if n.is_multiple_of(cells) && size.is_none_or(|_| n == cells * count) => values,
             n => {
                 let name = layout.name().unwrap_or("structure");
-                self.sink.error("bad-value", span, format!("{n} values for a `{name}`"), |d| {
-                    let paths: Vec<String> = (0..cells as u32).map(|c| layout.suffix(c, cells)).take(8).collect();
-                    d.label(format!("expected {cells} for each: `{}`", paths.join("`, `")))
-                });
+                self.sink.error(
+                    "bad-value",
+                    span,
+                    format!("{n} values for a `{name}`"),
+                    |d| {
+                        let paths: Vec<String> = (0..cells as u32)
+                            .map(|c| layout.suffix(c, cells))
+                            .take(8)
+                            .collect();
+                        d.label(format!(
+                            "expected {cells} for each: `{}`",
+                            paths.join("`, `")
+                        ))
+                    },
+                );
                 vec![Start::Int(0); cells * count]
             }
         }
@@ -273,9 +341,10 @@ impl Reader<'_, '_> {
             [Start::Unknown] => Start::Unknown,
             _ => {
                 let span = table.get("init").map_or(Span::default(), span_of);
-                self.sink.error("conflicting-keys", span, "`init` beside `bytes`", |d| {
-                    d.label("expected `\"unknown\"`, or nothing: zeros")
-                });
+                self.sink
+                    .error("conflicting-keys", span, "`init` beside `bytes`", |d| {
+                        d.label("expected `\"unknown\"`, or nothing: zeros")
+                    });
                 Start::Int(0)
             }
         }
@@ -286,9 +355,12 @@ impl Reader<'_, '_> {
         match value.get_ref() {
             DeValue::Array(items) => {
                 if items.is_empty() {
-                    self.sink.error("empty-list", span_of(value), "an array has at least one element", |d| {
-                        d.label("expected initial values")
-                    });
+                    self.sink.error(
+                        "empty-list",
+                        span_of(value),
+                        "an array has at least one element",
+                        |d| d.label("expected initial values"),
+                    );
                 }
                 items.iter().map(|item| self.start(item, choice)).collect()
             }
@@ -308,9 +380,12 @@ impl Reader<'_, '_> {
 
     fn checked_integer(&mut self, value: &Value<'_>) -> i64 {
         integer(value.get_ref()).unwrap_or_else(|| {
-            self.sink.error("bad-number", span_of(value), "this integer does not fit 64 bits", |d| {
-                d.label("expected an integer of at most 64 bits")
-            });
+            self.sink.error(
+                "bad-number",
+                span_of(value),
+                "this integer does not fit 64 bits",
+                |d| d.label("expected an integer of at most 64 bits"),
+            );
             0
         })
     }
@@ -374,9 +449,15 @@ impl Reader<'_, '_> {
         let suffix: String = rest.trim_start()[name.len()..].split_whitespace().collect();
         let place = text.span(at..at + name.len());
         let Some(loc) = symbols.find(name) else {
-            self.sink.error("unknown-location", place, format!("there is no location `{name}`"), |d| {
-                d.label("expected a location").did_you_mean(name, symbols.names())
-            });
+            self.sink.error(
+                "unknown-location",
+                place,
+                format!("there is no location `{name}`"),
+                |d| {
+                    d.label("expected a location")
+                        .did_you_mean(name, symbols.names())
+                },
+            );
             return Init::Int(0);
         };
         let object = symbols.object(loc).1;
@@ -384,17 +465,30 @@ impl Reader<'_, '_> {
             Some(index) => Init::Address { loc, index },
             None => {
                 let count = symbols.elements(loc);
-                let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
+                let has = if count == 1 {
+                    "one element".to_string()
+                } else {
+                    format!("{count} elements")
+                };
                 let message = format!("`{name}` has {has}; there is no `{}`", source.trim());
-                self.sink.error("out-of-bounds", place, message, |d| d.label("counted from 0"));
+                self.sink.error("out-of-bounds", place, message, |d| {
+                    d.label("counted from 0")
+                });
                 Init::Int(0)
             }
         }
     }
 
     /// Reads `regs`.
-    pub(super) fn regs(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Vec<RegInit> {
-        let Some(regs) = table.get("regs").and_then(|v| v.get_ref().as_table()) else { return Vec::new() };
+    pub(super) fn regs(
+        &mut self,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> Vec<RegInit> {
+        let Some(regs) = table.get("regs").and_then(|v| v.get_ref().as_table()) else {
+            return Vec::new();
+        };
         let mut list: Vec<RegInit> = Vec::new();
         let mut set = HashSet::new();
         for (name, span, value) in entries(regs) {
@@ -403,28 +497,39 @@ impl Reader<'_, '_> {
             let (whole, offset) = bare.split_once('+').unwrap_or((bare, "8"));
             let is_offset = !offset.starts_with('0') && offset.parse::<u32>().is_ok();
             if !is_identifier(whole) || !is_offset {
-                self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a register"), |d| {
-                    d.label("expected letters, digits, `_` and `$`, not starting with a digit")
-                });
+                self.sink.error(
+                    "bad-name",
+                    span,
+                    format!("`{name}` cannot be the name of a register"),
+                    |d| d.label("expected letters, digits, `_` and `$`, not starting with a digit"),
+                );
                 continue;
             }
             if !set.insert(bare) {
-                self.sink.error("duplicate-register", span, format!("register `{bare}` is set twice"), |d| {
-                    d.label("set again here")
-                });
+                self.sink.error(
+                    "duplicate-register",
+                    span,
+                    format!("register `{bare}` is set twice"),
+                    |d| d.label("set again here"),
+                );
                 continue;
             }
             let start = match self.start(value, choice) {
                 Start::Unknown => {
-                    self.sink.error("bad-value", span_of(value), "a register has a value", |d| {
-                        d.label("expected an integer, or an address such as \"&x\"")
-                    });
+                    self.sink
+                        .error("bad-value", span_of(value), "a register has a value", |d| {
+                            d.label("expected an integer, or an address such as \"&x\"")
+                        });
                     Start::Int(0)
                 }
                 start => start,
             };
             let init = self.resolve(start, symbols);
-            list.push(RegInit { name: bare.to_string(), init, span });
+            list.push(RegInit {
+                name: bare.to_string(),
+                init,
+                span,
+            });
         }
         list
     }
@@ -432,7 +537,11 @@ impl Reader<'_, '_> {
 
 fn object(elements: usize, space: Space) -> SymbolKind {
     let scalar = Object::scalar(0);
-    SymbolKind::Object(Object { init: vec![Init::Int(0); elements.max(1)], space, ..scalar })
+    SymbolKind::Object(Object {
+        init: vec![Init::Int(0); elements.max(1)],
+        space,
+        ..scalar
+    })
 }
 
 /// Whether code can name it.

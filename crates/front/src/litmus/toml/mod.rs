@@ -42,7 +42,9 @@ use template::{Choice, Template};
 /// answers are left out.
 pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     let file = sink.file().clone();
-    let Some(document) = document::parse(&file.text, sink) else { return Vec::new() };
+    let Some(document) = document::parse(&file.text, sink) else {
+        return Vec::new();
+    };
     let root = document.get_ref();
     let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
     document::table(root, top, keys::TEST, None, "a test", sink);
@@ -52,14 +54,21 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
         None => matrix::read(root, &template, &file.text, sink),
         Some(_) => Vec::new(),
     };
-    let mut reader = Reader { file: &file.text, root, template, sink };
+    let mut reader = Reader {
+        file: &file.text,
+        root,
+        template,
+        sink,
+    };
     let mut tests = Vec::new();
     let mut names: HashMap<String, Span> = HashMap::new();
     for choice in &choices {
         if only.is_some_and(|only| reader.name(choice).is_none_or(|(name, _)| name != only)) {
             continue;
         }
-        let Some((mut test, span)) = reader.test(choice) else { continue };
+        let Some((mut test, span)) = reader.test(choice) else {
+            continue;
+        };
         for m in &matrices {
             m.apply(choice, &mut test.expect);
         }
@@ -68,7 +77,11 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
             let message = format!("two tests of this file are called `{}`", test.name);
             reader.sink.error("duplicate-name", span, message, |d| {
                 let d = d.label("expected a name that differs between tests");
-                if first == span { d } else { d.also(first, "the first one") }
+                if first == span {
+                    d
+                } else {
+                    d.also(first, "the first one")
+                }
             });
         }
         tests.push(test);
@@ -105,13 +118,19 @@ impl Reader<'_, '_> {
     }
 
     fn plain(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> String {
-        self.string(table, key, choice).map_or(String::new(), |t| t.as_str().to_string())
+        self.string(table, key, choice)
+            .map_or(String::new(), |t| t.as_str().to_string())
     }
 
     /// The strings of a list.
     fn list(&mut self, key: &str, choice: &Choice) -> Vec<MappedText> {
-        let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else { return Vec::new() };
-        items.iter().filter_map(|item| self.text(item, choice)).collect()
+        let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else {
+            return Vec::new();
+        };
+        items
+            .iter()
+            .filter_map(|item| self.text(item, choice))
+            .collect()
     }
 
     /// One of some words; checked again, since a placeholder may have produced it.
@@ -127,9 +146,15 @@ impl Reader<'_, '_> {
         let found = words.iter().find(|w| **w == word).copied();
         if found.is_none() {
             let span = table.get(key).map_or(Span::default(), span_of);
-            self.sink.error("unknown-word", span, format!("`{key}` cannot be `{word}`"), |d| {
-                d.label(format!("expected one of {}", words.join(", "))).did_you_mean(word, words.iter().copied())
-            });
+            self.sink.error(
+                "unknown-word",
+                span,
+                format!("`{key}` cannot be `{word}`"),
+                |d| {
+                    d.label(format!("expected one of {}", words.join(", ")))
+                        .did_you_mean(word, words.iter().copied())
+                },
+            );
         }
         found
     }
@@ -137,7 +162,9 @@ impl Reader<'_, '_> {
     fn test(&mut self, choice: &Choice) -> Option<(LitmusTest, Span)> {
         let root = self.root;
         let word = self.word(root, "dialect", keys::DIALECTS, choice);
-        let dialect = dialects().find(|d| Some(d.name()) == word).unwrap_or_default();
+        let dialect = dialects()
+            .find(|d| Some(d.name()) == word)
+            .unwrap_or_default();
         let (name, name_span) = self.name(choice)?;
         let barriers = self.word(root, "barriers", &["ptx", "litmus"], choice);
         let reductions = self.word(root, "reductions", &["ptx", "litmus"], choice);
@@ -152,7 +179,11 @@ impl Reader<'_, '_> {
         let mut condition_text = self.string(root, "condition", choice);
         let mut filter_text = self.string(root, "filter", choice);
         let mut observed = self.list("observe", choice);
-        for text in [&condition_text, &filter_text].into_iter().flatten().chain(&observed) {
+        for text in [&condition_text, &filter_text]
+            .into_iter()
+            .flatten()
+            .chain(&observed)
+        {
             symbols.watch(text.as_str());
         }
         if !self.root.contains_key("host") {
@@ -179,31 +210,44 @@ impl Reader<'_, '_> {
             (condition_text, filter_text) = (None, None);
             observed.clear();
         }
-        let unknown = if broken { Unknown::AddRegisters } else { Unknown::Reject };
+        let unknown = if broken {
+            Unknown::AddRegisters
+        } else {
+            Unknown::Reject
+        };
         let mut resolver = Resolver::new(&mut program, unknown);
         let mut prop = |text: &Option<MappedText>, sink: &mut Sink| {
-            text.as_ref().and_then(|t| condition::parse(t, &mut resolver, sink))
+            text.as_ref()
+                .and_then(|t| condition::parse(t, &mut resolver, sink))
         };
         let condition = prop(&condition_text, self.sink);
         let filter = prop(&filter_text, self.sink);
-        let observe =
-            observed.iter().filter_map(|t| condition::parse_observable(t, &mut resolver, self.sink)).collect();
-        let quantifier = match self.word(root, "quantifier", &["exists", "~exists", "forall"], choice) {
-            _ if !root.contains_key("condition") => Quantifier::None,
-            Some("~exists") => Quantifier::NotExists,
-            Some("forall") => Quantifier::ForAll,
-            _ => Quantifier::Exists,
-        };
+        let observe = observed
+            .iter()
+            .filter_map(|t| condition::parse_observable(t, &mut resolver, self.sink))
+            .collect();
+        let quantifier =
+            match self.word(root, "quantifier", &["exists", "~exists", "forall"], choice) {
+                _ if !root.contains_key("condition") => Quantifier::None,
+                Some("~exists") => Quantifier::NotExists,
+                Some("forall") => Quantifier::ForAll,
+                _ => Quantifier::Exists,
+            };
         let one_line = |t: MappedText| t.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
         let test = LitmusTest {
             name,
             doc: self.plain(root, "doc", choice),
             source: self.plain(root, "source", choice),
-            tags: self.list("tags", choice).into_iter().map(|t| t.as_str().to_string()).collect(),
+            tags: self
+                .list("tags", choice)
+                .into_iter()
+                .map(|t| t.as_str().to_string())
+                .collect(),
             file: self.sink.file().clone(),
             program,
             condition,
-            condition_span: (condition_text.as_ref()).map_or(Span::default(), |t| t.span(0..t.as_str().len())),
+            condition_span: (condition_text.as_ref())
+                .map_or(Span::default(), |t| t.span(0..t.as_str().len())),
             condition_text: condition_text.map_or(String::new(), one_line),
             quantifier,
             filter,
@@ -222,28 +266,52 @@ impl Reader<'_, '_> {
         let span = span_of(value);
         let written = self.text(value, choice)?;
         let fixed = !value.get_ref().as_str()?.contains("${");
-        let chosen: Vec<_> = self.template.chosen(choice).map(|(_, value)| value).collect();
+        let chosen: Vec<_> = self
+            .template
+            .chosen(choice)
+            .map(|(_, value)| value)
+            .collect();
         let (name, span) = match (fixed, choice.instance, chosen.last()) {
             (true, Some(_), Some(value)) => (value.name.clone(), value.span),
             (true, None, Some(_)) => {
                 let parts = chosen.iter().map(|value| value.name.as_str());
-                ([written.as_str()].into_iter().chain(parts).collect::<Vec<_>>().join("+"), span)
+                (
+                    [written.as_str()]
+                        .into_iter()
+                        .chain(parts)
+                        .collect::<Vec<_>>()
+                        .join("+"),
+                    span,
+                )
             }
             _ => (written.as_str().to_string(), span),
         };
         if name.trim().is_empty() {
-            self.sink.error("empty-name", span, "a test needs a name", |d| d.label("expected a name"));
+            self.sink
+                .error("empty-name", span, "a test needs a name", |d| {
+                    d.label("expected a name")
+                });
         } else if name.chars().any(char::is_control) {
             // One answer is one line, and a terminal obeys control characters.
             let message = format!("`{}` cannot be the name of a test", name.escape_debug());
-            self.sink.error("bad-name", span, message, |d| d.label("holds a control character"));
+            self.sink.error("bad-name", span, message, |d| {
+                d.label("holds a control character")
+            });
         }
         Some((name, span))
     }
 
     fn options(&mut self, choice: &Choice) -> Vec<Setting> {
-        let Some(table) = self.root.get("options").and_then(|v| v.get_ref().as_table()) else { return Vec::new() };
-        let read = |row: &Row| Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok();
+        let Some(table) = self
+            .root
+            .get("options")
+            .and_then(|v| v.get_ref().as_table())
+        else {
+            return Vec::new();
+        };
+        let read = |row: &Row| {
+            Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok()
+        };
         OPTIONS.iter().filter_map(read).collect()
     }
 
@@ -251,9 +319,12 @@ impl Reader<'_, '_> {
         let bound = self.count(self.root, &["bound"], choice)?;
         if bound > MAX_BOUND {
             let span = self.root.get("bound").map_or(Span::default(), span_of);
-            self.sink.error("large-bound", span, format!("a loop bound of {bound} is too large"), |d| {
-                d.label(format!("expected at most {MAX_BOUND}"))
-            });
+            self.sink.error(
+                "large-bound",
+                span,
+                format!("a loop bound of {bound} is too large"),
+                |d| d.label(format!("expected at most {MAX_BOUND}")),
+            );
         }
         Some(bound)
     }
@@ -261,24 +332,32 @@ impl Reader<'_, '_> {
     /// Reports expectations that nothing can be held against.
     fn check_expectations(&mut self, test: &LitmusTest) {
         let asked = test.quantifier != Quantifier::None;
-        for (model, expectation) in test.expect.iter().filter(|(_, e)| e.reachability.is_some() && !asked) {
+        for (model, expectation) in test
+            .expect
+            .iter()
+            .filter(|(_, e)| e.reachability.is_some() && !asked)
+        {
             let message = format!("`{model}` is expected to answer, but the test has no condition");
-            self.sink.error("missing-condition", expectation.span, message, |d| {
-                d.label("reachability of what?").help("add a `condition`")
-            });
+            self.sink
+                .error("missing-condition", expectation.span, message, |d| {
+                    d.label("reachability of what?").help("add a `condition`")
+                });
         }
         for (model, expectation) in &test.expect {
-            let Some(reason) = &expectation.known else { continue };
+            let Some(reason) = &expectation.known else {
+                continue;
+            };
             let problem = match (reason.trim(), expectation.answers()) {
                 ("", _) => "without a reason",
                 (_, 0) => "of no expected answer",
                 _ => continue,
             };
             let message = format!("`{model}` has a known failure {problem}");
-            self.sink.error("bad-known-failure", expectation.span, message, |d| {
-                d.label("expected an answer that the model is known not to give, and why")
-                    .help("as in `{ reachability = \"forbidden\", known = \"why\" }`")
-            });
+            self.sink
+                .error("bad-known-failure", expectation.span, message, |d| {
+                    d.label("expected an answer that the model is known not to give, and why")
+                        .help("as in `{ reachability = \"forbidden\", known = \"why\" }`")
+                });
         }
     }
 }
@@ -288,7 +367,9 @@ fn integer(value: &DeValue<'_>) -> Option<i64> {
     let number = value.as_integer()?;
     let digits = number.as_str().replace('_', "");
     let radix = number.radix();
-    i64::from_str_radix(&digits, radix).ok().or_else(|| u64::from_str_radix(&digits, radix).ok().map(|v| v as i64))
+    i64::from_str_radix(&digits, radix)
+        .ok()
+        .or_else(|| u64::from_str_radix(&digits, radix).ok().map(|v| v as i64))
 }
 
 /// Makes the map of expectations without one to start from.

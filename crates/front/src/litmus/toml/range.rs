@@ -35,10 +35,17 @@ impl Reader<'_, '_> {
     ) -> Vec<(Coordinates, Place)> {
         let layout = self.layout(table, choice);
         self.uniform(dialect, table);
-        let Some(range) = self.index_space(dialect, table, choice) else { return Vec::new() };
-        let Some(layout) = layout else { return Vec::new() };
+        let Some(range) = self.index_space(dialect, table, choice) else {
+            return Vec::new();
+        };
+        let Some(layout) = layout else {
+            return Vec::new();
+        };
         if range.count().is_none_or(|n| n > MAX_THREADS as u64) {
-            let span = ["block", "global", "grid"].into_iter().find_map(|k| table.get(k)).map(span_of);
+            let span = ["block", "global", "grid"]
+                .into_iter()
+                .find_map(|k| table.get(k))
+                .map(span_of);
             self.too_many(span.unwrap_or_default());
             return Vec::new();
         }
@@ -47,49 +54,85 @@ impl Reader<'_, '_> {
 
     /// How the threads of a kernel are laid out; `None` with a diagnostic if a size is 0.
     pub(super) fn layout(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
-        let warp = self.count(table, &["warp", "sub_group"], choice).unwrap_or(32);
+        let warp = self
+            .count(table, &["warp", "sub_group"], choice)
+            .unwrap_or(32);
         let cluster = self.extent(table, "cluster", choice);
         let gpu = self.count(table, &["gpu", "device"], choice).unwrap_or(0);
         let domain = self.count(table, &["domain"], choice).unwrap_or(0);
-        let cooperative = table.get("cooperative").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
+        let cooperative = table
+            .get("cooperative")
+            .and_then(|v| v.get_ref().as_bool())
+            .unwrap_or(false);
         if warp == 0 {
             self.cannot_be_zero("warp", table.get("warp").map_or(Span::default(), span_of));
             return None;
         }
-        let shape = cluster.as_ref().map(|c| [0, 1, 2].map(|d| c.sizes.get(d).copied().unwrap_or(1)));
+        let shape = cluster
+            .as_ref()
+            .map(|c| [0, 1, 2].map(|d| c.sizes.get(d).copied().unwrap_or(1)));
         if let (Some(shape), Some(cluster)) = (shape, &cluster)
             && (shape.contains(&0) || cluster.sizes.len() > 3)
         {
             self.cannot_be_zero("cluster", cluster.span);
             return None;
         }
-        Some(Layout { gpu, domain, warp, cluster: shape, cooperative })
+        Some(Layout {
+            gpu,
+            domain,
+            warp,
+            cluster: shape,
+            cooperative,
+        })
     }
 
     /// The index space; `None` with a diagnostic if there is none.
-    fn index_space(&mut self, dialect: Dialect, table: &DeTable<'_>, choice: &Choice) -> Option<NdRange> {
-        let given = OF_OPENCL.into_iter().find_map(|key| Some((key, table.get(key)?)));
-        let Some((key, value)) = given else { return self.grid_of_blocks(table, choice) };
-        let blocks = ["grid", "block"].into_iter().find_map(|key| Some((key, table.get(key)?)));
+    fn index_space(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        choice: &Choice,
+    ) -> Option<NdRange> {
+        let given = OF_OPENCL
+            .into_iter()
+            .find_map(|key| Some((key, table.get(key)?)));
+        let Some((key, value)) = given else {
+            return self.grid_of_blocks(table, choice);
+        };
+        let blocks = ["grid", "block"]
+            .into_iter()
+            .find_map(|key| Some((key, table.get(key)?)));
         if !Front::of(dialect).ranges {
             let message = format!("kernels of the dialect `{dialect}` have no `{key}`");
-            self.sink.error("conflicting-keys", span_of(value), message, |d| {
-                d.label("expected `grid` and `block`: how many CTAs, and how many threads in each")
-            });
+            self.sink
+                .error("conflicting-keys", span_of(value), message, |d| {
+                    d.label(
+                        "expected `grid` and `block`: how many CTAs, and how many threads in each",
+                    )
+                });
             return None;
         }
         if let Some((other, place)) = blocks {
             let message = format!("`{other}` and `{key}` both say how many work-items there are");
             let first = span_of(value);
-            self.sink.error("conflicting-keys", span_of(place), message, |d| {
-                d.label("expected `global` and `local`, or `grid` and `block`").also(first, "the other one")
-            });
+            self.sink
+                .error("conflicting-keys", span_of(place), message, |d| {
+                    d.label("expected `global` and `local`, or `grid` and `block`")
+                        .also(first, "the other one")
+                });
             return None;
         }
-        let (global, local) = (self.extent(table, "global", choice), self.extent(table, "local", choice));
+        let (global, local) = (
+            self.extent(table, "global", choice),
+            self.extent(table, "local", choice),
+        );
         let offset = self.extent(table, "offset", choice);
         let (Some(global), Some(local)) = (global, local) else {
-            let missing = if table.contains_key("global") { "local" } else { "global" };
+            let missing = if table.contains_key("global") {
+                "local"
+            } else {
+                "global"
+            };
             if !table.contains_key(missing) {
                 let message = format!("`kernel` has no `{missing}`");
                 self.sink.error("missing-key", span_of(value), message, |d| {
@@ -103,10 +146,13 @@ impl Reader<'_, '_> {
         for other in others {
             if other.sizes.len() != global.sizes.len() {
                 let (n, m) = (other.sizes.len(), global.sizes.len());
-                let message =
-                    format!("this has {n} dimension{}, but `global` has {m}", if n == 1 { "" } else { "s" });
+                let message = format!(
+                    "this has {n} dimension{}, but `global` has {m}",
+                    if n == 1 { "" } else { "s" }
+                );
                 self.sink.error("bad-range", other.span, message, |d| {
-                    d.label("expected a number for each dimension").also(global.span, "the global size")
+                    d.label("expected a number for each dimension")
+                        .also(global.span, "the global size")
                 });
                 return None;
             }
@@ -123,13 +169,15 @@ impl Reader<'_, '_> {
                         "expected an offset for which every global id fits 64 bits",
                     ),
                 };
-                self.sink.error("bad-range", span, error.to_string(), |d| d.label(expected));
+                self.sink
+                    .error("bad-range", span, error.to_string(), |d| d.label(expected));
                 return None;
             }
         };
         if let (true, Some(d)) = (self.uniform(dialect, table), range.remainder()) {
             let (size, group) = (range.global()[d], range.local()[d]);
-            let message = format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+            let message =
+                format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
             self.sink.error("bad-range", global.span, message, |diagnostic| {
                 diagnostic
                     .label(format!("expected a multiple of {group}"))
@@ -143,12 +191,16 @@ impl Reader<'_, '_> {
 
     /// Whether all work-groups have to be full, which only OpenCL can say.
     pub(super) fn uniform(&mut self, dialect: Dialect, table: &DeTable<'_>) -> bool {
-        let Some(value) = table.get("uniform") else { return false };
+        let Some(value) = table.get("uniform") else {
+            return false;
+        };
         if !Front::of(dialect).ranges {
             let message = format!("kernels of the dialect `{dialect}` have no `uniform`");
-            self.sink.error("conflicting-keys", span_of(value), message, |d| {
-                d.label("expected no such key").help("leave it out: blocks are always full here")
-            });
+            self.sink
+                .error("conflicting-keys", span_of(value), message, |d| {
+                    d.label("expected no such key")
+                        .help("leave it out: blocks are always full here")
+                });
             return false;
         }
         value.get_ref().as_bool() == Some(true)
@@ -158,9 +210,10 @@ impl Reader<'_, '_> {
     fn grid_of_blocks(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<NdRange> {
         if !table.contains_key("block") {
             let at = table.get("code").map_or(Span::default(), span_of);
-            self.sink.error("missing-key", at, "`kernel` has no `block`", |d| {
-                d.label("`block` is needed: threads per CTA")
-            });
+            self.sink
+                .error("missing-key", at, "`kernel` has no `block`", |d| {
+                    d.label("`block` is needed: threads per CTA")
+                });
             return None;
         }
         let grid = self.extent(table, "grid", choice);
@@ -168,8 +221,9 @@ impl Reader<'_, '_> {
         if table.contains_key("grid") && grid.is_none() {
             return None;
         }
-        let sizes =
-            |extent: Option<&Extent>| [0, 1, 2].map(|d| extent.and_then(|e| e.sizes.get(d).copied()).unwrap_or(1));
+        let sizes = |extent: Option<&Extent>| {
+            [0, 1, 2].map(|d| extent.and_then(|e| e.sizes.get(d).copied()).unwrap_or(1))
+        };
         for (key, extent) in [("grid", grid.as_ref()), ("block", Some(&block))] {
             if sizes(extent).contains(&0) {
                 self.cannot_be_zero(key, extent.map_or(Span::default(), |e| e.span));
@@ -177,9 +231,14 @@ impl Reader<'_, '_> {
             }
         }
         let (blocks, threads) = (sizes(grid.as_ref()), sizes(Some(&block)));
-        let dimensions = block.sizes.len().max(grid.as_ref().map_or(1, |g| g.sizes.len()));
+        let dimensions = block
+            .sizes
+            .len()
+            .max(grid.as_ref().map_or(1, |g| g.sizes.len()));
         let range = match [0, 1, 2].map(|d| blocks[d].checked_mul(threads[d])) {
-            [Some(x), Some(y), Some(z)] => NdRange::new(&[x, y, z][..dimensions.clamp(1, 3)], &threads, &[]).ok(),
+            [Some(x), Some(y), Some(z)] => {
+                NdRange::new(&[x, y, z][..dimensions.clamp(1, 3)], &threads, &[]).ok()
+            }
             _ => None,
         };
         if range.is_none() {
@@ -190,13 +249,18 @@ impl Reader<'_, '_> {
 
     fn cannot_be_zero(&mut self, key: &str, span: Span) {
         let message = format!("`{key}` cannot be 0");
-        self.sink.error("bad-number", span, message, |d| d.label("expected a positive number"));
+        self.sink.error("bad-number", span, message, |d| {
+            d.label("expected a positive number")
+        });
     }
 
     pub(super) fn too_many(&mut self, span: Span) {
-        self.sink.error("too-many-threads", span, format!("a test has at most {MAX_THREADS} threads"), |d| {
-            d.label("too many threads")
-        });
+        self.sink.error(
+            "too-many-threads",
+            span,
+            format!("a test has at most {MAX_THREADS} threads"),
+            |d| d.label("too many threads"),
+        );
     }
 
     /// A number, or one to three of them; `None` if the key is absent, or with a diagnostic if it is none.
@@ -208,13 +272,20 @@ impl Reader<'_, '_> {
         };
         let span = span_of(value);
         if !(1..=3).contains(&items.len()) {
-            self.sink.error("bad-range", span, RangeError::Dimensions.to_string(), |d| {
-                d.label("expected one to three numbers")
-            });
+            self.sink
+                .error("bad-range", span, RangeError::Dimensions.to_string(), |d| {
+                    d.label("expected one to three numbers")
+                });
             return None;
         }
-        let sizes: Vec<Option<u64>> = items.iter().map(|item| self.size(item, key, choice)).collect();
-        Some(Extent { sizes: sizes.into_iter().collect::<Option<_>>()?, span })
+        let sizes: Vec<Option<u64>> = items
+            .iter()
+            .map(|item| self.size(item, key, choice))
+            .collect();
+        Some(Extent {
+            sizes: sizes.into_iter().collect::<Option<_>>()?,
+            span,
+        })
     }
 
     fn size(&mut self, value: &Value<'_>, key: &str, choice: &Choice) -> Option<u64> {
@@ -222,13 +293,18 @@ impl Reader<'_, '_> {
             // Negative numbers and values of other kinds were reported with the keys.
             DeValue::Integer(i) if i.as_str().starts_with('-') => return None,
             DeValue::Integer(_) => integer(value.get_ref()).map(|n| n as u64),
-            DeValue::String(_) => self.text(value, choice).and_then(|t| t.as_str().trim().parse().ok()),
+            DeValue::String(_) => self
+                .text(value, choice)
+                .and_then(|t| t.as_str().trim().parse().ok()),
             _ => return None,
         };
         if number.is_none() {
-            self.sink.error("bad-number", span_of(value), format!("`{key}` is no size"), |d| {
-                d.label("expected an integer of at most 64 bits")
-            });
+            self.sink.error(
+                "bad-number",
+                span_of(value),
+                format!("`{key}` is no size"),
+                |d| d.label("expected an integer of at most 64 bits"),
+            );
         }
         number
     }

@@ -12,14 +12,18 @@ impl Reader<'_, '_> {
     /// The runs of the file.
     pub(super) fn runs(&mut self, choice: &Choice) -> Vec<RunExpectation> {
         let list = tables(self.root, "run");
-        list.into_iter().map(|table| self.run(table, choice)).collect()
+        list.into_iter()
+            .map(|table| self.run(table, choice))
+            .collect()
     }
 
     fn run(&mut self, table: &DeTable<'_>, choice: &Choice) -> RunExpectation {
         let span = table
             .iter()
             .min_by_key(|(key, _)| key.span().start)
-            .map(|(key, value)| diag::Span::new(key.span().start, key.span().end).to(span_of(value)));
+            .map(|(key, value)| {
+                diag::Span::new(key.span().start, key.span().end).to(span_of(value))
+            });
         RunExpectation {
             memory: self.word(table, "memory", keys::MEMORIES, choice),
             early: self.word(table, "early", keys::EARLY, choice),
@@ -30,11 +34,17 @@ impl Reader<'_, '_> {
             warp_size: self.count(table, &["warp_size"], choice),
             sms: self.count(table, &["sms"], choice),
             resident: self.count(table, &["resident"], choice),
-            cooperative: table.get("cooperative").and_then(|v| v.get_ref().as_bool()).unwrap_or(false),
+            cooperative: table
+                .get("cooperative")
+                .and_then(|v| v.get_ref().as_bool())
+                .unwrap_or(false),
             ends: self.word(table, "ends", keys::ENDS, choice),
             race: self.word(table, "race", keys::RACE, choice),
             condition: self.word(table, "condition", keys::HOLDS, choice),
-            why: self.string(table, "why", choice).map(|t| t.as_str().to_owned()).filter(|t| !t.is_empty()),
+            why: self
+                .string(table, "why", choice)
+                .map(|t| t.as_str().to_owned())
+                .filter(|t| !t.is_empty()),
             span: span.unwrap_or_default(),
         }
     }

@@ -14,13 +14,19 @@ pub(super) fn map_string(file: &str, span: Range<usize>, decoded: &str) -> Mappe
 }
 
 fn walk(raw: &str, offset: usize, decoded: &str) -> Option<MappedText> {
-    let delimiter = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|d| raw.starts_with(d))?;
+    let delimiter = ["\"\"\"", "'''", "\"", "'"]
+        .into_iter()
+        .find(|d| raw.starts_with(d))?;
     let escapes = delimiter.starts_with('"');
     let mut start = delimiter.len();
     if delimiter.len() == 3 {
         // A line end right behind the opening quotes does not count.
         let rest = &raw[start..];
-        start += if rest.starts_with("\r\n") { 2 } else { usize::from(rest.starts_with('\n')) };
+        start += if rest.starts_with("\r\n") {
+            2
+        } else {
+            usize::from(rest.starts_with('\n'))
+        };
     }
     let body = raw.get(start..raw.len().checked_sub(delimiter.len())?)?;
     let offset = offset + start;
@@ -72,7 +78,10 @@ fn escape(rest: &str) -> Option<(usize, bool)> {
         b'U' => 10,
         b'x' => 4,
         b' ' | b'\t' | b'\r' | b'\n' => {
-            return Some((rest.len() - rest[1..].trim_start_matches([' ', '\t', '\r', '\n']).len(), false));
+            return Some((
+                rest.len() - rest[1..].trim_start_matches([' ', '\t', '\r', '\n']).len(),
+                false,
+            ));
         }
         _ => 2,
     };
@@ -92,7 +101,10 @@ mod tests {
 
     #[test]
     fn literal_strings_map_byte_for_byte() {
-        assert_eq!(place("'''\nst x, 1\nld r0, y'''", "st x, 1\nld r0, y", "ld r0"), "ld r0");
+        assert_eq!(
+            place("'''\nst x, 1\nld r0, y'''", "st x, 1\nld r0, y", "ld r0"),
+            "ld r0"
+        );
     }
 
     #[test]

@@ -28,10 +28,21 @@ pub(in crate::litmus) fn find(
     let template = Template::new(root, text, &mut sink);
     let choices = template.choices(&mut sink);
     let matrices = matrix::read(root, &template, text, &mut sink);
-    let mut reader = Reader { file: text, root, template, sink: &mut sink };
-    let choice = choices.iter().find(|c| reader.name(c).is_some_and(|n| n.0 == test))?;
+    let mut reader = Reader {
+        file: text,
+        root,
+        template,
+        sink: &mut sink,
+    };
+    let choice = choices
+        .iter()
+        .find(|c| reader.name(c).is_some_and(|n| n.0 == test))?;
     // The last matrix to speak of it decides.
-    if let Some(edit) = matrices.iter().rev().find_map(|m| m.edit(choice, model, property, verdict)) {
+    if let Some(edit) = matrices
+        .iter()
+        .rev()
+        .find_map(|m| m.edit(choice, model, property, verdict))
+    {
         let (span, letter) = edit?;
         return Some(Target::Replace(span, letter));
     }

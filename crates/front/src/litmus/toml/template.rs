@@ -65,20 +65,29 @@ pub(super) struct Template {
 
 impl Template {
     pub(super) fn new(root: &DeTable<'_>, file: &str, sink: &mut Sink) -> Template {
-        let mut template =
-            Template { axes: Vec::new(), instances: Vec::new(), keys: HashMap::new(), used: HashSet::new() };
+        let mut template = Template {
+            axes: Vec::new(),
+            instances: Vec::new(),
+            keys: HashMap::new(),
+            used: HashSet::new(),
+        };
         for table in tables(root, "axis") {
             let name = text_of(table, "name").unwrap_or_default();
             let span = table.get("name").map_or(Span::default(), span_of);
             if name.is_empty() || template.keys.insert(name.clone(), span).is_some() {
-                sink.error("duplicate-placeholder", span, format!("`${{{name}}}` already has a meaning"), |d| {
-                    d.label("expected a name of its own")
-                });
+                sink.error(
+                    "duplicate-placeholder",
+                    span,
+                    format!("`${{{name}}}` already has a meaning"),
+                    |d| d.label("expected a name of its own"),
+                );
             }
             // The name of an axis need not be used.
             template.used.insert(name.clone());
-            let values: Vec<AxisValue> =
-                tables(table, "value").into_iter().map(|t| value(t, &["name"], file)).collect();
+            let values: Vec<AxisValue> = tables(table, "value")
+                .into_iter()
+                .map(|t| value(t, &["name"], file))
+                .collect();
             let mut keys: HashMap<&str, Span> = HashMap::new();
             for (key, span, _) in values.iter().flat_map(|v| &v.bindings) {
                 keys.entry(key).or_insert(*span);
@@ -96,9 +105,12 @@ impl Template {
                 }
             }
             if values.is_empty() {
-                sink.error("empty-axis", span, format!("the axis `{name}` has no values"), |d| {
-                    d.label("a template without values makes no tests")
-                });
+                sink.error(
+                    "empty-axis",
+                    span,
+                    format!("the axis `{name}` has no values"),
+                    |d| d.label("a template without values makes no tests"),
+                );
             }
             report_equal_names(&values, sink);
             template.axes.push(Axis { name, values });
@@ -115,9 +127,12 @@ impl Template {
             template.used.insert("name".to_string());
         }
         if let (false, Some(instance)) = (template.axes.is_empty(), template.instances.first()) {
-            sink.error("conflicting-keys", instance.span, "a template has axes or instances, not both", |d| {
-                d.label("this file has `[[axis]]` as well")
-            });
+            sink.error(
+                "conflicting-keys",
+                instance.span,
+                "a template has axes or instances, not both",
+                |d| d.label("this file has `[[axis]]` as well"),
+            );
         }
         template
     }
@@ -126,50 +141,89 @@ impl Template {
     pub(super) fn choices(&self, sink: &mut Sink) -> Vec<Choice> {
         if let Some(first_too_many) = self.instances.get(MAX_TESTS) {
             let span = first_too_many.span;
-            sink.error("too-many-tests", span, format!("a template makes at most {MAX_TESTS} tests"), |d| {
-                d.label("one too many")
-            });
+            sink.error(
+                "too-many-tests",
+                span,
+                format!("a template makes at most {MAX_TESTS} tests"),
+                |d| d.label("one too many"),
+            );
             return Vec::new();
         }
         if !self.instances.is_empty() {
-            let choice = |i| Choice { instance: Some(i), values: Vec::new() };
+            let choice = |i| Choice {
+                instance: Some(i),
+                values: Vec::new(),
+            };
             return (0..self.instances.len()).map(choice).collect();
         }
-        let total = self.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
+        let total = self
+            .axes
+            .iter()
+            .try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
         if total.is_none_or(|n| n > MAX_TESTS) {
-            let span = self.axes.first().and_then(|a| a.values.first()).map_or(Span::default(), |v| v.span);
-            sink.error("too-many-tests", span, format!("a template makes at most {MAX_TESTS} tests"), |d| {
-                d.label("the axes have more combinations")
-            });
+            let span = self
+                .axes
+                .first()
+                .and_then(|a| a.values.first())
+                .map_or(Span::default(), |v| v.span);
+            sink.error(
+                "too-many-tests",
+                span,
+                format!("a template makes at most {MAX_TESTS} tests"),
+                |d| d.label("the axes have more combinations"),
+            );
             return Vec::new();
         }
         let mut picks: Vec<Vec<usize>> = vec![Vec::new()];
         for axis in &self.axes {
             let longer = |pick: Vec<usize>| {
-                (0..axis.values.len()).map(move |i| pick.iter().copied().chain([i]).collect::<Vec<_>>())
+                (0..axis.values.len())
+                    .map(move |i| pick.iter().copied().chain([i]).collect::<Vec<_>>())
             };
             picks = picks.into_iter().flat_map(longer).collect();
         }
-        picks.into_iter().map(|values| Choice { values, instance: None }).collect()
+        picks
+            .into_iter()
+            .map(|values| Choice {
+                values,
+                instance: None,
+            })
+            .collect()
     }
 
     /// The values that are chosen, each with the key that stands for its name.
-    pub(super) fn chosen<'t>(&'t self, choice: &Choice) -> impl Iterator<Item = (&'t str, &'t AxisValue)> {
+    pub(super) fn chosen<'t>(
+        &'t self,
+        choice: &Choice,
+    ) -> impl Iterator<Item = (&'t str, &'t AxisValue)> {
         let instance = choice.instance.map(|i| ("name", &self.instances[i]));
-        let of_axes = self.axes.iter().zip(&choice.values).map(|(axis, &i)| (axis.name.as_str(), &axis.values[i]));
+        let of_axes = self
+            .axes
+            .iter()
+            .zip(&choice.values)
+            .map(|(axis, &i)| (axis.name.as_str(), &axis.values[i]));
         instance.into_iter().chain(of_axes)
     }
 
     /// What stands for a placeholder.
     fn bound(&self, choice: &Choice, key: &str) -> Option<&MappedText> {
         self.chosen(choice).find_map(|(name, value)| {
-            let given = value.bindings.iter().find(|(given, ..)| given == key).map(|(.., text)| text);
+            let given = value
+                .bindings
+                .iter()
+                .find(|(given, ..)| given == key)
+                .map(|(.., text)| text);
             given.or_else(|| (name == key).then_some(&value.text))
         })
     }
 
     /// The text with its placeholders filled in.
-    pub(super) fn fill(&mut self, text: MappedText, choice: &Choice, sink: &mut Sink) -> MappedText {
+    pub(super) fn fill(
+        &mut self,
+        text: MappedText,
+        choice: &Choice,
+        sink: &mut Sink,
+    ) -> MappedText {
         let source = text.as_str();
         if !source.contains("${") {
             return text;
@@ -197,13 +251,19 @@ impl Template {
                 let mut known: Vec<&str> = self.keys.keys().map(String::as_str).collect();
                 known.sort_unstable();
                 let span = text.span(open..close + 1);
-                sink.error("unknown-placeholder", span, format!("nothing gives `${{{key}}}` a value"), |d| {
-                    if known.is_empty() {
-                        d.label("this file has neither `[[axis]]` nor `[[instance]]`")
-                    } else {
-                        d.label(format!("expected one of {}", known.join(", "))).did_you_mean(key, known)
-                    }
-                });
+                sink.error(
+                    "unknown-placeholder",
+                    span,
+                    format!("nothing gives `${{{key}}}` a value"),
+                    |d| {
+                        if known.is_empty() {
+                            d.label("this file has neither `[[axis]]` nor `[[instance]]`")
+                        } else {
+                            d.label(format!("expected one of {}", known.join(", ")))
+                                .did_you_mean(key, known)
+                        }
+                    },
+                );
             }
             at = close + 1;
         }
@@ -213,12 +273,19 @@ impl Template {
 
     /// Reports keys that no placeholder used. To be called after all texts were filled.
     pub(super) fn report_unused(&self, sink: &mut Sink) {
-        let mut unused: Vec<_> = self.keys.iter().filter(|(k, _)| !self.used.contains(*k)).collect();
+        let mut unused: Vec<_> = self
+            .keys
+            .iter()
+            .filter(|(k, _)| !self.used.contains(*k))
+            .collect();
         unused.sort_unstable();
         for (key, span) in unused {
-            sink.error("unused-substitution", *span, format!("no placeholder `${{{key}}}` uses this"), |d| {
-                d.label("this key has no effect")
-            });
+            sink.error(
+                "unused-substitution",
+                *span,
+                format!("no placeholder `${{{key}}}` uses this"),
+                |d| d.label("this key has no effect"),
+            );
         }
     }
 }
@@ -226,13 +293,19 @@ impl Template {
 /// The tables in the list `key`.
 pub(in crate::litmus) fn tables<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Vec<&'t DeTable<'a>> {
     match table.get(key).map(Value::get_ref) {
-        Some(DeValue::Array(items)) => items.iter().filter_map(|i| i.get_ref().as_table()).collect(),
+        Some(DeValue::Array(items)) => items
+            .iter()
+            .filter_map(|i| i.get_ref().as_table())
+            .collect(),
         _ => Vec::new(),
     }
 }
 
 fn text_of(table: &DeTable<'_>, key: &str) -> Option<String> {
-    table.get(key).and_then(|v| v.get_ref().as_str()).map(str::to_string)
+    table
+        .get(key)
+        .and_then(|v| v.get_ref().as_str())
+        .map(str::to_string)
 }
 
 fn value(table: &DeTable<'_>, own: &[&str], file: &str) -> AxisValue {
@@ -243,16 +316,24 @@ fn value(table: &DeTable<'_>, own: &[&str], file: &str) -> AxisValue {
     });
     let name = text_of(table, "name").unwrap_or_default();
     let span = table.get("name").map_or(Span::default(), span_of);
-    AxisValue { text: MappedText::opaque(&name, span), name, span, bindings: bindings.collect() }
+    AxisValue {
+        text: MappedText::opaque(&name, span),
+        name,
+        span,
+        bindings: bindings.collect(),
+    }
 }
 
 fn report_equal_names(values: &[AxisValue], sink: &mut Sink) {
     let mut seen: HashMap<&str, Span> = HashMap::new();
     for value in values {
         if let Some(first) = seen.insert(&value.name, value.span) {
-            sink.error("duplicate-value", value.span, format!("two values are called `{}`", value.name), |d| {
-                d.label("the second one").also(first, "the first one")
-            });
+            sink.error(
+                "duplicate-value",
+                value.span,
+                format!("two values are called `{}`", value.name),
+                |d| d.label("the second one").also(first, "the first one"),
+            );
         }
     }
 }

@@ -33,19 +33,31 @@ impl Reader<'_, '_> {
         self.each_thread(dialect, first, choice, |reader, table, name, place| {
             let regs = reader.regs(table, symbols, choice);
             // The CTAs of a cluster start together.
-            let apart =
-                |t: &&ThreadDraft| t.place.launched != place.launched && t.place.same(&place, Scope::Cluster);
+            let apart = |t: &&ThreadDraft| {
+                t.place.launched != place.launched && t.place.same(&place, Scope::Cluster)
+            };
             if let Some(other) = threads.iter().find(apart) {
-                let key = table.get("launched").or_else(|| table.get("code")).map_or(Span::default(), span_of);
-                let message =
-                    format!("`{name}` and `{}` are of one cluster or CTA, and one is launched", other.name);
+                let key = table
+                    .get("launched")
+                    .or_else(|| table.get("code"))
+                    .map_or(Span::default(), span_of);
+                let message = format!(
+                    "`{name}` and `{}` are of one cluster or CTA, and one is launched",
+                    other.name
+                );
                 reader.sink.error("conflicting-keys", key, message, |d| {
                     d.label("expected `launched = true` for all threads of a cluster, or for none")
                 });
             }
             if let Some(code) = reader.string(table, "code", choice) {
                 units.push(Unit::parse(code, reader.sink));
-                threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs, specials: Vec::new() });
+                threads.push(ThreadDraft {
+                    name,
+                    place,
+                    unit: units.len() - 1,
+                    regs,
+                    specials: Vec::new(),
+                });
             }
         });
         (threads, units)
@@ -81,15 +93,24 @@ impl Reader<'_, '_> {
     }
 
     fn check_name(&mut self, name: &str, number: usize, span: Span, names: &mut HashSet<String>) {
-        let other = name.strip_prefix('P').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n != number);
+        let other = name
+            .strip_prefix('P')
+            .and_then(|n| n.parse::<usize>().ok())
+            .filter(|n| *n != number);
         if !is_identifier(name) {
-            self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a thread"), |d| {
-                d.label("expected letters, digits and `_`, not starting with a digit")
-            });
+            self.sink.error(
+                "bad-name",
+                span,
+                format!("`{name}` cannot be the name of a thread"),
+                |d| d.label("expected letters, digits and `_`, not starting with a digit"),
+            );
         } else if !names.insert(name.to_string()) {
-            self.sink.error("duplicate-thread", span, format!("two threads are called `{name}`"), |d| {
-                d.label("the second one")
-            });
+            self.sink.error(
+                "duplicate-thread",
+                span,
+                format!("two threads are called `{name}`"),
+                |d| d.label("the second one"),
+            );
         } else if let Some(other) = other {
             self.sink.error(
                 "bad-name",
@@ -101,19 +122,27 @@ impl Reader<'_, '_> {
     }
 
     /// A number, under any of several names.
-    pub(super) fn count(&mut self, table: &DeTable<'_>, names: &[&str], choice: &Choice) -> Option<u32> {
+    pub(super) fn count(
+        &mut self,
+        table: &DeTable<'_>,
+        names: &[&str],
+        choice: &Choice,
+    ) -> Option<u32> {
         let mut given = names.iter().filter_map(|n| Some((*n, table.get(*n)?)));
         let (name, value) = given.next()?;
         if let Some((other, place)) = given.next() {
             let message = format!("`{other}` and `{name}` mean the same");
             let first = span_of(value);
-            self.sink.error("conflicting-keys", span_of(place), message, |d| {
-                d.label("expected one of them").also(first, "the other one")
-            });
+            self.sink
+                .error("conflicting-keys", span_of(place), message, |d| {
+                    d.label("expected one of them").also(first, "the other one")
+                });
         }
         let number = match value.get_ref() {
             DeValue::Integer(_) => integer(value.get_ref()).and_then(|n| u32::try_from(n).ok()),
-            _ => self.text(value, choice).and_then(|t| t.as_str().trim().parse().ok()),
+            _ => self
+                .text(value, choice)
+                .and_then(|t| t.as_str().trim().parse().ok()),
         };
         // Negative numbers and values of other kinds were reported with the keys.
         let reported = match value.get_ref() {
@@ -122,14 +151,23 @@ impl Reader<'_, '_> {
             _ => true,
         };
         if number.is_none() && !reported {
-            self.sink.error("bad-number", span_of(value), format!("`{name}` is no number of a group"), |d| {
-                d.label("expected an integer of at most 32 bits")
-            });
+            self.sink.error(
+                "bad-number",
+                span_of(value),
+                format!("`{name}` is no number of a group"),
+                |d| d.label("expected an integer of at most 32 bits"),
+            );
         }
         number
     }
 
-    fn place(&mut self, dialect: Dialect, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
+    fn place(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        number: usize,
+        choice: &Choice,
+    ) -> Place {
         let mut group = |level| self.count(table, &Dialect::keys(level), choice);
         let (gpu, queue_family) = (group(Scope::Gpu), group(Scope::QueueFamily));
         let (cta, cluster, warp) = (group(Scope::Cta), group(Scope::Cluster), group(Scope::Warp));
@@ -137,16 +175,27 @@ impl Reader<'_, '_> {
         let kernel = self.count(table, &["kernel"], choice);
         if let (Some(value), true) = (table.get("kernel"), !Front::of(dialect).ranges) {
             let message = format!("threads of the dialect `{dialect}` have no `kernel`");
-            self.sink.error("conflicting-keys", span_of(value), message, |d| {
-                d.label("only OpenCL asks to which kernel instance a work-item belongs")
-            });
+            self.sink
+                .error("conflicting-keys", span_of(value), message, |d| {
+                    d.label("only OpenCL asks to which kernel instance a work-item belongs")
+                });
         }
-        let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-        if host && [gpu, queue_family, cta, cluster, warp, domain, kernel].iter().any(Option::is_some) {
+        let host = table
+            .get("host")
+            .and_then(|v| v.get_ref().as_bool())
+            .unwrap_or(false);
+        if host
+            && [gpu, queue_family, cta, cluster, warp, domain, kernel]
+                .iter()
+                .any(Option::is_some)
+        {
             let span = table.get("host").map_or(Span::default(), span_of);
-            self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
-                d.label("expected no place beside it")
-            });
+            self.sink.error(
+                "conflicting-keys",
+                span,
+                "a host thread is on no GPU and in no CTA",
+                |d| d.label("expected no place beside it"),
+            );
         }
         // A host thread has a device of its own, far from those that tests number.
         let own_device = u32::MAX - u32::try_from(number).unwrap_or(0);
@@ -160,7 +209,10 @@ impl Reader<'_, '_> {
             kernel: kernel.unwrap_or(0),
             host,
             cooperative: false,
-            launched: table.get("launched").and_then(|v| v.get_ref().as_bool()).unwrap_or(false),
+            launched: table
+                .get("launched")
+                .and_then(|v| v.get_ref().as_bool())
+                .unwrap_or(false),
         }
     }
 
@@ -176,7 +228,9 @@ impl Reader<'_, '_> {
     ) {
         let grid = self.grid(dialect, table, choice);
         let regs = self.regs(table, symbols, choice);
-        let Some(code) = self.string(table, "code", choice) else { return };
+        let Some(code) = self.string(table, "code", choice) else {
+            return;
+        };
         if grid.is_empty() {
             return;
         }
@@ -184,7 +238,13 @@ impl Reader<'_, '_> {
         for (at, place) in grid {
             let specials = special_registers(at);
             let name = format!("P{}", threads.len());
-            threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
+            threads.push(ThreadDraft {
+                name,
+                place,
+                unit: units.len() - 1,
+                regs: regs.clone(),
+                specials,
+            });
         }
     }
 }

@@ -38,7 +38,10 @@ impl Columns {
     /// The column of each thread.
     pub(super) fn of_threads(&self) -> Vec<usize> {
         let mut of = vec![0; self.threads.len()];
-        self.threads.iter().enumerate().for_each(|(column, &thread)| of[thread] = column);
+        self.threads
+            .iter()
+            .enumerate()
+            .for_each(|(column, &thread)| of[thread] = column);
         of
     }
 
@@ -52,7 +55,10 @@ impl Columns {
         let mut parts: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
         for &t in threads {
             let label = seats[t].groups.get(depth).map(String::as_str);
-            match parts.iter_mut().find(|(known, _)| label.is_some() && *known == label) {
+            match parts
+                .iter_mut()
+                .find(|(known, _)| label.is_some() && *known == label)
+            {
                 Some((_, members)) => members.push(t),
                 None => parts.push((label, vec![t])),
             }
@@ -66,7 +72,13 @@ impl Columns {
             let first = self.threads.len();
             let nest = self.arrange(seats, &members, depth + 1);
             let last = self.threads.len() - 1;
-            self.groups.push(Span { first, last, depth, nest, label: label.to_owned() });
+            self.groups.push(Span {
+                first,
+                last,
+                depth,
+                nest,
+                label: label.to_owned(),
+            });
             nested = nested.max(nest + 1);
         }
         nested
@@ -92,7 +104,19 @@ mod tests {
         let columns = Columns::new(&seats);
         assert_eq!(columns.threads, [0, 3, 1, 2]);
         assert_eq!(columns.of_threads(), [0, 2, 3, 1]);
-        let spans: Vec<_> = columns.groups.iter().map(|g| (g.label.as_str(), g.first, g.last, g.nest)).collect();
-        assert_eq!(spans, [("GPU 0", 0, 2, 1), ("host", 3, 3, 0), ("CTA 0", 0, 1, 0), ("CTA 1", 2, 2, 0)]);
+        let spans: Vec<_> = columns
+            .groups
+            .iter()
+            .map(|g| (g.label.as_str(), g.first, g.last, g.nest))
+            .collect();
+        assert_eq!(
+            spans,
+            [
+                ("GPU 0", 0, 2, 1),
+                ("host", 3, 3, 0),
+                ("CTA 0", 0, 1, 0),
+                ("CTA 1", 2, 2, 0)
+            ]
+        );
     }
 }

@@ -16,7 +16,10 @@ pub fn at(x: f64, y: f64) -> Point {
 
 impl Point {
     fn towards(self, to: Point, part: f64) -> Point {
-        at(self.x + (to.x - self.x) * part, self.y + (to.y - self.y) * part)
+        at(
+            self.x + (to.x - self.x) * part,
+            self.y + (to.y - self.y) * part,
+        )
     }
 
     /// The distance to another point.
@@ -41,7 +44,12 @@ pub struct Rect {
 impl Rect {
     /// A rectangle around a point.
     pub fn around(middle: Point, w: f64, h: f64) -> Rect {
-        Rect { x: middle.x - w / 2.0, y: middle.y - h / 2.0, w, h }
+        Rect {
+            x: middle.x - w / 2.0,
+            y: middle.y - h / 2.0,
+            w,
+            h,
+        }
     }
 
     /// The rectangle that holds some points and no more.
@@ -49,7 +57,12 @@ impl Rect {
         let least = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::INFINITY, f64::min);
         let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
         let (x, y) = (least(|p| p.x), least(|p| p.y));
-        Rect { x, y, w: most(|p| p.x) - x, h: most(|p| p.y) - y }
+        Rect {
+            x,
+            y,
+            w: most(|p| p.x) - x,
+            h: most(|p| p.y) - y,
+        }
     }
 
     /// Right edge.
@@ -64,7 +77,10 @@ impl Rect {
 
     /// Whether the two have more than an edge in common.
     pub fn overlaps(&self, other: &Rect) -> bool {
-        self.x < other.right() && other.x < self.right() && self.y < other.bottom() && other.y < self.bottom()
+        self.x < other.right()
+            && other.x < self.right()
+            && self.y < other.bottom()
+            && other.y < self.bottom()
     }
 
     /// Whether a point lies in it.
@@ -102,7 +118,10 @@ pub struct Path {
 impl Path {
     /// A path that goes nowhere yet.
     pub fn from(start: Point) -> Path {
-        Path { start, pieces: Vec::new() }
+        Path {
+            start,
+            pieces: Vec::new(),
+        }
     }
 
     /// Where it ends.
@@ -122,7 +141,11 @@ impl Path {
     pub fn sway(mut self, to: Point) -> Path {
         let from = self.end();
         let reach = (to.x - from.x) * 0.5;
-        self.pieces.push(Piece::Curve(at(from.x + reach, from.y), at(to.x - reach, to.y), to));
+        self.pieces.push(Piece::Curve(
+            at(from.x + reach, from.y),
+            at(to.x - reach, to.y),
+            to,
+        ));
         self
     }
 
@@ -130,7 +153,11 @@ impl Path {
     pub fn bulge(mut self, to: Point, by: f64) -> Path {
         let from = self.end();
         // A cubic curve goes three quarters of the way to its control points.
-        self.pieces.push(Piece::Curve(at(from.x + by / 0.75, from.y), at(to.x + by / 0.75, to.y), to));
+        self.pieces.push(Piece::Curve(
+            at(from.x + by / 0.75, from.y),
+            at(to.x + by / 0.75, to.y),
+            to,
+        ));
         self
     }
 
@@ -148,10 +175,14 @@ impl Path {
                 self = self.line(corner);
                 continue;
             }
-            let (enter, leave) = (corner.towards(from, radius / before), corner.towards(next, radius / after));
+            let (enter, leave) = (
+                corner.towards(from, radius / before),
+                corner.towards(next, radius / after),
+            );
             self = self.line(enter);
             let bend = |p: Point| p.towards(corner, 0.55);
-            self.pieces.push(Piece::Curve(bend(enter), bend(leave), leave));
+            self.pieces
+                .push(Piece::Curve(bend(enter), bend(leave), leave));
         }
         self
     }
@@ -196,12 +227,21 @@ impl Path {
     pub fn arrow(&self, size: f64) -> [Point; 3] {
         let tip = self.end();
         let points = self.points(2.0);
-        let back = points.iter().rev().find(|p| p.distance(tip) >= size).copied().unwrap_or(self.start);
+        let back = points
+            .iter()
+            .rev()
+            .find(|p| p.distance(tip) >= size)
+            .copied()
+            .unwrap_or(self.start);
         let length = back.distance(tip).max(0.001);
         let (dx, dy) = ((tip.x - back.x) / length, (tip.y - back.y) / length);
         let base = at(tip.x - dx * size, tip.y - dy * size);
         let half = size * 0.42;
-        [tip, at(base.x - dy * half, base.y + dx * half), at(base.x + dy * half, base.y - dx * half)]
+        [
+            tip,
+            at(base.x - dy * half, base.y + dx * half),
+            at(base.x + dy * half, base.y - dx * half),
+        ]
     }
 }
 
@@ -218,7 +258,9 @@ fn places(text: &str) -> usize {
 fn place(c: char) -> usize {
     match c as u32 {
         0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe4f => 2,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe4f => {
+            2
+        }
         0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f000..=0x1ffff | 0x20000..=0x3ffff => 2,
         _ => 1,
     }
@@ -261,7 +303,10 @@ pub fn wrapped(text: &str, most: usize) -> Vec<String> {
                 break;
             }
             // Code is better broken behind a bracket or comma than inside a name, if that leaves a good part of the line.
-            let seam = head.rfind([',', '(', ':', ';', '.']).map(|at| at + 1).filter(|at| at * 2 > head.len());
+            let seam = head
+                .rfind([',', '(', ':', ';', '.'])
+                .map(|at| at + 1)
+                .filter(|at| at * 2 > head.len());
             let rest = word.split_off(seam.unwrap_or(head.len()));
             lines.push(std::mem::replace(&mut word, rest));
         }
@@ -280,8 +325,10 @@ mod tests {
 
     #[test]
     fn a_path_backwards_goes_the_same_way() {
-        let path =
-            Path::from(at(0.0, 0.0)).sway(at(100.0, 40.0)).line(at(150.0, 40.0)).bulge(at(150.0, 90.0), 20.0);
+        let path = Path::from(at(0.0, 0.0))
+            .sway(at(100.0, 40.0))
+            .line(at(150.0, 40.0))
+            .bulge(at(150.0, 90.0), 20.0);
         let (mut there, back) = (path.points(5.0), path.reversed().points(5.0));
         there.reverse();
         assert_eq!(there.len(), back.len());
@@ -299,7 +346,10 @@ mod tests {
     fn long_texts_are_broken_and_cut() {
         assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
         assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
-        assert_eq!(wrapped("scope>(x).load(order)", 18), ["scope>(x).load(", "order)"]);
+        assert_eq!(
+            wrapped("scope>(x).load(order)", 18),
+            ["scope>(x).load(", "order)"]
+        );
         assert_eq!(wrapped("", 4), [""]);
         assert_eq!(wrapped("\u{6f22}", 1), ["\u{6f22}"]);
         assert_eq!(shortened("abcdef", 4), "abc\u{2026}");

@@ -11,8 +11,8 @@ use super::geometry::{Path, Point, Rect, at, shortened, text_width, wrapped};
 use super::labels::Labels;
 use super::route::{self, Cell, Plans, Side, Way};
 use super::{
-    CODE_LINE, Drawn, EVENT_HEIGHT, FIRST_LANE, GROUP_LINE, Group, INIT_HEIGHT, LABEL, LABEL_HEIGHT, LANE, Layout,
-    MARGIN, MOST_CODE, MOST_PLACES, NEST, Placed, SMALL, TEXT, Text,
+    CODE_LINE, Drawn, EVENT_HEIGHT, FIRST_LANE, GROUP_LINE, Group, INIT_HEIGHT, LABEL,
+    LABEL_HEIGHT, LANE, Layout, MARGIN, MOST_CODE, MOST_PLACES, NEST, Placed, SMALL, TEXT, Text,
 };
 
 /// An end of an edge.
@@ -63,28 +63,56 @@ impl<'a> Grid<'a> {
         let columns = Columns::new(&scene.seats);
         let (cells, rows) = route::cells(scene, &columns.of_threads());
         let plans = route::plan(scene, &cells, columns.threads.len(), rows);
-        Grid { scene, columns, cells, rows, plans }
+        Grid {
+            scene,
+            columns,
+            cells,
+            rows,
+            plans,
+        }
     }
 
     /// Lays everything out; gives the shown edges without a label too. `slack` is how much more room there is.
     pub(super) fn attempt(&self, slack: f64) -> (Layout, Vec<usize>) {
         let m = self.measures(slack);
         let events: Vec<Placed> = (0..self.cells.len()).map(|e| self.placed(&m, e)).collect();
-        let groups: Vec<Group> = self.columns.groups.iter().map(|g| group(&m, g, self.columns.depth())).collect();
+        let groups: Vec<Group> = self
+            .columns
+            .groups
+            .iter()
+            .map(|g| group(&m, g, self.columns.depth()))
+            .collect();
         let threads: Vec<Text> = (0..m.columns.len()).map(|c| self.heading(&m, c)).collect();
         let paths = self.paths(&m, &events);
         let size = (m.width, m.height);
         let mut taken: Vec<Rect> = events.iter().map(|e| e.rect).collect();
-        taken.extend(groups.iter().map(|g| g.label.rect).chain(threads.iter().map(|t| t.rect)));
+        taken.extend(
+            groups
+                .iter()
+                .map(|g| g.label.rect)
+                .chain(threads.iter().map(|t| t.rect)),
+        );
         let shown = |e: usize| self.scene.relations[self.scene.edges[e].relation].shown;
-        let bounds = Rect { x: 3.0, y: 0.0, w: m.width - 6.0, h: m.height };
+        let bounds = Rect {
+            x: 3.0,
+            y: 0.0,
+            w: m.width - 6.0,
+            h: m.height,
+        };
         // Nor do names cover arrows.
         let arrows = (0..paths.len()).filter(|&e| shown(e)).flat_map(|e| {
             let both = self.scene.edges[e].both;
-            [Some(paths[e].arrow(self.arrow(e))), both.then(|| paths[e].reversed().arrow(self.arrow(e)))]
+            [
+                Some(paths[e].arrow(self.arrow(e))),
+                both.then(|| paths[e].reversed().arrow(self.arrow(e))),
+            ]
         });
         taken.extend(arrows.flatten().map(|triangle| Rect::of(&triangle)));
-        let visible: Vec<(usize, &Path)> = paths.iter().enumerate().filter(|(e, _)| shown(*e)).collect();
+        let visible: Vec<(usize, &Path)> = paths
+            .iter()
+            .enumerate()
+            .filter(|(e, _)| shown(*e))
+            .collect();
         let mut labels = Labels::new(bounds, taken, &visible);
         let mut order: Vec<usize> = (0..paths.len()).collect();
         // Bold edges choose first, then those with the least choice; edges that are not shown take what is left.
@@ -104,26 +132,56 @@ impl<'a> Grid<'a> {
         let edges = edges.map(|(e, (path, label))| {
             let edge = &self.scene.edges[e];
             let size = self.arrow(e);
-            Drawn { tip: path.arrow(size), tail: edge.both.then(|| path.reversed().arrow(size)), path, label }
+            Drawn {
+                tip: path.arrow(size),
+                tail: edge.both.then(|| path.reversed().arrow(size)),
+                path,
+                label,
+            }
         });
         let edges = edges.collect();
-        (Layout { size, head: Vec::new(), groups, threads, events, edges, foot: Vec::new() }, unnamed)
+        (
+            Layout {
+                size,
+                head: Vec::new(),
+                groups,
+                threads,
+                events,
+                edges,
+                foot: Vec::new(),
+            },
+            unnamed,
+        )
     }
 
     /// The size of an edge's arrow.
     fn arrow(&self, edge: usize) -> f64 {
-        if self.scene.edges[edge].bold { 13.0 } else { 9.0 }
+        if self.scene.edges[edge].bold {
+            13.0
+        } else {
+            9.0
+        }
     }
 
     /// What the names would say that found no room.
     pub(super) fn unnamed(&self, edges: &[usize]) -> String {
-        let letter = |e: usize| self.scene.events[e].action.split(':').next().unwrap_or("").to_owned();
+        let letter = |e: usize| {
+            self.scene.events[e]
+                .action
+                .split(':')
+                .next()
+                .unwrap_or("")
+                .to_owned()
+        };
         let named = edges.iter().map(|&e| {
             let edge = &self.scene.edges[e];
             let name = &self.scene.relations[edge.relation].name;
             format!("{} {name} {}", letter(edge.from), letter(edge.to))
         });
-        format!("Edges without room for a name: {}.", named.collect::<Vec<_>>().join(", "))
+        format!(
+            "Edges without room for a name: {}.",
+            named.collect::<Vec<_>>().join(", ")
+        )
     }
 
     fn measures(&self, slack: f64) -> Measures {
@@ -132,7 +190,10 @@ impl<'a> Grid<'a> {
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0_f64, f64::max);
         let box_width = |e: usize| {
             let event = &scene.events[e];
-            let code = code_lines(&event.code).iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
+            let code = code_lines(&event.code)
+                .iter()
+                .map(|l| text_width(l, SMALL))
+                .fold(0.0, f64::max);
             let action = shortened(&escape::line(&event.action), MOST_PLACES);
             text_width(&action, TEXT).max(code) + 16.0
         };
@@ -161,29 +222,50 @@ impl<'a> Grid<'a> {
         let (mut at_columns, mut gutters) = (Vec::new(), Vec::new());
         let mut x = MARGIN / 2.0;
         for g in 0..=columns {
-            let room = |lanes: usize| if lanes == 0 { 0.0 } else { FIRST_LANE + lanes as f64 * LANE };
+            let room = |lanes: usize| {
+                if lanes == 0 {
+                    0.0
+                } else {
+                    FIRST_LANE + lanes as f64 * LANE
+                }
+            };
             let lanes = room(plans.lanes[g].0) + room(plans.lanes[g].1);
             let busy = plans.arcs[g] + plans.across[g];
-            let name = if busy > 0 { names[g] + 26.0 + slack * 14.0 } else { 0.0 };
+            let name = if busy > 0 {
+                names[g] + 26.0 + slack * 14.0
+            } else {
+                0.0
+            };
             let crowd = 7.0 * plans.across[g] as f64 + 10.0 * plans.arcs[g] as f64;
             let bare = if g == 0 || g == columns { 4.0 } else { 18.0 };
             let width = bare + pads[g].0 + pads[g].1 + lanes + name + crowd.min(160.0);
             gutters.push((x, x + width));
             x += width;
             if g < columns {
-                let mine = (0..self.cells.len()).filter(|&e| matches!(self.cells[e], Cell::At(c, _) if c == g));
+                let mine = (0..self.cells.len())
+                    .filter(|&e| matches!(self.cells[e], Cell::At(c, _) if c == g));
                 let heading = text_width(&self.thread_name(g), TEXT);
-                let labels = self.columns.groups.iter().filter(|s| s.first == g && s.last == g);
-                let labels = widest(&mut labels.map(|s| text_width(&shortened(&s.label, MOST_PLACES), SMALL)));
-                let width = widest(&mut mine.map(box_width)).max(heading).max(labels).max(88.0);
+                let labels = self
+                    .columns
+                    .groups
+                    .iter()
+                    .filter(|s| s.first == g && s.last == g);
+                let labels = widest(
+                    &mut labels.map(|s| text_width(&shortened(&s.label, MOST_PLACES), SMALL)),
+                );
+                let width = widest(&mut mine.map(box_width))
+                    .max(heading)
+                    .max(labels)
+                    .max(88.0);
                 at_columns.push((x, width));
                 x += width;
             }
         }
         let mut width = x + MARGIN / 2.0;
         // Initial writes, side by side over the columns.
-        let inits: Vec<usize> =
-            (0..self.cells.len()).filter(|&e| matches!(self.cells[e], Cell::Init(_))).collect();
+        let inits: Vec<usize> = (0..self.cells.len())
+            .filter(|&e| matches!(self.cells[e], Cell::Init(_)))
+            .collect();
         let wide: Vec<f64> = inits.iter().map(|&e| box_width(e)).collect();
         let gap = 22.0;
         let all = wide.iter().sum::<f64>() + gap * (wide.len().max(1) - 1) as f64;
@@ -191,16 +273,26 @@ impl<'a> Grid<'a> {
         // Columns that leave room are moved to the middle.
         let move_by = (width - x - MARGIN / 2.0) / 2.0;
         at_columns.iter_mut().for_each(|c| c.0 += move_by);
-        gutters.iter_mut().for_each(|g| *g = (g.0 + move_by, g.1 + move_by));
+        gutters
+            .iter_mut()
+            .for_each(|g| *g = (g.0 + move_by, g.1 + move_by));
         let (mut y, mut left) = (6.0, (width - all) / 2.0);
         let mut boxes = Vec::new();
         for w in &wide {
-            boxes.push(Rect { x: left, y, w: *w, h: INIT_HEIGHT });
+            boxes.push(Rect {
+                x: left,
+                y,
+                w: *w,
+                h: INIT_HEIGHT,
+            });
             left += w + gap;
         }
         let mut init = (y, 0.0);
         if !inits.is_empty() {
-            init = (y + INIT_HEIGHT, 22.0 + 13.0 * plans.init_tracks as f64 + slack * 8.0);
+            init = (
+                y + INIT_HEIGHT,
+                22.0 + 13.0 * plans.init_tracks as f64 + slack * 8.0,
+            );
             y = init.0 + init.1;
         }
         let groups = y;
@@ -215,7 +307,13 @@ impl<'a> Grid<'a> {
             } else {
                 32.0
             };
-            let height = least + if tracks > 0.0 { 15.0 * (tracks + 0.5) } else { 0.0 } + slack * 7.0;
+            let height = least
+                + if tracks > 0.0 {
+                    15.0 * (tracks + 0.5)
+                } else {
+                    0.0
+                }
+                + slack * 7.0;
             channels.push((y, height));
             y += height;
             if c < self.rows {
@@ -223,20 +321,42 @@ impl<'a> Grid<'a> {
                 y += self.row_height(c);
             }
         }
-        let nested = widest(&mut self.columns.groups.iter().map(|s| NEST * (s.nest + 1) as f64));
+        let nested = widest(
+            &mut self
+                .columns
+                .groups
+                .iter()
+                .map(|s| NEST * (s.nest + 1) as f64),
+        );
         let height = y + nested + 8.0;
-        Measures { columns: at_columns, gutters, pads, rows, channels, init, groups, inits: boxes, width, height }
+        Measures {
+            columns: at_columns,
+            gutters,
+            pads,
+            rows,
+            channels,
+            init,
+            groups,
+            inits: boxes,
+            width,
+            height,
+        }
     }
 
     /// A row is as high as what is in it.
     fn row_height(&self, row: usize) -> f64 {
         let here = |e: &usize| matches!(self.cells[*e], Cell::At(_, r) if r == row);
-        let lines = (0..self.cells.len()).filter(here).map(|e| code_lines(&self.scene.events[e].code).len());
+        let lines = (0..self.cells.len())
+            .filter(here)
+            .map(|e| code_lines(&self.scene.events[e].code).len());
         EVENT_HEIGHT + CODE_LINE * lines.max().unwrap_or(0) as f64 + 2.0
     }
 
     fn thread_name(&self, column: usize) -> String {
-        shortened(&escape::line(&self.scene.seats[self.columns.threads[column]].thread), MOST_PLACES)
+        shortened(
+            &escape::line(&self.scene.seats[self.columns.threads[column]].thread),
+            MOST_PLACES,
+        )
     }
 
     fn heading(&self, m: &Measures, column: usize) -> Text {
@@ -244,23 +364,47 @@ impl<'a> Grid<'a> {
         let y = m.groups + GROUP_LINE * self.columns.depth() as f64 + 2.0;
         let w = text_width(&text, TEXT);
         let full = &self.scene.seats[self.columns.threads[column]].thread;
-        Text { rect: Rect { x: x + (width - w) / 2.0, y, w, h: TEXT + 4.0 }, full: cut(&text, full), text }
+        Text {
+            rect: Rect {
+                x: x + (width - w) / 2.0,
+                y,
+                w,
+                h: TEXT + 4.0,
+            },
+            full: cut(&text, full),
+            text,
+        }
     }
 
     fn placed(&self, m: &Measures, e: usize) -> Placed {
         let event = &self.scene.events[e];
         let rect = match self.cells[e] {
             Cell::Init(i) => m.inits[i],
-            Cell::At(c, r) => Rect { x: m.columns[c].0, y: m.rows[r].0, w: m.columns[c].1, h: m.rows[r].1 },
+            Cell::At(c, r) => Rect {
+                x: m.columns[c].0,
+                y: m.rows[r].0,
+                w: m.columns[c].1,
+                h: m.rows[r].1,
+            },
         };
-        let code = if event.role == Role::Init { Vec::new() } else { code_lines(&event.code) };
-        Placed { rect, action: shortened(&escape::line(&event.action), MOST_PLACES), code }
+        let code = if event.role == Role::Init {
+            Vec::new()
+        } else {
+            code_lines(&event.code)
+        };
+        Placed {
+            rect,
+            action: shortened(&escape::line(&event.action), MOST_PLACES),
+            code,
+        }
     }
 
     /// The lines of all edges.
     fn paths(&self, m: &Measures, events: &[Placed]) -> Vec<Path> {
         let ports = self.ports(m, events);
-        (0..self.scene.edges.len()).map(|e| self.path(m, e, ports[e])).collect()
+        (0..self.scene.edges.len())
+            .map(|e| self.path(m, e, ports[e]))
+            .collect()
     }
 
     /// Where each edge begins and ends: the edges at one side of a box share it, in the order of where they come from.
@@ -272,25 +416,38 @@ impl<'a> Grid<'a> {
             let middle = |r: Rect| (r.x + r.w / 2.0, r.y + r.h / 2.0);
             let aim = |other: Rect, side: Side| match (plan.way, side) {
                 (_, Side::Bottom | Side::Top) => middle(other).0,
-                (Way::Over { channel, track, .. }, _) => m.channels[channel].0 + m.channels[channel].1 * track,
+                (Way::Over { channel, track, .. }, _) => {
+                    m.channels[channel].0 + m.channels[channel].1 * track
+                }
                 (Way::Fall { .. }, _) => 0.0,
                 _ => middle(other).1,
             };
             let shown = self.scene.relations[edge.relation].shown;
             let mut end = |event, side, other, start| {
-                ends.push(End { side: (event, side, shown), aim: aim(other, side), edge: e, start });
+                ends.push(End {
+                    side: (event, side, shown),
+                    aim: aim(other, side),
+                    edge: e,
+                    start,
+                });
             };
             end(edge.from, plan.sides.0, b, true);
             end(edge.to, plan.sides.1, a, false);
         }
         ends.sort_by(|a, b| {
-            a.side.cmp(&b.side).then(a.aim.total_cmp(&b.aim)).then((a.edge, a.start).cmp(&(b.edge, b.start)))
+            a.side
+                .cmp(&b.side)
+                .then(a.aim.total_cmp(&b.aim))
+                .then((a.edge, a.start).cmp(&(b.edge, b.start)))
         });
         let mut ports = vec![(at(0.0, 0.0), at(0.0, 0.0)); self.scene.edges.len()];
         for sharing in ends.chunk_by(|a, b| a.side == b.side) {
             for (k, end) in sharing.iter().enumerate() {
                 let (event, side, _) = end.side;
-                let (r, part) = (events[event].rect, (k as f64 + 1.0) / (sharing.len() as f64 + 1.0));
+                let (r, part) = (
+                    events[event].rect,
+                    (k as f64 + 1.0) / (sharing.len() as f64 + 1.0),
+                );
                 let (along_x, along_y) = (r.x + r.w * part, r.y + 3.0 + (r.h - 6.0) * part);
                 let point = match side {
                     Side::Left => at(r.x, along_y),
@@ -321,7 +478,12 @@ impl<'a> Grid<'a> {
                 let outwards = if plan.sides.0 == Side::Right { by } else { -by };
                 Path::from(from).bulge(to, outwards)
             }
-            Way::Over { out, channel, track, back } => {
+            Way::Over {
+                out,
+                channel,
+                track,
+                back,
+            } => {
                 let (top, height) = m.channels[channel];
                 let y = top + height * track;
                 let far = |gutter: usize, from_left: bool| {
@@ -332,11 +494,17 @@ impl<'a> Grid<'a> {
                 let path = Path::from(from).sway(at(far(out, rightwards), y));
                 path.line(at(far(back, !rightwards), y)).sway(to)
             }
-            Way::Fall { track, gutter, lane, reversed } => {
+            Way::Fall {
+                track,
+                gutter,
+                lane,
+                reversed,
+            } => {
                 let (init, event) = if reversed { (to, from) } else { (from, to) };
                 let y = m.init.0 + m.init.1 * track;
                 let x = self.lane(m, gutter, lane, event);
-                let path = Path::from(init).corners(&[at(init.x, y), at(x, y), at(x, event.y), event]);
+                let path =
+                    Path::from(init).corners(&[at(init.x, y), at(x, y), at(x, event.y), event]);
                 if reversed { path.reversed() } else { path }
             }
             Way::Between { track } => {
@@ -369,7 +537,10 @@ fn code_lines(code: &str) -> Vec<String> {
     if lines.len() > MOST_CODE {
         lines.truncate(MOST_CODE);
         if let Some(last) = lines.last_mut() {
-            *last = format!("{}\u{2026}", shortened(last, MOST_PLACES - 1).trim_end_matches('\u{2026}'));
+            *last = format!(
+                "{}\u{2026}",
+                shortened(last, MOST_PLACES - 1).trim_end_matches('\u{2026}')
+            );
         }
     }
     lines
@@ -382,12 +553,33 @@ fn cut(text: &str, full: &str) -> Option<String> {
 
 fn group(m: &Measures, span: &Span, depth: usize) -> Group {
     let pad = NEST * (span.nest + 1) as f64;
-    let (x, right) = (m.columns[span.first].0, m.columns[span.last].0 + m.columns[span.last].1);
+    let (x, right) = (
+        m.columns[span.first].0,
+        m.columns[span.last].0 + m.columns[span.last].1,
+    );
     let y = m.groups + GROUP_LINE * span.depth as f64;
     let bottom = m.height - 8.0 - NEST * (depth.saturating_sub(span.nest + 1)) as f64;
-    let room = ((m.columns[span.last].0 + m.columns[span.last].1 - x) / text_width("m", SMALL)).floor() as usize;
+    let room = ((m.columns[span.last].0 + m.columns[span.last].1 - x) / text_width("m", SMALL))
+        .floor() as usize;
     let text = shortened(&escape::line(&span.label), room.min(MOST_PLACES));
-    let label = Rect { x, y: y + 2.0, w: text_width(&text, SMALL), h: SMALL + 3.0 };
-    let rect = Rect { x: x - pad, y, w: right - x + 2.0 * pad, h: bottom - y };
-    Group { rect, label: Text { rect: label, full: cut(&text, &span.label), text } }
+    let label = Rect {
+        x,
+        y: y + 2.0,
+        w: text_width(&text, SMALL),
+        h: SMALL + 3.0,
+    };
+    let rect = Rect {
+        x: x - pad,
+        y,
+        w: right - x + 2.0 * pad,
+        h: bottom - y,
+    };
+    Group {
+        rect,
+        label: Text {
+            rect: label,
+            full: cut(&text, &span.label),
+            text,
+        },
+    }
 }

@@ -32,7 +32,11 @@ impl Labels {
                 points.entry(cell(p)).or_default().push((p, owner));
             }
         }
-        Labels { taken, bounds, points }
+        Labels {
+            taken,
+            bounds,
+            points,
+        }
     }
 
     /// Places a label of that size for a path, and keeps the place; `None` if there is none.
@@ -80,9 +84,14 @@ impl Labels {
 
     /// How much of other paths a label would cover.
     fn covered(&self, rect: &Rect, owner: usize) -> f64 {
-        let ((x0, y0), (x1, y1)) = (cell(at(rect.x, rect.y)), cell(at(rect.right(), rect.bottom())));
+        let ((x0, y0), (x1, y1)) = (
+            cell(at(rect.x, rect.y)),
+            cell(at(rect.right(), rect.bottom())),
+        );
         let cells = (x0..=x1).flat_map(|x| (y0..=y1).map(move |y| (x, y)));
         let points = cells.filter_map(|c| self.points.get(&c)).flatten();
-        points.filter(|(p, path)| *path != owner && rect.holds(*p)).count() as f64
+        points
+            .filter(|(p, path)| *path != owner && rect.holds(*p))
+            .count() as f64
     }
 }

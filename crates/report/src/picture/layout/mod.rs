@@ -131,10 +131,19 @@ impl Layout {
 
     /// Everything that must not overlap: boxes of events, headings, labels of shown edges, text around the picture.
     pub fn solid(&self) -> Vec<Rect> {
-        let texts = self.head.iter().chain(&self.threads).chain(&self.foot).map(|t| t.rect);
+        let texts = self
+            .head
+            .iter()
+            .chain(&self.threads)
+            .chain(&self.foot)
+            .map(|t| t.rect);
         let groups = self.groups.iter().map(|g| g.label.rect);
         let labels = self.edges.iter().filter_map(|e| e.label);
-        texts.chain(groups).chain(self.events.iter().map(|e| e.rect)).chain(labels).collect()
+        texts
+            .chain(groups)
+            .chain(self.events.iter().map(|e| e.rect))
+            .chain(labels)
+            .collect()
     }
 
     /// Adds what is said above and below, and moves the picture down accordingly.
@@ -143,12 +152,24 @@ impl Layout {
         let places = |size: f64| ((width - 2.0 * MARGIN) / text_width("m", size)).floor() as usize;
         let mut y = MARGIN;
         let line = |text: &str, size: f64, y: &mut f64| {
-            let rect = Rect { x: MARGIN, y: *y, w: text_width(text, size), h: size + 5.0 };
+            let rect = Rect {
+                x: MARGIN,
+                y: *y,
+                w: text_width(text, size),
+                h: size + 5.0,
+            };
             *y += size + 6.0;
-            Text { rect, text: text.to_owned(), full: None }
+            Text {
+                rect,
+                text: text.to_owned(),
+                full: None,
+            }
         };
         let title = Some(&scene.title).filter(|_| headed);
-        for part in title.iter().flat_map(|title| wrapped(&escape::line(title), places(TITLE))) {
+        for part in title
+            .iter()
+            .flat_map(|title| wrapped(&escape::line(title), places(TITLE)))
+        {
             self.head.push(line(&part, TITLE, &mut y));
         }
         for fact in scene.facts.iter().filter(|_| headed) {
@@ -170,9 +191,12 @@ impl Layout {
 
     fn shift(&mut self, dy: f64) {
         let point = |p: &mut Point| p.y += dy;
-        for rect in (self.groups.iter_mut().flat_map(|g| [&mut g.rect, &mut g.label.rect]))
-            .chain(self.threads.iter_mut().map(|t| &mut t.rect))
-            .chain(self.events.iter_mut().map(|e| &mut e.rect))
+        for rect in (self
+            .groups
+            .iter_mut()
+            .flat_map(|g| [&mut g.rect, &mut g.label.rect]))
+        .chain(self.threads.iter_mut().map(|t| &mut t.rect))
+        .chain(self.events.iter_mut().map(|e| &mut e.rect))
         {
             rect.y += dy;
         }
@@ -184,7 +208,10 @@ impl Layout {
                     geometry::Piece::Curve(a, b, p) => [a, b, p].into_iter().for_each(point),
                 }
             }
-            edge.tip.iter_mut().chain(edge.tail.iter_mut().flatten()).for_each(point);
+            edge.tip
+                .iter_mut()
+                .chain(edge.tail.iter_mut().flatten())
+                .for_each(point);
             if let Some(label) = &mut edge.label {
                 label.y += dy;
             }

@@ -37,9 +37,19 @@ pub(super) enum Way {
     /// Through the gutter between two columns.
     Across { gutter: usize },
     /// Into a gutter, through a channel, out of another gutter.
-    Over { out: usize, channel: usize, track: f64, back: usize },
+    Over {
+        out: usize,
+        channel: usize,
+        track: f64,
+        back: usize,
+    },
     /// From an initial write through their channel, and down a lane of a gutter.
-    Fall { track: f64, gutter: usize, lane: usize, reversed: bool },
+    Fall {
+        track: f64,
+        gutter: usize,
+        lane: usize,
+        reversed: bool,
+    },
     /// From one initial write to another.
     Between { track: f64 },
 }
@@ -86,10 +96,12 @@ pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
     }
     // How threads end stands in one row, below all events.
     let is_end = |e: usize| scene.events[e].role == Role::End;
-    let rows = (0..cells.len()).filter(|&e| !is_end(e)).filter_map(|e| match cells[e] {
-        Cell::At(_, row) => Some(row + 1),
-        Cell::Init(_) => None,
-    });
+    let rows = (0..cells.len())
+        .filter(|&e| !is_end(e))
+        .filter_map(|e| match cells[e] {
+            Cell::At(_, row) => Some(row + 1),
+            Cell::Init(_) => None,
+        });
     let rows = rows.max().unwrap_or(0);
     let mut any_end = 0;
     for e in (0..cells.len()).filter(|&e| is_end(e)) {
@@ -124,16 +136,24 @@ pub(super) fn plan(scene: &Scene, cells: &[Cell], columns: usize, rows: usize) -
     }
     // Tracks were counted one by one: spread them over their channels.
     let spread = |track: f64, tracks: usize| (track + 1.0) / (tracks as f64 + 1.0);
-    let plans = plans.into_iter().flatten().enumerate().map(|(e, mut plan)| {
-        if shown(e) {
-            match &mut plan.way {
-                Way::Over { channel, track, .. } => *track = spread(*track, room.tracks[*channel]),
-                Way::Fall { track, .. } | Way::Between { track } => *track = spread(*track, room.init_tracks),
-                Way::Down | Way::Arc { .. } | Way::Across { .. } => {}
+    let plans = plans
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(e, mut plan)| {
+            if shown(e) {
+                match &mut plan.way {
+                    Way::Over { channel, track, .. } => {
+                        *track = spread(*track, room.tracks[*channel])
+                    }
+                    Way::Fall { track, .. } | Way::Between { track } => {
+                        *track = spread(*track, room.init_tracks)
+                    }
+                    Way::Down | Way::Arc { .. } | Way::Across { .. } => {}
+                }
             }
-        }
-        plan
-    });
+            plan
+        });
     Plans {
         plans: plans.collect(),
         arcs: room.arcs,
@@ -162,14 +182,20 @@ impl Planner {
             (Cell::At(a, i), Cell::At(b, j)) if a == b => {
                 let po = scene.relations[edge.relation].kind.class == "po";
                 if po && j == i + 1 {
-                    return Plan { way: Way::Down, sides: (Side::Bottom, Side::Top) };
+                    return Plan {
+                        way: Way::Down,
+                        sides: (Side::Bottom, Side::Top),
+                    };
                 }
                 self.arc(a)
             }
             (Cell::At(a, _), Cell::At(b, _)) if a.abs_diff(b) == 1 => {
                 let gutter = a.max(b);
                 self.across[gutter] += 1;
-                Plan { way: Way::Across { gutter }, sides: towards(a, b) }
+                Plan {
+                    way: Way::Across { gutter },
+                    sides: towards(a, b),
+                }
             }
             (Cell::At(a, i), Cell::At(b, j)) => {
                 let (out, back) = if a < b { (a + 1, b) } else { (a, b + 1) };
@@ -177,13 +203,24 @@ impl Planner {
                 let track = Self::track(self.shown, &mut self.tracks[channel], &mut self.unseen);
                 self.across[out] += 1;
                 self.across[back] += 1;
-                Plan { way: Way::Over { out, channel, track, back }, sides: towards(a, b) }
+                Plan {
+                    way: Way::Over {
+                        out,
+                        channel,
+                        track,
+                        back,
+                    },
+                    sides: towards(a, b),
+                }
             }
             (Cell::Init(_), Cell::At(b, _)) => self.fall(b, false),
             (Cell::At(a, _), Cell::Init(_)) => self.fall(a, true),
             (Cell::Init(_), Cell::Init(_)) => {
                 let track = Self::track(self.shown, &mut self.init_tracks, &mut self.unseen);
-                Plan { way: Way::Between { track }, sides: (Side::Bottom, Side::Bottom) }
+                Plan {
+                    way: Way::Between { track },
+                    sides: (Side::Bottom, Side::Bottom),
+                }
             }
         }
     }
@@ -192,9 +229,16 @@ impl Planner {
     fn arc(&mut self, column: usize) -> Plan {
         let load = |gutter: usize| 2 * self.across[gutter] + self.arcs[gutter];
         let right = load(column + 1) <= load(column);
-        let (gutter, side) = if right { (column + 1, Side::Right) } else { (column, Side::Left) };
+        let (gutter, side) = if right {
+            (column + 1, Side::Right)
+        } else {
+            (column, Side::Left)
+        };
         self.arcs[gutter] += 1;
-        Plan { way: Way::Arc { gutter }, sides: (side, side) }
+        Plan {
+            way: Way::Arc { gutter },
+            sides: (side, side),
+        }
     }
 
     /// The channel for a way between two rows: near both, and with few tracks.
@@ -202,19 +246,41 @@ impl Planner {
         let (low, high) = (i.min(j), i.max(j) + 1);
         let middle = (low + high) as f64 / 2.0;
         let cost = |c: usize| 2.0 * self.tracks[c] as f64 + (c as f64 - middle).abs();
-        (low..=high).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(low)
+        (low..=high)
+            .min_by(|&a, &b| cost(a).total_cmp(&cost(b)))
+            .unwrap_or(low)
     }
 
     /// From an initial write into a column.
     fn fall(&mut self, column: usize, reversed: bool) -> Plan {
         let track = Self::track(self.shown, &mut self.init_tracks, &mut self.unseen);
         let left = self.lanes[column].1 <= self.lanes[column + 1].0;
-        let (gutter, side) = if left { (column, Side::Left) } else { (column + 1, Side::Right) };
-        let lanes = if left { &mut self.lanes[gutter].1 } else { &mut self.lanes[gutter].0 };
+        let (gutter, side) = if left {
+            (column, Side::Left)
+        } else {
+            (column + 1, Side::Right)
+        };
+        let lanes = if left {
+            &mut self.lanes[gutter].1
+        } else {
+            &mut self.lanes[gutter].0
+        };
         let lane = *lanes;
         *lanes += 1;
-        let sides = if reversed { (side, Side::Bottom) } else { (Side::Bottom, side) };
-        Plan { way: Way::Fall { track, gutter, lane, reversed }, sides }
+        let sides = if reversed {
+            (side, Side::Bottom)
+        } else {
+            (Side::Bottom, side)
+        };
+        Plan {
+            way: Way::Fall {
+                track,
+                gutter,
+                lane,
+                reversed,
+            },
+            sides,
+        }
     }
 
     /// The next track: a number to be spread; for ways that take no room, a place of its own.
@@ -230,5 +296,9 @@ impl Planner {
 }
 
 fn towards(a: usize, b: usize) -> (Side, Side) {
-    if a < b { (Side::Right, Side::Left) } else { (Side::Left, Side::Right) }
+    if a < b {
+        (Side::Right, Side::Left)
+    } else {
+        (Side::Left, Side::Right)
+    }
 }

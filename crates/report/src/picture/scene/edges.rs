@@ -8,10 +8,21 @@ use verdict::{Style, Witness};
 
 impl Scene {
     /// Adds the relations that are chosen, then the steps of the cycle.
-    pub(super) fn add_relations(&mut self, subject: &Subject<'_>, choice: &Choice, place: &[Option<usize>]) {
+    pub(super) fn add_relations(
+        &mut self,
+        subject: &Subject<'_>,
+        choice: &Choice,
+        place: &[Option<usize>],
+    ) {
         let witness = subject.witness;
-        let own = witness.relations.iter().map(|(name, pairs)| (name, pairs, true));
-        let derived = witness.derived.iter().map(|(name, pairs)| (name, pairs, false));
+        let own = witness
+            .relations
+            .iter()
+            .map(|(name, pairs)| (name, pairs, true));
+        let derived = witness
+            .derived
+            .iter()
+            .map(|(name, pairs)| (name, pairs, false));
         let mut others = 0;
         let mut not_drawn = Vec::new();
         for (name, pairs, always) in own.chain(derived) {
@@ -36,7 +47,12 @@ impl Scene {
             if edges.is_empty() {
                 continue;
             }
-            let too_many = edges.len() > if asked == Some(true) { FAR_TOO_MANY } else { MOST_EDGES };
+            let too_many = edges.len()
+                > if asked == Some(true) {
+                    FAR_TOO_MANY
+                } else {
+                    MOST_EDGES
+                };
             // Program order is the picture's backbone, and never in the way.
             if too_many && style != Some(Style::ProgramOrder) {
                 if shown {
@@ -50,17 +66,25 @@ impl Scene {
             // Kinds that are drawn unasked are those of one relation.
             others += usize::from(!kind.shown);
             let relation = self.relations.len();
-            self.relations.push(Relation { name: name.clone(), kind, shown });
-            self.edges.extend(edges.into_iter().map(|(from, to, both)| Edge {
-                from,
-                to,
-                relation,
-                bold: false,
-                both,
-            }));
+            self.relations.push(Relation {
+                name: name.clone(),
+                kind,
+                shown,
+            });
+            self.edges
+                .extend(edges.into_iter().map(|(from, to, both)| Edge {
+                    from,
+                    to,
+                    relation,
+                    bold: false,
+                    both,
+                }));
         }
         if !not_drawn.is_empty() {
-            self.says.push(format!("Not drawn, since they would cover the rest: {}.", not_drawn.join(", ")));
+            self.says.push(format!(
+                "Not drawn, since they would cover the rest: {}.",
+                not_drawn.join(", ")
+            ));
         }
         for step in &subject.cycle {
             self.add_step(step, witness, place);
@@ -78,7 +102,9 @@ impl Scene {
         let all: BTreeSet<(usize, usize)> = pairs.iter().copied().collect();
         let mut edges = Vec::new();
         for &(a, b) in pairs {
-            let (Some(from), Some(to)) = (place[a], place[b]) else { continue };
+            let (Some(from), Some(to)) = (place[a], place[b]) else {
+                continue;
+            };
             if a == b || (b < a && all.contains(&(b, a))) {
                 continue;
             }
@@ -100,7 +126,9 @@ impl Scene {
 
     /// A step of the cycle: its edge in bold, made if it is not there.
     fn add_step(&mut self, step: &Step, witness: &Witness, place: &[Option<usize>]) {
-        let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else { return };
+        let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else {
+            return;
+        };
         let mut name = step.name.as_str();
         // A step against a relation is drawn as the relation is.
         while let Some(inverse) = name.strip_suffix("^-1") {
@@ -112,10 +140,15 @@ impl Scene {
         let found = self.relations.iter().position(|r| r.name == name);
         let relation = found.unwrap_or_else(|| {
             let kind = style::of(name, witness.style(name), self.relations.len());
-            self.relations.push(Relation { name: name.to_owned(), kind, shown: true });
+            self.relations.push(Relation {
+                name: name.to_owned(),
+                kind,
+                shown: true,
+            });
             self.relations.len() - 1
         });
-        let same = |e: &&mut Edge| e.relation == relation && (e.from, e.to) == (from, to) && !e.both;
+        let same =
+            |e: &&mut Edge| e.relation == relation && (e.from, e.to) == (from, to) && !e.both;
         match self.edges.iter_mut().find(same) {
             Some(edge) => edge.bold = true,
             None => {
@@ -126,16 +159,30 @@ impl Scene {
                     let same = (e.from, e.to) == (from, to) && relations[e.relation].kind == kind;
                     e.bold || !same || !kind.once()
                 });
-                self.edges.push(Edge { from, to, relation, bold: true, both: false });
+                self.edges.push(Edge {
+                    from,
+                    to,
+                    relation,
+                    bold: true,
+                    both: false,
+                });
             }
         }
         // One bold edge of a relation that is not shown is shown alone.
         if !self.relations[relation].shown {
             let name = self.relations[relation].name.clone();
             let kind = self.relations[relation].kind;
-            self.relations.push(Relation { name, kind, shown: true });
+            self.relations.push(Relation {
+                name,
+                kind,
+                shown: true,
+            });
             let alone = self.relations.len() - 1;
-            for edge in self.edges.iter_mut().filter(|e| e.relation == relation && e.bold) {
+            for edge in self
+                .edges
+                .iter_mut()
+                .filter(|e| e.relation == relation && e.bold)
+            {
                 edge.relation = alone;
             }
         }
@@ -148,9 +195,12 @@ impl Scene {
         let mut new = vec![0; order.len()];
         order.iter().enumerate().for_each(|(at, &r)| new[r] = at);
         self.relations = order.iter().map(|&r| self.relations[r].clone()).collect();
-        self.edges.iter_mut().for_each(|e| e.relation = new[e.relation]);
+        self.edges
+            .iter_mut()
+            .for_each(|e| e.relation = new[e.relation]);
         // Bold edges last: they are drawn over the others.
-        self.edges.sort_by_key(|e| (e.bold, e.relation, e.from, e.to));
+        self.edges
+            .sort_by_key(|e| (e.bold, e.relation, e.from, e.to));
     }
 }
 
@@ -160,17 +210,26 @@ fn reduced(pairs: &[(usize, usize)], n: usize) -> Vec<(usize, usize)> {
     for &(a, b) in pairs {
         after[a].insert(b);
     }
-    let order = pairs.iter().all(|&(a, b)| a != b && !after[b].contains(&a) && after[b].is_subset(&after[a]));
+    let order = pairs
+        .iter()
+        .all(|&(a, b)| a != b && !after[b].contains(&a) && after[b].is_subset(&after[a]));
     if !order {
         return pairs.to_vec();
     }
     let follows = |a: usize, c: usize| after[a].iter().any(|&b| b != c && after[b].contains(&c));
-    pairs.iter().copied().filter(|&(a, c)| !follows(a, c)).collect()
+    pairs
+        .iter()
+        .copied()
+        .filter(|&(a, c)| !follows(a, c))
+        .collect()
 }
 
 /// Of the writes that come after what a read took, the next ones only.
 fn nearest(fr: &[(usize, usize)], co: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let all: BTreeSet<(usize, usize)> = fr.iter().copied().collect();
-    let later = |r: usize, w: usize| co.iter().any(|&(before, after)| after == w && all.contains(&(r, before)));
+    let later = |r: usize, w: usize| {
+        co.iter()
+            .any(|&(before, after)| after == w && all.contains(&(r, before)))
+    };
     fr.iter().copied().filter(|&(r, w)| !later(r, w)).collect()
 }

@@ -14,13 +14,23 @@ use verdict::{Breach, Missing, Style, Witness, WitnessEvent};
 /// The execution that shows an answer, and what an allowed outcome lacks.
 pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject<'a>> {
     let mut first = shown(line, witness);
-    let missing = line.answer.explanation.as_ref().and_then(|e| e.missing.as_ref());
-    let Some((missing, breach)) = missing.and_then(|m| Some((m, m.breach.as_ref()?))) else { return vec![first] };
+    let missing = line
+        .answer
+        .explanation
+        .as_ref()
+        .and_then(|e| e.missing.as_ref());
+    let Some((missing, breach)) = missing.and_then(|m| Some((m, m.breach.as_ref()?))) else {
+        return vec![first];
+    };
     let cycle = chain(missing, breach);
     let here = placed(&breach.execution, witness);
     let place = |step: &Step| {
         let here = here.as_ref()?;
-        Some(Step { from: here[step.from]?, to: here[step.to]?, name: step.name.clone() })
+        Some(Step {
+            from: here[step.from]?,
+            to: here[step.to]?,
+            name: step.name.clone(),
+        })
     };
     let said = says(missing, breach);
     if let Some(cycle) = cycle.iter().map(place).collect() {
@@ -28,11 +38,22 @@ pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject
         first.says.extend(said);
         return vec![first];
     }
-    let mut says = vec!["An execution of the program changed so that the outcome is forbidden.".to_owned()];
+    let mut says =
+        vec!["An execution of the program changed so that the outcome is forbidden.".to_owned()];
     says.extend(said);
     says.extend(final_state(&breach.execution.state));
     let (title, witness) = (line.test.as_str(), &breach.execution);
-    vec![first, Subject { title, facts: facts(line), witness, cycle, marks: Vec::new(), says }]
+    vec![
+        first,
+        Subject {
+            title,
+            facts: facts(line),
+            witness,
+            cycle,
+            marks: Vec::new(),
+            says,
+        },
+    ]
 }
 
 /// The steps of the chain; those that the program as it is lacks are of relations that are called so.
@@ -42,7 +63,9 @@ fn chain(missing: &Missing, breach: &Breach) -> Vec<Step> {
         let before = cycle.len();
         steps(link, &mut cycle);
         if missing.links.iter().any(|m| m.link == Some(i)) {
-            cycle[before..].iter_mut().for_each(|step| step.name.insert_str(0, MISSING));
+            cycle[before..]
+                .iter_mut()
+                .for_each(|step| step.name.insert_str(0, MISSING));
         }
     }
     cycle
@@ -52,9 +75,15 @@ fn says(missing: &Missing, breach: &Breach) -> Vec<String> {
     let drawn = missing.links.iter().any(|m| m.link.is_some());
     let mut says = vec![match drawn {
         true => {
-            format!("If the missing link held, the chain in bold would break {} ({}).", breach.axiom, breach.text)
+            format!(
+                "If the missing link held, the chain in bold would break {} ({}).",
+                breach.axiom, breach.text
+            )
         }
-        false => format!("Nearly, the chain in bold breaks {} ({}).", breach.axiom, breach.text),
+        false => format!(
+            "Nearly, the chain in bold breaks {} ({}).",
+            breach.axiom, breach.text
+        ),
     }];
     for link in &missing.links {
         says.push(format!("It does not hold: {}.", link.why.replace('`', "")));
@@ -66,7 +95,9 @@ fn says(missing: &Missing, breach: &Breach) -> Vec<String> {
 /// all if the executions differ in more.
 fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
     let of = |w: &Witness, thread: Option<usize>| -> Vec<usize> {
-        (0..w.events.len()).filter(|&e| w.events[e].thread == thread).collect()
+        (0..w.events.len())
+            .filter(|&e| w.events[e].thread == thread)
+            .collect()
     };
     let alike = |a: &WitnessEvent, b: &WitnessEvent| (&a.line, &a.action) == (&b.line, &b.action);
     let mut place = vec![None; changed.events.len()];
@@ -83,7 +114,8 @@ fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
             let event = &changed.events[e];
             let fits = |w: &usize| {
                 let other = &witness.events[*w];
-                alike(event, other) && (added == 0 || event.action != "F" || event.text == other.text)
+                alike(event, other)
+                    && (added == 0 || event.action != "F" || event.text == other.text)
             };
             place[e] = next.next_if(fits);
             if place[e].is_none() {
@@ -92,8 +124,10 @@ fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
         }
     }
     let pairs = |w: &Witness| w.drawn_as(Style::ReadsFrom).to_vec();
-    let sources: Option<Vec<(usize, usize)>> =
-        pairs(changed).into_iter().map(|(a, b)| Some((place[a]?, place[b]?))).collect();
+    let sources: Option<Vec<(usize, usize)>> = pairs(changed)
+        .into_iter()
+        .map(|(a, b)| Some((place[a]?, place[b]?)))
+        .collect();
     let (mut new, mut old) = (sources?, pairs(witness));
     new.sort_unstable();
     old.sort_unstable();

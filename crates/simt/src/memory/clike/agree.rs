@@ -30,13 +30,20 @@ impl Clike {
         let is_strong = |e: &Event| e.sc && (self.rules.agreement_fences || !e.is_fence());
         // Nothing comes before initial writes, so they are on no cycle.
         let first = code.locations.len();
-        let strong: Vec<usize> = (first..m.events.len()).filter(|&i| is_strong(&m.events[i])).collect();
+        let strong: Vec<usize> = (first..m.events.len())
+            .filter(|&i| is_strong(&m.events[i]))
+            .collect();
         // A single fence can only disagree with itself where a location is in no region.
         let least = if self.language.regions { 1 } else { 2 };
         if strong.len() < least {
             return true;
         }
-        let images = Images { memory: self, code, m, first };
+        let images = Images {
+            memory: self,
+            code,
+            m,
+            first,
+        };
         let rows: Vec<Set> = strong
             .iter()
             .map(|&a| match self.language.agreement {
@@ -45,10 +52,17 @@ impl Clike {
             })
             .collect();
         let scoped = self.language.scopes != Scopes::Everywhere;
-        let inclusive =
-            |a: usize, b: usize| self.inclusive(code, &m.events[strong[a]], &m.events[strong[b]], GLOBAL);
+        let inclusive = |a: usize, b: usize| {
+            self.inclusive(code, &m.events[strong[a]], &m.events[strong[b]], GLOBAL)
+        };
         let simple = self.language.agreement == Agreement::Simple;
-        let counts = |a, b| if scoped { inclusive(a, b) } else { !simple || a != b };
+        let counts = |a, b| {
+            if scoped {
+                inclusive(a, b)
+            } else {
+                !simple || a != b
+            }
+        };
         Relation::from_fn(strong.len(), |a, b| rows[a].has(strong[b]) && counts(a, b)).is_acyclic()
     }
 }
@@ -94,7 +108,9 @@ impl Images<'_> {
             eco.join(&self.rf(&eco));
             eco.join(&self.rf(&behind));
             let far = self.hb(&eco);
-            row.join(&self.among(strong, |b| self.is_fence(b) && (behind.has(b) || far.has(b))));
+            row.join(&self.among(strong, |b| {
+                self.is_fence(b) && (behind.has(b) || far.has(b))
+            }));
         }
         row
     }
@@ -104,7 +120,12 @@ impl Images<'_> {
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, &Event)> {
-        self.m.events.iter().enumerate().skip(self.first).map(|(i, e)| (i, &**e))
+        self.m
+            .events
+            .iter()
+            .enumerate()
+            .skip(self.first)
+            .map(|(i, e)| (i, &**e))
     }
 
     /// Of those that are strong: whether it is a fence, and no half of a barrier.
@@ -113,7 +134,10 @@ impl Images<'_> {
     }
 
     fn filter(&self, keep: impl Fn(&Event) -> bool) -> Set {
-        self.all().filter(|(_, e)| keep(e)).map(|(i, _)| i).collect()
+        self.all()
+            .filter(|(_, e)| keep(e))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     /// What some of these happen before.
@@ -127,7 +151,10 @@ impl Images<'_> {
         for i in from.iter().filter(|&i| self.m.events[i].is_access()) {
             of.entry(self.m.events[i].loc).or_default().insert(i);
         }
-        let same = |e: &Event| of.get(&e.loc).is_some_and(|set| e.past.iter().any(|p| p.meets(set)));
+        let same = |e: &Event| {
+            of.get(&e.loc)
+                .is_some_and(|set| e.past.iter().any(|p| p.meets(set)))
+        };
         self.filter(|e| e.is_access() && same(e))
     }
 
@@ -177,12 +204,17 @@ impl Images<'_> {
             let e = &self.m.events[i];
             if e.is_access() && self.memory.ordered(self.code, e.loc) {
                 let level = self.m.position(if e.is_write() { i } else { e.source });
-                least.entry(e.loc).and_modify(|l| *l = level.min(*l)).or_insert(level);
+                least
+                    .entry(e.loc)
+                    .and_modify(|l| *l = level.min(*l))
+                    .or_insert(level);
             }
         }
         let mut out = Set::default();
         for (loc, level) in least {
-            self.m.order[loc][level + 1..].iter().for_each(|&w| out.insert(w));
+            self.m.order[loc][level + 1..]
+                .iter()
+                .for_each(|&w| out.insert(w));
         }
         out
     }

@@ -29,13 +29,17 @@ impl Clike {
                 e.past[g].join(&from.past[g]);
                 e.past[g].insert(last);
             }
-            (0..code.locations.len()).filter(|&i| m.events[i].regions.has(g)).for_each(|i| e.past[g].insert(i));
+            (0..code.locations.len())
+                .filter(|&i| m.events[i].regions.has(g))
+                .for_each(|i| e.past[g].insert(i));
         }
     }
 
     /// Carries out the acquire fence of the wait that a thread has just passed.
     pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result {
-        let Some(&last) = m.threads[thread].last().filter(|&&i| m.events[i].open) else { return Ok(()) };
+        let Some(&last) = m.threads[thread].last().filter(|&&i| m.events[i].open) else {
+            return Ok(());
+        };
         let mut wait = (*m.events[last]).clone();
         wait.open = false;
         self.acquire(cx.code, cx.chooser, m, &mut wait)?;
@@ -44,7 +48,13 @@ impl Clike {
     }
 
     /// Appends an event to its thread; if it was early, under the number that it has.
-    pub(super) fn append(&self, code: &Code, m: &mut Contents, e: Event, early: Option<usize>) -> Result<usize> {
+    pub(super) fn append(
+        &self,
+        code: &Code,
+        m: &mut Contents,
+        e: Event,
+        early: Option<usize>,
+    ) -> Result<usize> {
         if m.events.len() >= MAX_EVENTS {
             return Err(Halt::Limit(
                 "a history of more than 8,192 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
@@ -99,13 +109,20 @@ impl Clike {
         if m.order[loc].last() != Some(&source) && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
-        cx.log.note(record::Event::Read { thread, instr, loc, source: m.name(source), value });
+        cx.log.note(record::Event::Read {
+            thread,
+            instr,
+            loc,
+            source: m.name(source),
+            value,
+        });
         Ok(index)
     }
 
     /// Whether a read takes nothing older than what happens before it wrote or read.
     fn coherent_read(&self, code: &Code, m: &Contents, e: &Event) -> bool {
-        self.least(code, m, e).is_none_or(|least| m.position(e.source) >= least)
+        self.least(code, m, e)
+            .is_none_or(|least| m.position(e.source) >= least)
     }
 
     /// The position of the latest write that an access knows of, its own or read. Where there is no modification order, the
@@ -156,7 +173,11 @@ impl Clike {
         self.follow(code, m, &mut e);
         let least = self.least(code, m, &e).map_or(1, |p| p + 1);
         let len = m.order[e.loc].len();
-        let places = if self.loose[e.loc] { vec![len] } else { self.places(m, &e, least) };
+        let places = if self.loose[e.loc] {
+            vec![len]
+        } else {
+            self.places(m, &e, least)
+        };
         let index = self.append(code, m, e, None)?;
         let at = cx.pick(&places)?;
         cx.ages(at < len, Age::Old);
@@ -173,9 +194,15 @@ impl Clike {
     pub(super) fn note_place(&self, cx: &mut Context<'_>, m: &Contents, index: usize) {
         let (source, at, e) = (m.name(index), m.position(index), &m.events[index]);
         let (loc, list) = (e.loc, &m.order[e.loc]);
-        cx.log.note(record::Event::Write { source, instr: e.instr, loc, value: e.value });
+        cx.log.note(record::Event::Write {
+            source,
+            instr: e.instr,
+            loc,
+            value: e.value,
+        });
         if !self.loose[loc] {
-            cx.log.note(record::Event::After(loc, m.name(list[at - 1]), source));
+            cx.log
+                .note(record::Event::After(loc, m.name(list[at - 1]), source));
             if let Some(&next) = list.get(at + 1) {
                 cx.log.note(record::Event::After(loc, source, m.name(next)));
             }
@@ -191,7 +218,9 @@ impl Clike {
             if let Some(read) = e.read {
                 // Its own halves.
                 let from = m.position(m.events[read].source);
-                let foreign = list[from + 1..].iter().position(|&w| m.events[w].thread != e.thread);
+                let foreign = list[from + 1..]
+                    .iter()
+                    .position(|&w| m.events[w].thread != e.thread);
                 if let Some(foreign) = foreign {
                     free[from + 2 + foreign..].fill(false);
                 }
@@ -203,7 +232,11 @@ impl Clike {
                 }
             }
         }
-        for pin in m.pins.iter().filter(|p| p.holds && m.events[p.head].loc == e.loc) {
+        for pin in m
+            .pins
+            .iter()
+            .filter(|p| p.holds && m.events[p.head].loc == e.loc)
+        {
             if m.events[pin.head].thread != e.thread && e.read.is_none() {
                 free[m.position(pin.head) + 1..=m.position(pin.last)].fill(false);
             }
@@ -221,24 +254,42 @@ impl Clike {
                 && x.loc == e.loc
                 && (x.is_write() || e.is_write())
                 && !self.exempt(code, x, e)
-                && !REGIONS.iter().any(|&g| x.regions.has(g) && e.regions.has(g) && e.past[g].has(*i))
+                && !REGIONS
+                    .iter()
+                    .any(|&g| x.regions.has(g) && e.regions.has(g) && e.past[g].has(*i))
         };
         let others = (0..m.threads.len()).filter(|&t| t != e.thread);
-        let found = others.flat_map(|t| m.of(t)).find(races).map(|(_, x)| Hazard {
-            kind: HazardKind::Race,
-            first: (x.thread, x.instr).min((e.thread, e.instr)),
-            second: Some((x.thread, x.instr).max((e.thread, e.instr))),
-            loc: Some(e.loc),
-        });
+        let found = others
+            .flat_map(|t| m.of(t))
+            .find(races)
+            .map(|(_, x)| Hazard {
+                kind: HazardKind::Race,
+                first: (x.thread, x.instr).min((e.thread, e.instr)),
+                second: Some((x.thread, x.instr).max((e.thread, e.instr))),
+                loc: Some(e.loc),
+            });
         m.race = found;
     }
 
     /// An access as an event, but for its past and, of a read, its source.
-    pub(super) fn access(&self, code: &Code, t: Target, (kind, value): (Kind, i64), failed: bool) -> Event {
-        let Target { at, place: Place { loc, .. }, access } = t;
+    pub(super) fn access(
+        &self,
+        code: &Code,
+        t: Target,
+        (kind, value): (Kind, i64),
+        failed: bool,
+    ) -> Event {
+        let Target {
+            at,
+            place: Place { loc, .. },
+            access,
+        } = t;
         let location = &code.locations[loc];
         let read = kind == Kind::Read;
-        let (mut acquire, mut sc) = (read && (access.acquire || access.sc || access.consume), access.sc);
+        let (mut acquire, mut sc) = (
+            read && (access.acquire || access.sc || access.consume),
+            access.sc,
+        );
         if failed
             && self.language.failure
             && let Some(failure) = access.failure
@@ -246,16 +297,33 @@ impl Clike {
             (acquire, sc) = (failure != Failure::Relaxed, failure == Failure::SeqCst);
         }
         // In OpenCL, anything whose scope is not the work-item's acts as an atomic operation.
-        let mut atomic = if self.language.regions { access.scope != Scope::Thread } else { access.atomic };
+        let mut atomic = if self.language.regions {
+            access.scope != Scope::Thread
+        } else {
+            access.atomic
+        };
         if self.language.kinds && access.scope == Scope::Sys {
             atomic &= self.kinds[loc].holds(access.updates);
             sc &= atomic;
         }
         let local = self.language.regions;
-        let scope = if local { self.reach(code, at.thread, location, access.scope) } else { [access.scope; 2] };
+        let scope = if local {
+            self.reach(code, at.thread, location, access.scope)
+        } else {
+            [access.scope; 2]
+        };
         let release = !read && (access.release || access.sc);
         let e = Event::new(kind, at.spot(), self.home(location));
-        Event { loc, value, acquire, release, sc, atomic, scope, ..e }
+        Event {
+            loc,
+            value,
+            acquire,
+            release,
+            sc,
+            atomic,
+            scope,
+            ..e
+        }
     }
 
     /// The regions of a location.

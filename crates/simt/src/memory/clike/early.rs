@@ -54,7 +54,10 @@ impl Contents {
 
     /// The number of a bind among those of its thread, in program order.
     pub(super) fn rank_of_bind(&self, write: usize) -> usize {
-        self.early.of(self.events[write].thread).position(|b| b.write == Some(write)).unwrap_or(0)
+        self.early
+            .of(self.events[write].thread)
+            .position(|b| b.write == Some(write))
+            .unwrap_or(0)
     }
 }
 
@@ -91,15 +94,29 @@ impl Binding for Clike {
         let mut now = e.clone();
         self.follow(cx.code, m, &mut now);
         let least = self.least(cx.code, m, &now).unwrap_or(0);
-        let later = |w: usize| m.early.of(t.at.thread).any(|b| b.write == Some(w) && b.clock > t.at.clock);
+        let later = |w: usize| {
+            m.early
+                .of(t.at.thread)
+                .any(|b| b.write == Some(w) && b.clock > t.at.clock)
+        };
         let all = m.order[t.place.loc].iter().copied();
-        e.source = cx.pick(&all.filter(|&w| m.position(w) >= least && !later(w)).collect::<Vec<_>>())?;
+        e.source = cx.pick(
+            &all.filter(|&w| m.position(w) >= least && !later(w))
+                .collect::<Vec<_>>(),
+        )?;
         e.value = m.events[e.source].value;
         Ok(m.number(e))
     }
 
     /// At a place in its location's list that it may have as far as is known.
-    fn show(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64, half: Half) -> Result<usize> {
+    fn show(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        t: Target,
+        value: i64,
+        half: Half,
+    ) -> Result<usize> {
         let mut e = self.access(cx.code, t, (Kind::Write, value), false);
         if let Half::Of(_, read) = half {
             e.read = Some(read);
@@ -122,19 +139,50 @@ impl Binding for Clike {
 impl Clike {
     /// Whether a release that has not had its turn may come to be behind a write, and what it releases reaches an acquire, as
     /// far as a region is concerned.
-    pub(super) fn awaits(&self, code: &Code, m: &Contents, write: usize, (e, region): (&Event, usize)) -> bool {
-        let Some(bind) = m.early.of_write(m.events[write].loc, write) else { return false };
+    pub(super) fn awaits(
+        &self,
+        code: &Code,
+        m: &Contents,
+        write: usize,
+        (e, region): (&Event, usize),
+    ) -> bool {
+        let Some(bind) = m.early.of_write(m.events[write].loc, write) else {
+            return false;
+        };
         let reaches = |r: &Release| {
-            let at = At { thread: bind.thread, instr: r.instr, clock: r.clock };
+            let at = At {
+                thread: bind.thread,
+                instr: r.instr,
+                clock: r.clock,
+            };
             let release = match &code.threads[at.thread].acts[r.instr] {
-                Act::Mark { mark: Fence::Thread { scope, regions, capped, .. }, .. } => {
-                    self.strait(code, at, Kind::Fence, (*regions, *capped, *scope))
-                }
+                Act::Mark {
+                    mark:
+                        Fence::Thread {
+                            scope,
+                            regions,
+                            capped,
+                            ..
+                        },
+                    ..
+                } => self.strait(code, at, Kind::Fence, (*regions, *capped, *scope)),
                 Act::Barrier(b) => self.half(code, at, Kind::Arrive, b),
                 // Of the write's own location.
                 Act::Store { access, .. } | Act::Rmw { write: access, .. } => {
-                    let place = Place { loc: bind.loc, va: 0 };
-                    self.access(code, Target { at, place, access: *access }, (Kind::Write, 0), false)
+                    let place = Place {
+                        loc: bind.loc,
+                        va: 0,
+                    };
+                    self.access(
+                        code,
+                        Target {
+                            at,
+                            place,
+                            access: *access,
+                        },
+                        (Kind::Write, 0),
+                        false,
+                    )
                 }
                 _ => return true,
             };
@@ -144,7 +192,13 @@ impl Clike {
     }
 
     /// Commits a write that was bound early, and has its turn.
-    pub(super) fn keep(&self, cx: &mut Context<'_>, m: &mut Contents, mut e: Event, index: usize) -> Result {
+    pub(super) fn keep(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        mut e: Event,
+        index: usize,
+    ) -> Result {
         self.follow(cx.code, m, &mut e);
         let behind = |least| m.position(index) > least;
         if self.rules.early_places && !self.least(cx.code, m, &e).is_none_or(behind) {

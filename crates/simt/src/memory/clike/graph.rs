@@ -134,8 +134,19 @@ pub(crate) struct Contents {
 impl Contents {
     pub(super) fn new(code: &Code, regions: impl Fn(usize) -> Regions) -> Contents {
         let initial = |(loc, location): (usize, &crate::code::Location)| {
-            let initial = Event::new(Kind::Initial, Spot { thread: usize::MAX, instr: 0 }, regions(loc));
-            Rc::new(Event { loc, value: location.init, ..initial })
+            let initial = Event::new(
+                Kind::Initial,
+                Spot {
+                    thread: usize::MAX,
+                    instr: 0,
+                },
+                regions(loc),
+            );
+            Rc::new(Event {
+                loc,
+                value: location.init,
+                ..initial
+            })
         };
         Contents {
             events: code.locations.iter().enumerate().map(initial).collect(),
@@ -194,7 +205,10 @@ impl Contents {
     pub(super) fn place_at(&mut self, write: usize, at: usize) {
         let list = &mut self.order[self.events[write].loc];
         list.insert(at, write);
-        list.iter().enumerate().skip(at).for_each(|(rank, &w)| self.rank[w].0 = rank as u32);
+        list.iter()
+            .enumerate()
+            .skip(at)
+            .for_each(|(rank, &w)| self.rank[w].0 = rank as u32);
     }
 
     /// Whether a write belongs to release sequences of a thread, wherever it stands in one.
@@ -204,8 +218,14 @@ impl Contents {
 
     /// Whether nothing foreign is between the ends of a release sequence.
     pub(super) fn is_run(&self, pin: Pin) -> bool {
-        let (head, from, to) = (&self.events[pin.head], self.position(pin.head), self.position(pin.last));
-        self.order[head.loc][from..to].iter().all(|&w| self.is_member(w, head.thread))
+        let (head, from, to) = (
+            &self.events[pin.head],
+            self.position(pin.head),
+            self.position(pin.last),
+        );
+        self.order[head.loc][from..to]
+            .iter()
+            .all(|&w| self.is_member(w, head.thread))
     }
 
     /// The name of a write for the log.
@@ -224,7 +244,10 @@ impl Contents {
             Some(list) => {
                 let early = || list.len() + 1 + self.rank_of_bind(event);
                 // In order, but for events that were early.
-                let at = list.binary_search(&event).ok().or_else(|| list.iter().rposition(|&i| i == event));
+                let at = list
+                    .binary_search(&event)
+                    .ok()
+                    .or_else(|| list.iter().rposition(|&i| i == event));
                 (thread, at.unwrap_or_else(early))
             }
             None => (usize::MAX, event),
@@ -242,7 +265,12 @@ impl Contents {
             e.read = e.read.map(moved);
             e.past = [e.past[0].without(gone), e.past[1].without(gone)];
         }
-        for list in self.threads.iter_mut().chain(&mut self.fences).chain(&mut self.order) {
+        for list in self
+            .threads
+            .iter_mut()
+            .chain(&mut self.fences)
+            .chain(&mut self.order)
+        {
             list.retain(|&i| i != gone);
             list.iter_mut().for_each(|i| *i = moved(*i));
         }

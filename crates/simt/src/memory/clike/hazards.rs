@@ -40,9 +40,12 @@ fn key(b: &Barrier) -> Key {
     };
     match &b.naming {
         BarrierNaming::Counted { id, .. } => (b.domain, mask(b), None, constant(id)),
-        BarrierNaming::Instance { instance, id, .. } => {
-            (b.domain, mask(b), Some(*instance), id.as_ref().and_then(constant))
-        }
+        BarrierNaming::Instance { instance, id, .. } => (
+            b.domain,
+            mask(b),
+            Some(*instance),
+            id.as_ref().and_then(constant),
+        ),
     }
 }
 
@@ -52,11 +55,18 @@ fn calls<'a>(code: &'a Code, m: &Contents, kind: Kind) -> Vec<Call<'a>> {
     for thread in 0..m.threads.len() {
         let mut earlier: FxHashMap<Key, usize> = FxHashMap::default();
         for (_, e) in m.of(thread).filter(|(_, e)| e.kind == kind) {
-            let Some(barrier) = code.threads[thread].acts[e.instr].barrier() else { continue };
+            let Some(barrier) = code.threads[thread].acts[e.instr].barrier() else {
+                continue;
+            };
             let key = key(barrier);
             let number = earlier.entry(key).or_default();
             let instance = matches!(barrier.naming, BarrierNaming::Instance { .. });
-            list.push(Call { thread, instr: e.instr, barrier, phase: (key, if instance { 0 } else { *number }) });
+            list.push(Call {
+                thread,
+                instr: e.instr,
+                barrier,
+                phase: (key, if instance { 0 } else { *number }),
+            });
             *number += 1;
         }
     }
@@ -70,7 +80,9 @@ fn arguments(b: &Barrier) -> (bool, bool, Option<Scope>) {
 /// Whether a barrier brings together the thread at a call with another one.
 fn invites(code: &Code, call: &Call<'_>, thread: usize) -> bool {
     let group = |t: usize| code.group(t, call.barrier.domain);
-    thread != call.thread && group(thread) == group(call.thread) && !excludes(code, call.barrier, thread)
+    thread != call.thread
+        && group(thread) == group(call.thread)
+        && !excludes(code, call.barrier, thread)
 }
 
 /// Whether the mask of a warp's barrier lacks a thread.
@@ -83,28 +95,46 @@ impl Clike {
     pub(super) fn undefined(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
         let mut found: Vec<Hazard> = m.race.iter().cloned().collect();
         found.extend(self.misused_objects(code, m));
-        let hazard = |kind, first, second| Hazard { kind, first, second, loc: None };
+        let hazard = |kind, first, second| Hazard {
+            kind,
+            first,
+            second,
+            loc: None,
+        };
         found.extend(m.misuse.map(|at| hazard(HazardKind::Misuse, at, None)));
         if self.language.uniform == Uniform::Free {
             return found;
         }
         let (arrivals, waits) = (calls(code, m, Kind::Arrive), calls(code, m, Kind::Wait));
         let mut phases: Phases<'_, '_> = FxHashMap::default();
-        arrivals.iter().for_each(|a| phases.entry(a.phase).or_default().push(a));
+        arrivals
+            .iter()
+            .for_each(|a| phases.entry(a.phase).or_default().push(a));
         let met = |c: &Call<'_>| phases.get(&c.phase).map_or(&[][..], Vec::as_slice);
         let place = |c: &Call<'_>| (c.thread, c.instr);
-        for w in waits.iter().filter(|_| self.language.uniform == Uniform::Everyone) {
-            let differs =
-                |a: &&&Call<'_>| invites(code, a, w.thread) && arguments(a.barrier) != arguments(w.barrier);
+        for w in waits
+            .iter()
+            .filter(|_| self.language.uniform == Uniform::Everyone)
+        {
+            let differs = |a: &&&Call<'_>| {
+                invites(code, a, w.thread) && arguments(a.barrier) != arguments(w.barrier)
+            };
             let other = met(w).iter().find(differs);
-            found.extend(other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))));
+            found.extend(
+                other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))),
+            );
         }
         // Every barrier that is waited at is the last thing that its thread has done; who only arrives goes on.
         let waits_at = |t: usize, i: usize| {
-            code.threads[t].acts[i].barrier().is_some_and(|b| b.action != BarrierAction::Arrive)
+            code.threads[t].acts[i]
+                .barrier()
+                .is_some_and(|b| b.action != BarrierAction::Arrive)
         };
-        let blocked =
-            |t: usize| m.of(t).next_back().is_some_and(|(_, e)| e.kind == Kind::Arrive && waits_at(t, e.instr));
+        let blocked = |t: usize| {
+            m.of(t)
+                .next_back()
+                .is_some_and(|(_, e)| e.kind == Kind::Arrive && waits_at(t, e.instr))
+        };
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
             let came = |t: usize| met(a).iter().any(|b| b.thread == t);
@@ -113,15 +143,27 @@ impl Clike {
             let asks_all = !a.barrier.says_count();
             // Of a collective, nobody may have ended without it.
             let missed = |t: usize| a.barrier.is_collective() || over(t);
-            let absent = || asks_all && (0..m.threads.len()).any(|t| invites(code, a, t) && missed(t) && !came(t));
+            let absent = || {
+                asks_all
+                    && (0..m.threads.len()).any(|t| invites(code, a, t) && missed(t) && !came(t))
+            };
             let thread = ThreadId(a.thread as u16);
             if code.program.is_uncooperative(thread, a.barrier) {
                 found.push(hazard(HazardKind::Misuse, place(a), None));
             }
             // Who arrives without waiting has to wait later.
             let apart = a.barrier.is_collective() && a.barrier.action == BarrierAction::Arrive;
-            let unawaited = || apart && !waits.iter().any(|w| (w.thread, w.phase) == (a.thread, a.phase));
-            if unawaited() || excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, met(a), a) {
+            let unawaited = || {
+                apart
+                    && !waits
+                        .iter()
+                        .any(|w| (w.thread, w.phase) == (a.thread, a.phase))
+            };
+            if unawaited()
+                || excludes(code, a.barrier, a.thread)
+                || absent()
+                || self.elsewhere(code, met(a), a)
+            {
                 found.push(hazard(HazardKind::Divergence, place(a), None));
                 break;
             }
@@ -132,7 +174,9 @@ impl Clike {
     /// Whether a thread of the block that runs the same code meets a call at another one, of those of its phase.
     fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
         let counted = matches!(a.barrier.naming, BarrierNaming::Counted { count: None, .. });
-        if !counted || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp) {
+        if !counted
+            || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp)
+        {
             return false;
         }
         let span = |t: usize, i: usize| code.program.threads[t].code.get(i).map(|c| c.span);

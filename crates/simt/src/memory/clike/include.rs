@@ -12,7 +12,13 @@ use program::Scope;
 impl Clike {
     /// The effective scopes of an access: in local memory no more than the work-group, and no more than the device in
     /// memory that is not fine-grained with atomics.
-    pub(super) fn reach(&self, code: &Code, thread: usize, location: &Location, scope: Scope) -> [Scope; 2] {
+    pub(super) fn reach(
+        &self,
+        code: &Code,
+        thread: usize,
+        location: &Location,
+        scope: Scope,
+    ) -> [Scope; 2] {
         let memory = location.opencl;
         let fine = code.program.machine.has_svm_atomics(location.kind);
         let scope = Clike::of_host(code, thread, scope);
@@ -27,11 +33,20 @@ impl Clike {
 
     /// Atomic operations of the host have no scopes: they act at the widest.
     fn of_host(code: &Code, thread: usize, scope: Scope) -> Scope {
-        if code.program.threads[thread].place.host && scope != Scope::Thread { Scope::Sys } else { scope }
+        if code.program.threads[thread].place.host && scope != Scope::Thread {
+            Scope::Sys
+        } else {
+            scope
+        }
     }
 
     /// Those of a fence, which has no location.
-    pub(super) fn fence_reach(code: &Code, thread: usize, capped: bool, scope: Scope) -> [Scope; 2] {
+    pub(super) fn fence_reach(
+        code: &Code,
+        thread: usize,
+        capped: bool,
+        scope: Scope,
+    ) -> [Scope; 2] {
         let scope = Clike::of_host(code, thread, scope);
         let wide = matches!(scope, Scope::Gpu | Scope::Sys);
         [scope, if capped && wide { Scope::Cta } else { scope }]

@@ -31,12 +31,24 @@ impl Atomicity {
 pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
     let machine = &code.program.machine;
     let wide = |a: &Access| a.atomic && a.scope == Scope::Sys;
-    let asks = code.threads.iter().flat_map(|t| &t.acts).any(|a| a.accesses().any(wide));
-    let when = |all: bool| if all { Atomicity::Everything } else { Atomicity::Nothing };
+    let asks = code
+        .threads
+        .iter()
+        .flat_map(|t| &t.acts)
+        .any(|a| a.accesses().any(wide));
+    let when = |all: bool| {
+        if all {
+            Atomicity::Everything
+        } else {
+            Atomicity::Nothing
+        }
+    };
     let one = |(loc, l): (usize, &crate::code::Location)| {
         let users = || {
             let reaches = |&t: &usize| loc >= 128 || code.threads[t].reach[0] >> loc & 1 != 0;
-            (0..code.threads.len()).filter(reaches).map(|t| &code.program.threads[t].place)
+            (0..code.threads.len())
+                .filter(reaches)
+                .map(|t| &code.program.threads[t].place)
         };
         Ok(match l.kind {
             MemoryKind::Private
@@ -47,9 +59,10 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
             | MemoryKind::SvmSystem
             | MemoryKind::ProgramScope => Atomicity::Everything,
             MemoryKind::System => when(machine.has("pageableMemoryAccess")),
-            MemoryKind::File => {
-                when(machine.has("pageableMemoryAccess") && machine.has("pageableMemoryAccessUsesHostPageTables"))
-            }
+            MemoryKind::File => when(
+                machine.has("pageableMemoryAccess")
+                    && machine.has("pageableMemoryAccessUsesHostPageTables"),
+            ),
             MemoryKind::Managed => when(machine.has("concurrentManagedAccess")),
             MemoryKind::Mapped if machine.has("hostNativeAtomicSupported") => Atomicity::Everything,
             MemoryKind::Mapped => Atomicity::Simple,

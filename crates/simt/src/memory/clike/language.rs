@@ -94,7 +94,10 @@ pub(crate) const OPENCL: Language = Language {
     in_order: false,
 };
 
-pub(crate) const OPENCL_3_1: Language = Language { scopes: Scopes::AtLeast, ..OPENCL };
+pub(crate) const OPENCL_3_1: Language = Language {
+    scopes: Scopes::AtLeast,
+    ..OPENCL
+};
 
 pub(crate) const CUDA: Language = Language {
     scopes: Scopes::Mutual,
@@ -109,7 +112,10 @@ pub(crate) const CUDA: Language = Language {
     in_order: false,
 };
 
-pub(crate) const CUDA_17: Language = Language { sequence: Sequence::LaterChain, ..CUDA };
+pub(crate) const CUDA_17: Language = Language {
+    sequence: Sequence::LaterChain,
+    ..CUDA
+};
 
 pub(crate) const C11: Language = Language {
     scopes: Scopes::Everywhere,

@@ -74,39 +74,87 @@ impl Clike {
     ///
     /// # Errors
     /// Why it cannot run the program.
-    pub(crate) fn new(language: Language, (rules, early): (Rules, Early), code: &Code) -> Result<Clike, String> {
+    pub(crate) fn new(
+        language: Language,
+        (rules, early): (Rules, Early),
+        code: &Code,
+    ) -> Result<Clike, String> {
         let updated = |loc: usize| {
             code.threads.iter().any(|t| {
                 // What the last instruction from which on a location may be accessed is.
-                let updates = t.acts.iter().enumerate().filter(|(_, a)| matches!(a, Act::Rmw { .. }));
-                updates.map(|(pc, _)| t.reach[pc]).any(|r| loc >= 128 || r >> loc & 1 != 0)
+                let updates = t
+                    .acts
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, a)| matches!(a, Act::Rmw { .. }));
+                updates
+                    .map(|(pc, _)| t.reach[pc])
+                    .any(|r| loc >= 128 || r >> loc & 1 != 0)
             })
         };
         let loose = (0..code.locations.len())
             .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
             .collect();
         let objects = language.regions.then(|| Objects::new(code));
-        let kinds = if language.kinds { kinds::all(code)? } else { Vec::new() };
-        Ok(Clike { language, rules, early, loose, kinds, objects })
+        let kinds = if language.kinds {
+            kinds::all(code)?
+        } else {
+            Vec::new()
+        };
+        Ok(Clike {
+            language,
+            rules,
+            early,
+            loose,
+            kinds,
+            objects,
+        })
     }
 
     /// A fence or half of a barrier as an event, but for its past.
-    fn strait(&self, code: &Code, at: At, kind: Kind, (regions, capped, scope): (Regions, bool, Scope)) -> Event {
+    fn strait(
+        &self,
+        code: &Code,
+        at: At,
+        kind: Kind,
+        (regions, capped, scope): (Regions, bool, Scope),
+    ) -> Event {
         let regions = match () {
             () if !self.language.regions => Regions::one(GLOBAL),
             () if !self.rules.regions => Regions::of(true, true),
             () => regions,
         };
         let local = self.language.regions;
-        let scope = if local { Clike::fence_reach(code, at.thread, capped, scope) } else { [scope; 2] };
-        Event { atomic: true, scope, ..Event::new(kind, at.spot(), regions) }
+        let scope = if local {
+            Clike::fence_reach(code, at.thread, capped, scope)
+        } else {
+            [scope; 2]
+        };
+        Event {
+            atomic: true,
+            scope,
+            ..Event::new(kind, at.spot(), regions)
+        }
     }
 
     /// A half of a barrier; where barriers are fences, it is one.
     fn half(&self, code: &Code, at: At, kind: Kind, b: &Barrier) -> Event {
-        let tags = if kind == Kind::Arrive { &b.arrive } else { &b.wait };
+        let tags = if kind == Kind::Arrive {
+            &b.arrive
+        } else {
+            &b.wait
+        };
         let regions = Regions::of(tags.has("GLOBAL"), tags.has("LOCAL"));
-        let mut e = self.strait(code, at, kind, (regions, tags.has("CAPPED"), b.scope.unwrap_or(Scope::Thread)));
+        let mut e = self.strait(
+            code,
+            at,
+            kind,
+            (
+                regions,
+                tags.has("CAPPED"),
+                b.scope.unwrap_or(Scope::Thread),
+            ),
+        );
         let fences = self.language.meeting == Meeting::Fences;
         (e.release, e.acquire) = (fences && kind == Kind::Arrive, fences && kind == Kind::Wait);
         e.atomic = fences;
@@ -189,7 +237,12 @@ impl Backend for Clike {
         let code = cx.code;
         let bind = m.early.take(read.at);
         let make = |value| self.access(code, read, (Kind::Read, value), new(value).is_none());
-        let half = self.read(cx, m, &make, (read.place.loc, bind.as_ref().and_then(|b| b.read)))?;
+        let half = self.read(
+            cx,
+            m,
+            &make,
+            (read.place.loc, bind.as_ref().and_then(|b| b.read)),
+        )?;
         let old = m.events[half].value;
         if let Some(value) = new(old) {
             let mut e = self.access(code, write, (Kind::Write, value), false);
@@ -201,8 +254,19 @@ impl Backend for Clike {
     }
 
     fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
-        let Fence::Thread { acquire, release, sc, scope, regions, capped, misuse } = fence else {
-            return Err(Halt::Unsupported("not in this machine: a proxy fence outside PTX".into()));
+        let Fence::Thread {
+            acquire,
+            release,
+            sc,
+            scope,
+            regions,
+            capped,
+            misuse,
+        } = fence
+        else {
+            return Err(Halt::Unsupported(
+                "not in this machine: a proxy fence outside PTX".into(),
+            ));
         };
         if acquire || release {
             self.close(cx, m, at.thread)?;
@@ -227,7 +291,13 @@ impl Backend for Clike {
         !(self.is_open(m, thread) || acquires && self.language.sequence == Sequence::Run)
     }
 
-    fn arrive(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, b: &Barrier) -> Result<Arrivals> {
+    fn arrive(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        b: &Barrier,
+    ) -> Result<Arrivals> {
         self.close(cx, m, at.thread)?;
         let mut e = self.half(cx.code, at, Kind::Arrive, b);
         self.follow(cx.code, m, &mut e);
@@ -247,7 +317,9 @@ impl Backend for Clike {
     }
 
     fn pass(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
-        let Some(b) = code.threads[at.thread].acts[at.instr].barrier() else { return };
+        let Some(b) = code.threads[at.thread].acts[at.instr].barrier() else {
+            return;
+        };
         let mut e = self.half(code, at, Kind::Wait, b);
         self.follow(code, m, &mut e);
         self.take(m, &mut e, given(m, carried).into_iter());
@@ -282,7 +354,13 @@ impl Backend for Clike {
         self.binds() && !self.candidates(code, m, threads, thread).is_empty()
     }
 
-    fn bind_early(&self, cx: &mut Context<'_>, m: &mut Contents, all: &[Thread], t: usize) -> Result {
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        all: &[Thread],
+        t: usize,
+    ) -> Result {
         self.bind(cx, m, all, t)
     }
 
@@ -294,7 +372,12 @@ impl Backend for Clike {
         true
     }
 
-    fn tidy(&self, code: &Code, m: &mut Contents, _: &mut dyn Iterator<Item = &mut Arrivals>) -> bool {
+    fn tidy(
+        &self,
+        code: &Code,
+        m: &mut Contents,
+        _: &mut dyn Iterator<Item = &mut Arrivals>,
+    ) -> bool {
         self.clean(code, m);
         true
     }
@@ -309,7 +392,8 @@ impl Backend for Clike {
         self.digest(m, threads, hasher);
         carried.for_each(|c| {
             hasher.write_usize(c.len());
-            c.iter().for_each(|&(t, n)| hasher.write_u32(u32::from(t) << 16 | u32::from(n)));
+            c.iter()
+                .for_each(|&(t, n)| hasher.write_u32(u32::from(t) << 16 | u32::from(n)));
         });
     }
 
@@ -320,8 +404,13 @@ impl Backend for Clike {
             return list.last().map(value).into_iter().collect();
         }
         // What a reader after all threads could see: no other write knows of it.
-        let hidden = |w: usize| list.iter().any(|&x| REGIONS.into_iter().any(|g| m.events[x].past[g].has(w)));
-        let seen = list[1..].iter().filter(|w| !self.rules.visible || !hidden(**w));
+        let hidden = |w: usize| {
+            list.iter()
+                .any(|&x| REGIONS.into_iter().any(|g| m.events[x].past[g].has(w)))
+        };
+        let seen = list[1..]
+            .iter()
+            .filter(|w| !self.rules.visible || !hidden(**w));
         let mut values: Vec<i64> = seen.map(value).collect();
         values.sort_unstable();
         values.dedup();
@@ -334,6 +423,10 @@ impl Backend for Clike {
 
     fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
         // What is early has not happened: so far this is the beginning of no execution.
-        if self.is_pending(m) { Vec::new() } else { self.undefined(code, m) }
+        if self.is_pending(m) {
+            Vec::new()
+        } else {
+            self.undefined(code, m)
+        }
     }
 }

@@ -41,23 +41,48 @@ impl Objects {
     /// Those of a program.
     pub(super) fn new(code: &Code) -> Objects {
         let program = &code.program;
-        let object = |loc: usize| program.object(code.memory.cell(code.locations[loc].cell).location.0);
+        let object =
+            |loc: usize| program.object(code.memory.cell(code.locations[loc].cell).location.0);
         let all = || 0..code.locations.len();
-        let shared = |loc: usize| matches!(code.locations[loc].kind, MemoryKind::Buffer | MemoryKind::SvmCoarse);
+        let shared = |loc: usize| {
+            matches!(
+                code.locations[loc].kind,
+                MemoryKind::Buffer | MemoryKind::SvmCoarse
+            )
+        };
         let mut objects = Objects {
             whole: all().map(|loc| shared(loc).then(|| object(loc))).collect(),
-            buffer: all().map(|loc| code.locations[loc].kind == MemoryKind::Buffer).collect(),
+            buffer: all()
+                .map(|loc| code.locations[loc].kind == MemoryKind::Buffer)
+                .collect(),
             ..Objects::default()
         };
         if let Some(host) = program.host.as_deref() {
             let thread = |c: CommandId| host.command(c).threads.first().map(|t| usize::from(t.0));
-            let pair = |(begin, end): (CommandId, Option<CommandId>)| Some((thread(begin)?, end.and_then(thread)));
-            objects.mappings = host.mappings(program).into_iter().filter_map(pair).collect();
-            let maps = host.commands.iter().filter(|c| matches!(c.kind, CommandKind::Map | CommandKind::Unmap));
-            objects.maps = maps.flat_map(|c| &c.threads).map(|t| usize::from(t.0)).collect();
+            let pair = |(begin, end): (CommandId, Option<CommandId>)| {
+                Some((thread(begin)?, end.and_then(thread)))
+            };
+            objects.mappings = host
+                .mappings(program)
+                .into_iter()
+                .filter_map(pair)
+                .collect();
+            let maps = host
+                .commands
+                .iter()
+                .filter(|c| matches!(c.kind, CommandKind::Map | CommandKind::Unmap));
+            objects.maps = maps
+                .flat_map(|c| &c.threads)
+                .map(|t| usize::from(t.0))
+                .collect();
         }
-        let uses =
-            |t: usize, loc: usize| loc >= 128 || code.threads[t].reach.first().is_some_and(|r| r >> loc & 1 != 0);
+        let uses = |t: usize, loc: usize| {
+            loc >= 128
+                || code.threads[t]
+                    .reach
+                    .first()
+                    .is_some_and(|r| r >> loc & 1 != 0)
+        };
         let atomic = |t: usize| {
             let wide = |a: &Access| a.scope != program::Scope::Thread;
             code.threads[t].acts.iter().any(|a| a.accesses().any(wide))
@@ -65,7 +90,10 @@ impl Objects {
         let threads = code.threads.len();
         for (t, u) in (0..threads).flat_map(|t| (0..t).map(move |u| (t, u))) {
             let used = |t: usize| -> BTreeSet<LocId> {
-                all().filter(|&loc| uses(t, loc)).filter_map(|loc| objects.whole[loc]).collect()
+                all()
+                    .filter(|&loc| uses(t, loc))
+                    .filter_map(|loc| objects.whole[loc])
+                    .collect()
             };
             if used(t).is_disjoint(&used(u)) {
                 continue;
@@ -84,14 +112,21 @@ impl Objects {
 
 /// Whether two threads are on different devices, or one on a device and one on the host.
 fn are_apart(code: &Code, t: usize, u: usize) -> bool {
-    let (x, y) = (&code.program.threads[t].place, &code.program.threads[u].place);
+    let (x, y) = (
+        &code.program.threads[t].place,
+        &code.program.threads[u].place,
+    );
     !(x.same_gpu(y) || x.host && y.host)
 }
 
 /// Whether two threads are of kernels that the host enqueued one by one.
 fn are_instances(code: &Code, t: usize, u: usize) -> bool {
     let host = |t: usize| code.program.threads[t].place.host;
-    !host(t) && !host(u) && !code.program.same_kernel(ThreadId(t as u16), ThreadId(u as u16))
+    !host(t)
+        && !host(u)
+        && !code
+            .program
+            .same_kernel(ThreadId(t as u16), ThreadId(u as u16))
 }
 
 /// Whether one event of a history happens before the other, in either order.
@@ -111,10 +146,13 @@ impl Clike {
     /// What is wrong, or left to implementations, with the use of whole objects in a finished history.
     pub(super) fn misused_objects(&self, code: &Code, m: &Contents) -> BTreeSet<Hazard> {
         let mut found = BTreeSet::new();
-        let Some(objects) = self.objects.as_ref().filter(|o| o.is_asked()) else { return found };
+        let Some(objects) = self.objects.as_ref().filter(|o| o.is_asked()) else {
+            return found;
+        };
         let is_whole = |e: &Event| e.is_access() && objects.whole[e.loc].is_some();
-        let accesses: Vec<usize> =
-            (0..m.threads.len()).flat_map(|t| m.of(t).filter(|(_, e)| is_whole(e)).map(|(i, _)| i)).collect();
+        let accesses: Vec<usize> = (0..m.threads.len())
+            .flat_map(|t| m.of(t).filter(|(_, e)| is_whole(e)).map(|(i, _)| i))
+            .collect();
         let event = |i: usize| &*m.events[i];
         for (n, &i) in accesses.iter().enumerate() {
             for &j in &accesses[..n] {
@@ -143,13 +181,20 @@ impl Clike {
             }
         }
         let of = |thread: usize, loc: usize| {
-            accesses.iter().copied().filter(move |&i| event(i).thread == thread && event(i).loc == loc)
+            accesses
+                .iter()
+                .copied()
+                .filter(move |&i| event(i).thread == thread && event(i).loc == loc)
         };
         for &i in &accesses {
             let e = event(i);
             let host = code.program.threads[e.thread].place.host;
-            let begins =
-                || objects.mappings.iter().flat_map(|&(begin, end)| of(begin, e.loc).map(move |b| (b, end)));
+            let begins = || {
+                objects
+                    .mappings
+                    .iter()
+                    .flat_map(|&(begin, end)| of(begin, e.loc).map(move |b| (b, end)))
+            };
             let ends = |end: Option<usize>| end.into_iter().flat_map(|end| of(end, e.loc));
             if host && begins().next().is_some() {
                 // The host uses memory between the completion of a mapping and the call that ends it.
@@ -160,7 +205,12 @@ impl Clike {
                 };
                 if !begins().any(|b| fits(&b)) {
                     let (first, loc) = (place(e), Some(e.loc));
-                    found.insert(Hazard { kind: HazardKind::Unmapped, first, second: None, loc });
+                    found.insert(Hazard {
+                        kind: HazardKind::Unmapped,
+                        first,
+                        second: None,
+                        loc,
+                    });
                 }
             }
             if host || objects.maps.contains(&e.thread) {
@@ -172,7 +222,12 @@ impl Clike {
                 if conflict && !is_before(m, i, begin) && !ends(end).any(|u| is_before(m, u, i)) {
                     let (a, b) = (place(e), place(event(begin)));
                     let kind = HazardKind::WhileMapped;
-                    found.insert(Hazard { kind, first: a.min(b), second: Some(a.max(b)), loc: Some(e.loc) });
+                    found.insert(Hazard {
+                        kind,
+                        first: a.min(b),
+                        second: Some(a.max(b)),
+                        loc: Some(e.loc),
+                    });
                 }
             }
         }

@@ -41,7 +41,8 @@ impl Clike {
                     let y = &m.events[*i];
                     y.kind == Kind::Read && y.regions.has(region)
                 };
-                let reads: Vec<usize> = m.threads[e.thread].iter().copied().filter(before).collect();
+                let reads: Vec<usize> =
+                    m.threads[e.thread].iter().copied().filter(before).collect();
                 let mut met = Met::default();
                 for y in reads {
                     let read = m.events[y].clone();
@@ -74,8 +75,12 @@ impl Clike {
             }
             if h.regions.has(region) {
                 let at = m.place(head);
-                let before = m.fences[h.thread].iter().copied().take_while(|&s| m.place(s) < at);
-                let counts = |s: &usize| self.rules.release_fence && m.events[*s].regions.has(region);
+                let before = m.fences[h.thread]
+                    .iter()
+                    .copied()
+                    .take_while(|&s| m.place(s) < at);
+                let counts =
+                    |s: &usize| self.rules.release_fence && m.events[*s].regions.has(region);
                 ends.extend(before.filter(counts));
             }
             ends.retain(|&s| {
@@ -83,8 +88,21 @@ impl Clike {
                 s.thread != e.thread && self.inclusive(code, s, e, region)
             });
             // Nothing new is nothing to rely on.
-            ends.retain(|&s| self.regions(&m.events[s], e, region).any(|g| !e.past[g].has(s)));
-            if !ends.is_empty() && self.relies(chooser, m, Pin { head, last: source, holds: true }) {
+            ends.retain(|&s| {
+                self.regions(&m.events[s], e, region)
+                    .any(|g| !e.past[g].has(s))
+            });
+            if !ends.is_empty()
+                && self.relies(
+                    chooser,
+                    m,
+                    Pin {
+                        head,
+                        last: source,
+                        holds: true,
+                    },
+                )
+            {
                 for s in ends {
                     self.know(m, e, s, region);
                 }
@@ -96,7 +114,8 @@ impl Clike {
     /// The regions for which synchronization in one of them counts.
     fn regions(&self, s: &Event, e: &Event, region: usize) -> impl Iterator<Item = usize> + use<> {
         let both = |e: &Event| e.is_fence() && REGIONS.iter().all(|&g| e.regions.has(g));
-        let cross = self.rules.cross && self.language.regions && ((s.sc && e.sc) || (both(s) && both(e)));
+        let cross =
+            self.rules.cross && self.language.regions && ((s.sc && e.sc) || (both(s) && both(e)));
         REGIONS.into_iter().filter(move |&g| g == region || cross)
     }
 
@@ -127,15 +146,27 @@ impl Clike {
         if self.language.sequence == Sequence::Run {
             let loc = m.events[source].loc;
             if !self.rules.sequence || !self.ordered(code, loc) {
-                return if waits(source) { Err(Halt::Blocked) } else { Ok(vec![source]) };
+                return if waits(source) {
+                    Err(Halt::Blocked)
+                } else {
+                    Ok(vec![source])
+                };
             }
             let list = &m.order[loc];
             let run = |&h: &usize| {
                 m.events[h].kind == Kind::Write
                     && m.is_member(source, m.events[h].thread)
-                    && m.is_run(Pin { head: h, last: source, holds: true })
+                    && m.is_run(Pin {
+                        head: h,
+                        last: source,
+                        holds: true,
+                    })
             };
-            let mut heads: Vec<usize> = list[..=m.position(source)].iter().copied().filter(run).collect();
+            let mut heads: Vec<usize> = list[..=m.position(source)]
+                .iter()
+                .copied()
+                .filter(run)
+                .collect();
             if heads.iter().any(|&h| waits(h)) {
                 return Err(Halt::Blocked);
             }
@@ -155,10 +186,13 @@ impl Clike {
             let x = &m.events[at];
             if self.language.sequence == Sequence::LaterChain && self.rules.sequence {
                 let before = m.of(x.thread).take_while(|(i, _)| *i != at);
-                let earlier = |(_, h): &(usize, &Event)| h.kind == Kind::Write && h.loc == x.loc && h.atomic;
+                let earlier =
+                    |(_, h): &(usize, &Event)| h.kind == Kind::Write && h.loc == x.loc && h.atomic;
                 heads.extend(before.filter(earlier).map(|(i, _)| i));
             }
-            let Some(half) = x.read.filter(|_| self.rules.sequence) else { break };
+            let Some(half) = x.read.filter(|_| self.rules.sequence) else {
+                break;
+            };
             reader = &m.events[half];
             at = reader.source;
         }
@@ -179,13 +213,22 @@ impl Clike {
             return true;
         }
         let same = |p: &&Pin| {
-            m.events[p.head].thread == m.events[pin.head].thread && m.events[p.head].loc == m.events[pin.head].loc
+            m.events[p.head].thread == m.events[pin.head].thread
+                && m.events[p.head].loc == m.events[pin.head].loc
         };
         let within = |a: &Pin, b: &Pin| at(b.head) <= at(a.head) && at(a.last) <= at(b.last);
-        if m.pins.iter().filter(same).any(|p| p.holds && within(&pin, p)) {
+        if m.pins
+            .iter()
+            .filter(same)
+            .any(|p| p.holds && within(&pin, p))
+        {
             return true;
         }
-        if m.pins.iter().filter(same).any(|p| !p.holds && within(p, &pin)) {
+        if m.pins
+            .iter()
+            .filter(same)
+            .any(|p| !p.holds && within(p, &pin))
+        {
             return false;
         }
         let holds = chooser.choose(2) == 0;

@@ -40,18 +40,29 @@ impl Clike {
                 }
             }
         }
-        for (loc, list) in m.order.iter().enumerate().filter(|(loc, _)| !self.loose[*loc]) {
+        for (loc, list) in m
+            .order
+            .iter()
+            .enumerate()
+            .filter(|(loc, _)| !self.loose[*loc])
+        {
             hasher.write_usize(loc);
             list.iter().for_each(|&w| m.place(w).hash(&mut hasher));
         }
         for b in m.early.iter() {
             // Clocks count rounds of loops; what matters is how far ahead it is.
             (b.thread, b.clock - threads[b.thread].clock).hash(&mut hasher);
-            b.read.map(|r| (m.events[r].instr, m.place(m.events[r].source))).hash(&mut hasher);
+            b.read
+                .map(|r| (m.events[r].instr, m.place(m.events[r].source)))
+                .hash(&mut hasher);
             let write = b.write.map(|w| &m.events[w]);
             write.map(|w| (w.instr, w.loc, w.value)).hash(&mut hasher);
         }
-        let mut pins: Vec<_> = m.pins.iter().map(|p| (m.place(p.head), m.place(p.last), p.holds)).collect();
+        let mut pins: Vec<_> = m
+            .pins
+            .iter()
+            .map(|p| (m.place(p.head), m.place(p.last), p.holds))
+            .collect();
         pins.sort_unstable();
         pins.hash(&mut hasher);
     }
@@ -68,5 +79,8 @@ fn repeated(m: &Contents, thread: usize) -> Option<usize> {
     let same = |a: &Event, b: &Event| {
         a.kind == b.kind && a.instr == b.instr && (a.kind != Kind::Read || a.source == b.source)
     };
-    tail.iter().enumerate().find(|(at, (_, e))| tail[..*at].iter().any(|(_, l)| same(l, e))).map(|(_, (i, _))| *i)
+    tail.iter()
+        .enumerate()
+        .find(|(at, (_, e))| tail[..*at].iter().any(|(_, l)| same(l, e)))
+        .map(|(_, (i, _))| *i)
 }

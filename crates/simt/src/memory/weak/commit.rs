@@ -20,18 +20,32 @@ impl Weak {
     /// Whether an access is morally strong with a write of its location: by one thread or both strong with scopes that
     /// include each other, through one proxy, at one address. Initial writes never are.
     pub(super) fn strong_with(code: &Code, write: &Write, t: Target) -> bool {
-        let Some(u) = write.thread() else { return false };
-        let Target { at: At { thread, .. }, place, access } = t;
+        let Some(u) = write.thread() else {
+            return false;
+        };
+        let Target {
+            at: At { thread, .. },
+            place,
+            access,
+        } = t;
         (write.va, write.part) == (place.va, access.part)
             && write.proxy == access.proxy
             && (u == thread
-                || write.strong && access.strong && code.mutual((u, write.scope), (thread, access.scope)))
+                || write.strong
+                    && access.strong
+                    && code.mutual((u, write.scope), (thread, access.scope)))
     }
 
     /// Whether an access is morally strong with a write of its location, both are operations on one mbarrier object, or both are
     /// atomics that overlap in part.
     pub(super) fn coherent_with(code: &Code, write: &Write, t: Target) -> bool {
-        let alike = Target { access: Access { part: write.part, ..t.access }, ..t };
+        let alike = Target {
+            access: Access {
+                part: write.part,
+                ..t.access
+            },
+            ..t
+        };
         let atomics = write.atomic && t.access.updates && Self::strong_with(code, write, alike);
         write.object && t.access.object.is_some() || atomics || Self::strong_with(code, write, t)
     }
@@ -43,7 +57,13 @@ impl Weak {
     }
 
     /// The same, and of an agent, what it says of itself.
-    pub(super) fn knows(&self, m: &mut Contents, code: &Code, t: Target, (slot, token): (usize, bool)) {
+    pub(super) fn knows(
+        &self,
+        m: &mut Contents,
+        code: &Code,
+        t: Target,
+        (slot, token): (usize, bool),
+    ) {
         let me = &mut m.threads[t.at.thread];
         Self::know(code, &mut me.known, t, slot, token);
         if code.agent(t.at.thread).is_some() {
@@ -57,7 +77,12 @@ impl Weak {
     /// An entry that a thread makes by this access itself.
     pub(super) fn know(code: &Code, known: &mut View, t: Target, slot: usize, token: bool) {
         let cta = code.cta[t.at.thread] as u16;
-        let key = |tag| Key { loc: t.place.loc as u16, va: t.place.va, tag, token };
+        let key = |tag| Key {
+            loc: t.place.loc as u16,
+            va: t.place.va,
+            tag,
+            token,
+        };
         known.add(key(Tag::of(t.access.proxy, cta)), 1 << slot);
         // Whose access it is counts where kernels end: elsewhere, or where there are no proxies, nobody asks.
         if !code.plain && code.program.host.is_some() {
@@ -77,7 +102,10 @@ impl Weak {
                 }
         };
         let entries = m.threads[t.at.thread].known.entries();
-        entries.iter().filter(|e| fits(&e.key)).fold(0, |row, e| row | e.writes)
+        entries
+            .iter()
+            .filter(|e| fits(&e.key))
+            .fold(0, |row, e| row | e.writes)
     }
 
     /// Whether reading that write would hide from the thread a write that it knows of (Causality, from-reads).
@@ -102,7 +130,8 @@ impl Weak {
                 let own_later = |w: &Write| !w.committed && w.thread() == Some(at.thread);
                 let later = |w: &Write| own_later(w) && w.va == place.va && w.proxy == access.proxy;
                 let live = m.locations[place.loc].live();
-                let candidates = live.filter(|(i, w)| !later(w) && !self.hides(m, place, *i, known));
+                let candidates =
+                    live.filter(|(i, w)| !later(w) && !self.hides(m, place, *i, known));
                 cx.pick(&candidates.map(|(i, _)| i).collect::<Vec<_>>())?
             }
         };
@@ -114,7 +143,11 @@ impl Weak {
         // Observation order: what follows is causally after the write.
         if strong && self.rules.observation {
             self.knows(m, code, t, (slot, false));
-            let siblings = if self.rules.wholes { m.siblings(place.loc, slot) } else { Vec::new() };
+            let siblings = if self.rules.wholes {
+                m.siblings(place.loc, slot)
+            } else {
+                Vec::new()
+            };
             for (place, slot) in siblings {
                 self.knows(m, code, Target { place, ..t }, (slot, false));
             }
@@ -123,7 +156,9 @@ impl Weak {
         if !write.committed {
             // Reads-from against causality: the write must not turn out to come causally after this read.
             write.read_early = true;
-            let own = write.thread() == Some(at.thread) && write.va == place.va && write.proxy == access.proxy;
+            let own = write.thread() == Some(at.thread)
+                && write.va == place.va
+                && write.proxy == access.proxy;
             if own && self.rules.tokens {
                 return Err(Halt::Refused);
             }
@@ -136,13 +171,23 @@ impl Weak {
         let from_strong = write.strong;
         let patterns = access.object.is_none() && !(access.red && self.rules.reductions);
         if strong && access.strong && from_strong && patterns {
-            m.pend(at.thread, place.va, Pending::Write(place.loc as u16, slot as u8));
+            m.pend(
+                at.thread,
+                place.va,
+                Pending::Write(place.loc as u16, slot as u8),
+            );
         }
         if access.acquire && !(access.red && self.rules.reductions) {
             self.tail(m, code, at.thread, access.scope, Some(place.va))?;
         }
         self.done(m, code, t, (false, slot))?;
-        cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source, value });
+        cx.log.note(Event::Read {
+            thread: at.thread,
+            instr: at.instr,
+            loc: place.loc,
+            source,
+            value,
+        });
         Ok(slot)
     }
 
@@ -157,7 +202,15 @@ impl Weak {
         let (code, Target { at, place, access }) = (cx.code, t);
         let number = m.threads[at.thread].writes;
         m.threads[at.thread].writes += 1;
-        let (va, Access { proxy, strong, scope, .. }) = (place.va, access);
+        let (
+            va,
+            Access {
+                proxy,
+                strong,
+                scope,
+                ..
+            },
+        ) = (place.va, access);
         let object = access.object.is_some();
         let write = Write {
             va,
@@ -170,13 +223,24 @@ impl Weak {
             atomic: access.updates,
             ..Write::new(Source::Write(at.thread, number), value)
         };
-        cx.log.note(Event::Write { source: write.source, instr: at.instr, loc: place.loc, value });
+        cx.log.note(Event::Write {
+            source: write.source,
+            instr: at.instr,
+            loc: place.loc,
+            value,
+        });
         let ordered = |other: &Write| Self::coherent_with(code, other, t);
         m.locations[place.loc].insert(write, ordered)
     }
 
     /// Commits a write that is visible.
-    pub(super) fn commit(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, slot: usize) -> Result {
+    pub(super) fn commit(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        t: Target,
+        slot: usize,
+    ) -> Result {
         self.comes(cx, m, t, slot)?;
         if self.several {
             self.as_wholes(cx, m)?;
@@ -185,7 +249,13 @@ impl Weak {
     }
 
     /// A write has its turn: its place in coherence order.
-    pub(super) fn comes(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, slot: usize) -> Result {
+    pub(super) fn comes(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        t: Target,
+        slot: usize,
+    ) -> Result {
         let (code, Target { at, place, .. }) = (cx.code, t);
         let either = Self::applying(m, code, t, None);
         if self.rules.tokens && either >> slot & 1 != 0 {
@@ -202,17 +272,23 @@ impl Weak {
         // Coherence order relates morally strong writes, one way or the other.
         if self.rules.strong_order {
             for other in bits(location.get(slot).ms) {
-                let ordered =
-                    location.get(slot).co_after >> other & 1 != 0 || location.get(other).co_after >> slot & 1 != 0;
+                let ordered = location.get(slot).co_after >> other & 1 != 0
+                    || location.get(other).co_after >> slot & 1 != 0;
                 if !location.get(other).committed || ordered {
                     continue;
                 }
-                let (a, b) = if cx.chooser.choose(2) == 0 { (other, slot) } else { (slot, other) };
+                let (a, b) = if cx.chooser.choose(2) == 0 {
+                    (other, slot)
+                } else {
+                    (slot, other)
+                };
                 location.add_co(a, b, self.rules.atomicity)?;
             }
         }
         let write = location.get(slot);
-        if write.co_after & location.sealed != 0 || write.co_after & location.sealed_ms & write.ms != 0 {
+        if write.co_after & location.sealed != 0
+            || write.co_after & location.sealed_ms & write.ms != 0
+        {
             return Err(Halt::Refused);
         }
         cx.ages(write.co_after != 0, Age::Old);
@@ -220,10 +296,12 @@ impl Weak {
         write.committed = true;
         let source = write.source;
         for before in bits(location.co_before(slot)) {
-            cx.log.note(Event::After(place.loc, location.get(before).source, source));
+            cx.log
+                .note(Event::After(place.loc, location.get(before).source, source));
         }
         for after in bits(location.get(slot).co_after) {
-            cx.log.note(Event::After(place.loc, source, location.get(after).source));
+            cx.log
+                .note(Event::After(place.loc, source, location.get(after).source));
         }
         cx.log.note(Event::Commit(source));
         if self.early != crate::Early::None {
@@ -251,15 +329,31 @@ impl Weak {
         let mut heads: Vec<Head> = Vec::new();
         if strong {
             let thread = at.thread as u16;
-            let fences = me.release_fences.iter().filter(|_| self.rules.release_fence).map(|(s, v)| (*s, v));
-            let writes = me.release_writes.iter().filter(|((va, _), _)| *va == place.va);
+            let fences = me
+                .release_fences
+                .iter()
+                .filter(|_| self.rules.release_fence)
+                .map(|(s, v)| (*s, v));
+            let writes = me
+                .release_writes
+                .iter()
+                .filter(|((va, _), _)| *va == place.va);
             // Without the rule, a release write is the head of itself alone.
-            let writes =
-                writes.filter(|((_, s), _)| self.rules.release_write || access.release && *s == access.scope);
+            let writes = writes.filter(|((_, s), _)| {
+                self.rules.release_write || access.release && *s == access.scope
+            });
             let all = fences.chain(writes.map(|((_, s), v)| (*s, v)));
-            heads.extend(all.map(|(scope, view)| Head { thread, scope, view: view.clone() }));
+            heads.extend(all.map(|(scope, view)| Head {
+                thread,
+                scope,
+                view: view.clone(),
+            }));
             if me.made_known != View::default() {
-                heads.push(Head { thread, scope: Scope::Cluster, view: me.made_known.clone() });
+                heads.push(Head {
+                    thread,
+                    scope: Scope::Cluster,
+                    view: me.made_known.clone(),
+                });
             }
         }
         let write = m.locations[place.loc].get_mut(slot);

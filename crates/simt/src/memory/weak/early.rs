@@ -46,14 +46,23 @@ impl Binding for Weak {
             when < at.clock || when > at.clock && (w.va, w.proxy) != (place.va, t.access.proxy)
         };
         let location = &m.locations[place.loc];
-        let sources = location.live().filter(|(i, w)| visible(*i, w) && !self.hides(m, place, *i, known));
+        let sources = location
+            .live()
+            .filter(|(i, w)| visible(*i, w) && !self.hides(m, place, *i, known));
         let slot = cx.pick(&sources.map(|(i, _)| i).collect::<Vec<_>>())?;
         let write = m.locations[place.loc].get_mut(slot);
         write.read_early |= !write.committed;
         Ok(slot)
     }
 
-    fn show(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64, half: Half) -> Result<usize> {
+    fn show(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        t: Target,
+        value: i64,
+        half: Half,
+    ) -> Result<usize> {
         let origin = match half {
             Half::None => Origin::None,
             Half::Open => Origin::Unbound,
@@ -69,7 +78,14 @@ impl Binding for Weak {
 
 impl Weak {
     /// Scopes of the releases that could still head a pattern through a write that was published early.
-    pub(super) fn releases_to_come(m: &Contents, loc: usize, slot: usize) -> impl Iterator<Item = Scope> {
-        m.early.of_write(loc, slot).into_iter().flat_map(|b| b.releases.iter().map(|r| r.scope))
+    pub(super) fn releases_to_come(
+        m: &Contents,
+        loc: usize,
+        slot: usize,
+    ) -> impl Iterator<Item = Scope> {
+        m.early
+            .of_write(loc, slot)
+            .into_iter()
+            .flat_map(|b| b.releases.iter().map(|r| r.scope))
     }
 }

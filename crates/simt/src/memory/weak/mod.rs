@@ -133,24 +133,42 @@ impl Contents {
                 Pending::Head(h) => Some(&mut h.view),
                 Pending::Write(..) => None,
             });
-            [&mut t.known, &mut t.inits, &mut t.made_known, &mut t.own, &mut t.own_reads]
-                .into_iter()
-                .chain(t.release_fences.values_mut())
-                .chain(t.release_writes.values_mut())
-                .chain(pending)
+            [
+                &mut t.known,
+                &mut t.inits,
+                &mut t.made_known,
+                &mut t.own,
+                &mut t.own_reads,
+            ]
+            .into_iter()
+            .chain(t.release_fences.values_mut())
+            .chain(t.release_writes.values_mut())
+            .chain(pending)
         });
         of_threads.chain(self.fence_sc.values_mut())
     }
 
     /// Replaces the writes in every view there is.
     fn update_views(&mut self, new: impl Fn(&Key, Row) -> Row) {
-        for w in self.locations.iter_mut().flat_map(|l| l.slots.iter_mut().flatten()) {
-            let changes = |v: &View| v.entries().iter().any(|e| new(&e.key, e.writes) != e.writes);
+        for w in self
+            .locations
+            .iter_mut()
+            .flat_map(|l| l.slots.iter_mut().flatten())
+        {
+            let changes = |v: &View| {
+                v.entries()
+                    .iter()
+                    .any(|e| new(&e.key, e.writes) != e.writes)
+            };
             if w.heads.iter().any(|h| changes(&h.view)) {
-                Rc::make_mut(&mut w.heads).iter_mut().for_each(|h| h.view.update(&new));
+                Rc::make_mut(&mut w.heads)
+                    .iter_mut()
+                    .for_each(|h| h.view.update(&new));
             }
             if w.arrivals.iter().any(|a| changes(&a.head.view)) {
-                Rc::make_mut(&mut w.arrivals).iter_mut().for_each(|a| a.head.view.update(&new));
+                Rc::make_mut(&mut w.arrivals)
+                    .iter_mut()
+                    .for_each(|a| a.head.view.update(&new));
             }
         }
         self.views_of_threads().for_each(|v| v.update(&new));
@@ -160,14 +178,20 @@ impl Contents {
     fn drop_tokens(&mut self, loc: usize, slot: usize) {
         if self.has_tokens() {
             let without = |k: &Key, row: Row| {
-                if k.token && usize::from(k.loc) == loc { row & !(1 << slot) } else { row }
+                if k.token && usize::from(k.loc) == loc {
+                    row & !(1 << slot)
+                } else {
+                    row
+                }
             };
             self.update_views(without);
         }
     }
 
     fn has_tokens(&self) -> bool {
-        self.threads.iter().any(|t| t.known.entries().iter().any(|e| e.key.token))
+        self.threads
+            .iter()
+            .any(|t| t.known.entries().iter().any(|e| e.key.token))
     }
 }
 
@@ -177,7 +201,11 @@ impl Backend for Weak {
     type Saved = Saved;
 
     fn save(&self, m: &Contents, thread: usize, loc: Option<usize>) -> Saved {
-        Saved { thread, knowledge: m.threads[thread].clone(), location: loc.map(|l| (l, m.locations[l].clone())) }
+        Saved {
+            thread,
+            knowledge: m.threads[thread].clone(),
+            location: loc.map(|l| (l, m.locations[l].clone())),
+        }
     }
 
     fn restore(&self, m: &mut Contents, saved: Saved) {
@@ -189,14 +217,25 @@ impl Backend for Weak {
 
     fn start(&self, code: &Code) -> Contents {
         let initial = |(i, l): (usize, &crate::code::Location)| {
-            let write = Write { committed: true, flat: true, ..Write::new(Source::Initial(i), l.init) };
-            Location { slots: vec![Some(write)], ..Location::default() }
+            let write = Write {
+                committed: true,
+                flat: true,
+                ..Write::new(Source::Initial(i), l.init)
+            };
+            Location {
+                slots: vec![Some(write)],
+                ..Location::default()
+            }
         };
         Contents {
             locations: code.locations.iter().enumerate().map(initial).collect(),
             threads: (0..code.threads.len())
                 .map(|t| code.agent(t).is_some())
-                .map(|agent| Knowledge { agent, idle: agent, ..Knowledge::default() })
+                .map(|agent| Knowledge {
+                    agent,
+                    idle: agent,
+                    ..Knowledge::default()
+                })
                 .collect(),
             fence_sc: BTreeMap::new(),
             early: Binds::default(),
@@ -207,14 +246,23 @@ impl Backend for Weak {
         let bound = m.early.take(t.at).and_then(|b| b.read);
         let slot = self.read(cx, m, t, bound)?;
         let write = m.locations[t.place.loc].get(slot);
-        cx.ages(write.co_after != 0, if t.access.strong { Age::Old } else { Age::Stale });
+        cx.ages(
+            write.co_after != 0,
+            if t.access.strong {
+                Age::Old
+            } else {
+                Age::Stale
+            },
+        );
         Ok(write.value)
     }
 
     fn store(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64) -> Result {
         let slot = match m.early.take(t.at).and_then(|b| b.write) {
             // Published early and read by nobody: the run in which it was not published early is the same.
-            Some(slot) if !m.locations[t.place.loc].get(slot).read_early => return Err(Halt::Refused),
+            Some(slot) if !m.locations[t.place.loc].get(slot).read_early => {
+                return Err(Halt::Refused);
+            }
             Some(slot) => slot,
             None => self.publish(cx, m, t, (value, Origin::None))?,
         };
@@ -271,7 +319,13 @@ impl Backend for Weak {
         !matches!(fence, Fence::Thread { sc: true, .. })
     }
 
-    fn arrive(&self, _: &mut Context<'_>, m: &mut Contents, at: At, barrier: &Barrier) -> Result<View> {
+    fn arrive(
+        &self,
+        _: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        barrier: &Barrier,
+    ) -> Result<View> {
         let me = &m.threads[at.thread];
         if !self.rules.barriers {
             return Ok(View::default());
@@ -308,7 +362,10 @@ impl Backend for Weak {
         let mut view = View::default();
         let wide = |of: &&Scope| **of == scope || **of == Scope::Sys;
         let fences = &m.threads[thread].release_fences;
-        fences.iter().filter(|(of, _)| wide(of)).for_each(|(_, v)| view.join(v));
+        fences
+            .iter()
+            .filter(|(of, _)| wide(of))
+            .for_each(|(_, v)| view.join(v));
         view
     }
 
@@ -326,9 +383,20 @@ impl Backend for Weak {
 
     /// What came before the instruction comes before the agent.
     fn begin(&self, m: &mut Contents, owner: usize, agent: usize) {
-        let Knowledge { known, release_fences, made_known, .. } = m.threads[owner].clone();
+        let Knowledge {
+            known,
+            release_fences,
+            made_known,
+            ..
+        } = m.threads[owner].clone();
         let it = &mut m.threads[agent];
-        *it = Knowledge { known, release_fences, made_known, writes: it.writes, ..std::mem::take(it) };
+        *it = Knowledge {
+            known,
+            release_fences,
+            made_known,
+            writes: it.writes,
+            ..std::mem::take(it)
+        };
         it.pending.clear();
         it.release_writes.clear();
         it.idle = false;
@@ -349,11 +417,17 @@ impl Backend for Weak {
     /// The accesses of the agent come before what the thread does next, and nothing else by that.
     fn complete(&self, m: &mut Contents, thread: usize, agent: usize, reads: bool) {
         let it = &m.threads[agent];
-        let mut view = if reads { it.own_reads.clone() } else { it.own.clone() };
+        let mut view = if reads {
+            it.own_reads.clone()
+        } else {
+            it.own.clone()
+        };
         tags::complete(&mut view);
         let pending = it.pending.clone();
         m.threads[thread].known.join(&view);
-        pending.into_iter().for_each(|(va, p)| m.pend(thread, va, p));
+        pending
+            .into_iter()
+            .for_each(|(va, p)| m.pend(thread, va, p));
     }
 
     fn binds(&self) -> bool {
@@ -364,7 +438,13 @@ impl Backend for Weak {
         self.early != Early::None && !self.candidates(code, m, threads, thread).is_empty()
     }
 
-    fn bind_early(&self, cx: &mut Context<'_>, m: &mut Contents, all: &[Thread], t: usize) -> Result {
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        all: &[Thread],
+        t: usize,
+    ) -> Result {
         self.bind(cx, m, all, t)
     }
 
@@ -377,7 +457,12 @@ impl Backend for Weak {
         self.several
     }
 
-    fn tidy(&self, code: &Code, m: &mut Contents, carried: &mut dyn Iterator<Item = &mut View>) -> bool {
+    fn tidy(
+        &self,
+        code: &Code,
+        m: &mut Contents,
+        carried: &mut dyn Iterator<Item = &mut View>,
+    ) -> bool {
         self.normalise(code, m, carried)
     }
 
@@ -403,7 +488,13 @@ impl Weak {
     /// Part of what a fence does.
     fn fence_in_turn(&self, code: &Code, m: &mut Contents, at: At, fence: Fence) -> Result {
         match fence {
-            Fence::Thread { acquire, release, sc, scope, .. } => {
+            Fence::Thread {
+                acquire,
+                release,
+                sc,
+                scope,
+                ..
+            } => {
                 if acquire {
                     self.tail(m, code, at.thread, scope, None)?;
                 }
@@ -415,7 +506,8 @@ impl Weak {
                             me.known.join(view);
                         }
                     }
-                    m.fence_sc.insert((at.thread as u16, scope), me.known.clone());
+                    m.fence_sc
+                        .insert((at.thread as u16, scope), me.known.clone());
                 }
                 if release {
                     let me = &mut m.threads[at.thread];
@@ -430,14 +522,26 @@ impl Weak {
             Fence::Async(part) => {
                 let covers = |loc: u16| code.is_in(usize::from(loc), part, at.thread);
                 let cta = code.cta[at.thread] as u16;
-                tags::cross_async(&mut m.threads[at.thread].known, (cta, code.local_fences), covers);
+                tags::cross_async(
+                    &mut m.threads[at.thread].known,
+                    (cta, code.local_fences),
+                    covers,
+                );
             }
             Fence::Map { acquire, scope, va } => {
                 let cta = code.cta[at.thread] as u16;
                 tags::map(&mut m.threads[at.thread].known, (acquire, scope, va), cta);
             }
-            Fence::Matrices | Fence::Commit(_) | Fence::Await(_) | Fence::Trigger | Fence::GridWait => {}
-            proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
+            Fence::Matrices
+            | Fence::Commit(_)
+            | Fence::Await(_)
+            | Fence::Trigger
+            | Fence::GridWait => {}
+            proxy => tags::cross(
+                &mut m.threads[at.thread].known,
+                proxy,
+                code.cta[at.thread] as u16,
+            ),
         }
         Ok(())
     }

@@ -28,7 +28,9 @@ impl Weak {
     ) {
         let Target { at, place, access } = t;
         let location = &m.locations[place.loc];
-        let Origin::From(source, _) = origin else { unreachable!("every operation reads what it changes") };
+        let Origin::From(source, _) = origin else {
+            unreachable!("every operation reads what it changes")
+        };
         let from = location.get(usize::from(source));
         let (before, after) = (phase_of(from.value), phase_of(location.get(slot).value));
         let mut arrivals = (*from.arrivals).clone();
@@ -39,11 +41,18 @@ impl Weak {
             }
             OnObject::Arrive => {
                 let me = &m.threads[at.thread];
-                let fences = me.release_fences.iter().filter(|_| self.rules.release_fence);
+                let fences = me
+                    .release_fences
+                    .iter()
+                    .filter(|_| self.rules.release_fence);
                 let own = access.release.then_some((&access.scope, &me.known));
                 let heads = fences.chain(own);
                 arrivals.current.extend(heads.map(|(&scope, view)| Arrival {
-                    head: Head { thread: at.thread as u16, scope, view: view.clone() },
+                    head: Head {
+                        thread: at.thread as u16,
+                        scope,
+                        view: view.clone(),
+                    },
                     scope: access.scope,
                     told: false,
                     read: false,
@@ -52,12 +61,26 @@ impl Weak {
             OnObject::Complete => {
                 let mut view = m.threads[at.thread].own.clone();
                 super::tags::complete(&mut view);
-                let head = Head { thread: at.thread as u16, scope: access.scope, view };
+                let head = Head {
+                    thread: at.thread as u16,
+                    scope: access.scope,
+                    view,
+                };
                 let scope = access.scope;
-                arrivals.current.push(Arrival { head, scope, told: true, read: false });
+                arrivals.current.push(Arrival {
+                    head,
+                    scope,
+                    told: true,
+                    read: false,
+                });
                 for (_, pending) in &m.threads[at.thread].pending {
                     if let Pending::Head(head) = pending {
-                        arrivals.current.push(Arrival { head: head.clone(), scope, told: true, read: true });
+                        arrivals.current.push(Arrival {
+                            head: head.clone(),
+                            scope,
+                            told: true,
+                            read: true,
+                        });
                     }
                 }
             }
@@ -67,7 +90,11 @@ impl Weak {
         if after != before {
             let complete = std::mem::take(&mut arrivals.current);
             // The end of an object leaves no phase behind.
-            arrivals.complete = if after == (before + 1) % PHASES { complete } else { Vec::new() };
+            arrivals.complete = if after == (before + 1) % PHASES {
+                complete
+            } else {
+                Vec::new()
+            };
         }
         let write = m.locations[place.loc].get_mut(slot);
         write.arrivals = Rc::new(arrivals);
@@ -84,14 +111,20 @@ impl Weak {
             let u = usize::from(u);
             !self.rules.scopes || u == at.thread || code.mutual((u, s), (at.thread, access.scope))
         };
-        let met = arrivals.complete.iter().filter(|a| a.told || joins(a.head.thread, a.scope));
+        let met = arrivals
+            .complete
+            .iter()
+            .filter(|a| a.told || joins(a.head.thread, a.scope));
         for a in met {
             if a.read {
                 m.pend(at.thread, place.va, Pending::Head(a.head.clone()));
                 continue;
             }
             // As if it were its own, which every fence behind acquires.
-            let own = Head { thread: at.thread as u16, ..a.head.clone() };
+            let own = Head {
+                thread: at.thread as u16,
+                ..a.head.clone()
+            };
             let head = if a.told { &own } else { &a.head };
             if access.acquire && joins(head.thread, head.scope) {
                 m.threads[at.thread].known.join(&head.view);

@@ -48,18 +48,42 @@ impl Weak {
         &self,
         m: &mut Contents,
         code: &Code,
-        Target { at: At { thread, clock, .. }, place, access }: Target,
+        Target {
+            at: At { thread, clock, .. },
+            place,
+            access,
+        }: Target,
         (write, slot): (bool, usize),
     ) -> Result {
-        let Access { proxy, strong, scope, part, .. } = access;
+        let Access {
+            proxy,
+            strong,
+            scope,
+            part,
+            ..
+        } = access;
         let object = access.object.is_some();
         if !(code.proxies || object || self.several) || !self.rules.per_location {
             return Ok(());
         }
-        let done = Done { thread, va: place.va, proxy, strong, scope, part, clock, object, write, slot };
+        let done = Done {
+            thread,
+            va: place.va,
+            proxy,
+            strong,
+            scope,
+            part,
+            clock,
+            object,
+            write,
+            slot,
+        };
         let list = &mut m.locations[place.loc].done;
         // A read that repeats the one before it, as in a loop that waits, stands for both.
-        let before = list.iter().rev().find(|d| d.thread == thread && d.va == place.va);
+        let before = list
+            .iter()
+            .rev()
+            .find(|d| d.thread == thread && d.va == place.va);
         if !write && part.1 == 1 && before.is_some_and(|d| done.repeats(d)) {
             return Ok(());
         }
@@ -90,7 +114,10 @@ fn together_acyclic(code: &Code, locations: &[Location], as_wholes: bool) -> boo
         count += usize::from(number == new);
         number
     };
-    let numbers: Vec<Vec<usize>> = locations.iter().map(|l| l.done.iter().map(&mut number).collect()).collect();
+    let numbers: Vec<Vec<usize>> = locations
+        .iter()
+        .map(|l| l.done.iter().map(&mut number).collect())
+        .collect();
     let mut edges = vec![false; count * count];
     for (location, numbers) in locations.iter().zip(&numbers) {
         for (i, &a) in numbers.iter().enumerate() {
@@ -110,7 +137,11 @@ impl Done {
 
     /// Whether it is the same as another, but for when.
     pub(super) fn repeats(&self, other: &Done) -> bool {
-        *self == Done { clock: self.clock, ..*other }
+        *self
+            == Done {
+                clock: self.clock,
+                ..*other
+            }
     }
 
     /// The half of an operation on several cells that it is of; `None`: it is of one alone.
@@ -129,7 +160,9 @@ impl Location {
         let strong = a.object && b.object
             || (a.va, a.proxy, a.part) == (b.va, b.proxy, b.part)
                 && (a.thread == b.thread
-                    || a.strong && b.strong && code.mutual((a.thread, a.scope), (b.thread, b.scope)));
+                    || a.strong
+                        && b.strong
+                        && code.mutual((a.thread, a.scope), (b.thread, b.scope)));
         let after = |w: usize| self.get(w).co_after;
         i != j
             && strong
@@ -151,8 +184,22 @@ impl Location {
         order.sort_by_key(|d| d.thread);
         out.write_usize(order.len());
         for d in order {
-            let turn = turns.binary_search(&(d.thread, d.clock)).ok().filter(|_| d.part.1 > 1);
-            (d.thread, d.va, d.proxy, d.strong, d.scope, d.write, names[d.slot], d.part, turn).hash(&mut out);
+            let turn = turns
+                .binary_search(&(d.thread, d.clock))
+                .ok()
+                .filter(|_| d.part.1 > 1);
+            (
+                d.thread,
+                d.va,
+                d.proxy,
+                d.strong,
+                d.scope,
+                d.write,
+                names[d.slot],
+                d.part,
+                turn,
+            )
+                .hash(&mut out);
         }
     }
 }

@@ -28,8 +28,14 @@ impl Contents {
     /// The other cells of the operation that a write is of: where they are, and their writes.
     pub(super) fn siblings(&self, loc: usize, slot: usize) -> Vec<(Place, usize)> {
         let write = self.locations[loc].get(slot);
-        let Some(operation) = write.operation().filter(|_| write.part.1 > 1) else { return Vec::new() };
-        let others = self.locations.iter().enumerate().filter(|(other, _)| *other != loc);
+        let Some(operation) = write.operation().filter(|_| write.part.1 > 1) else {
+            return Vec::new();
+        };
+        let others = self
+            .locations
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != loc);
         let of = |(loc, l): (usize, &Location)| {
             let mut live = l.live();
             let (slot, w) = live.find(|(_, w)| w.part.1 > 1 && w.operation() == Some(operation))?;
@@ -49,7 +55,9 @@ impl Contents {
                 .map(|(_, before)| before.clock)
         };
         let before: Vec<Option<u32>> = reads.iter().map(two).collect();
-        if before.first().is_some_and(Option::is_some) && before.iter().all(|clock| *clock == before[0]) {
+        if before.first().is_some_and(Option::is_some)
+            && before.iter().all(|clock| *clock == before[0])
+        {
             for t in reads {
                 let list = &mut self.locations[t.place.loc].done;
                 let last = list.iter().rposition(|d| d.is_of(t.at.thread, t.place.va));
@@ -88,8 +96,11 @@ impl Weak {
         if cx.code.untorn {
             Self::untorn(m, reads, &sources)?;
         }
-        let old: Vec<i64> =
-            reads.iter().zip(&sources).map(|(t, slot)| m.locations[t.place.loc].get(*slot).value).collect();
+        let old: Vec<i64> = reads
+            .iter()
+            .zip(&sources)
+            .map(|(t, slot)| m.locations[t.place.loc].get(*slot).value)
+            .collect();
         if writes.is_empty() {
             m.forget_repeated(reads);
         }
@@ -111,9 +122,16 @@ impl Weak {
         }
         // A release pattern goes on through an atomic by any of its cells.
         if written.iter().any(|(t, _)| t.access.updates) {
-            let heads = |&(t, slot): &(Target, usize)| m.locations[t.place.loc].get(slot).heads.clone();
+            let heads =
+                |&(t, slot): &(Target, usize)| m.locations[t.place.loc].get(slot).heads.clone();
             let mut all: Vec<Head> = Vec::new();
-            for head in written.iter().map(heads).collect::<Vec<_>>().iter().flat_map(|heads| heads.iter()) {
+            for head in written
+                .iter()
+                .map(heads)
+                .collect::<Vec<_>>()
+                .iter()
+                .flat_map(|heads| heads.iter())
+            {
                 if !all.contains(head) {
                     all.push(head.clone());
                 }
@@ -131,8 +149,10 @@ impl Weak {
         for (one, &from) in reads.iter().zip(sources) {
             let siblings = m.siblings(one.place.loc, from);
             for (other, &taken) in reads.iter().zip(sources) {
-                let here = |all: &[(Place, usize)], loc| all.iter().find(|s| s.0.loc == loc).map(|s| s.1);
-                let Some(whole) = here(&siblings, other.place.loc).filter(|whole| *whole != taken) else {
+                let here =
+                    |all: &[(Place, usize)], loc| all.iter().find(|s| s.0.loc == loc).map(|s| s.1);
+                let Some(whole) = here(&siblings, other.place.loc).filter(|whole| *whole != taken)
+                else {
                     continue;
                 };
                 let both = here(&m.siblings(other.place.loc, taken), one.place.loc).is_some();
@@ -169,18 +189,26 @@ impl Weak {
             for (one, cells) in &operations {
                 for (_, others) in operations.iter().filter(|(other, _)| *other != one) {
                     let shared = |&(loc, a): &(usize, usize)| {
-                        others.iter().find(|(l, _)| *l == loc).map(|(_, b)| (loc, a, *b))
+                        others
+                            .iter()
+                            .find(|(l, _)| *l == loc)
+                            .map(|(_, b)| (loc, a, *b))
                     };
                     let shared: Vec<_> = cells.iter().filter_map(shared).collect();
-                    let ordered =
-                        |&(loc, a, b): &(usize, usize, usize)| m.locations[loc].get(a).co_after >> b & 1 != 0;
+                    let ordered = |&(loc, a, b): &(usize, usize, usize)| {
+                        m.locations[loc].get(a).co_after >> b & 1 != 0
+                    };
                     if !shared.iter().any(ordered) || shared.iter().all(ordered) {
                         continue;
                     }
                     for (loc, a, b) in shared {
                         let location = &mut m.locations[loc];
                         location.add_co(a, b, self.rules.atomicity)?;
-                        cx.log.note(Event::After(loc, location.get(a).source, location.get(b).source));
+                        cx.log.note(Event::After(
+                            loc,
+                            location.get(a).source,
+                            location.get(b).source,
+                        ));
                         changed = true;
                     }
                 }

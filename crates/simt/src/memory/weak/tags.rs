@@ -53,7 +53,12 @@ pub(super) enum Tag {
 }
 
 /// The proxies that are not generic.
-const SPECIAL: [Proxy; 4] = [Proxy::Surface, Proxy::Texture, Proxy::Constant, Proxy::Async];
+const SPECIAL: [Proxy; 4] = [
+    Proxy::Surface,
+    Proxy::Texture,
+    Proxy::Constant,
+    Proxy::Async,
+];
 
 impl Tag {
     /// The tag of an access by a thread of that CTA.
@@ -70,7 +75,9 @@ impl Tag {
         match self {
             Tag::Generic => known == va && proxy == Proxy::Generic,
             Tag::GenericAlias => proxy == Proxy::Generic,
-            Tag::Raw(p, c) | Tag::In(p, c) => known == va && p == proxy && (c == cta || c == EVERYWHERE),
+            Tag::Raw(p, c) | Tag::In(p, c) => {
+                known == va && p == proxy && (c == cta || c == EVERYWHERE)
+            }
             Tag::InAlias(p, c) => (p, c) == (proxy, cta),
             Tag::Mapped | Tag::Launched | Tag::OfMap(_) | Tag::Of(_) | Tag::Over => false,
         }
@@ -121,12 +128,16 @@ pub(super) fn map(view: &mut View, (acquire, scope, va): (bool, Scope, Option<u1
         let tag = match e.key.tag {
             Tag::Generic if !acquire => Tag::Mapped,
             Tag::Mapped if acquire && va == Some(e.key.va) => Tag::OfMap(cta),
-            Tag::Launched if acquire && va == Some(e.key.va) && scope >= Scope::Gpu => Tag::OfMap(cta),
+            Tag::Launched if acquire && va == Some(e.key.va) && scope >= Scope::Gpu => {
+                Tag::OfMap(cta)
+            }
             _ => continue,
         };
         added.push((Key { tag, ..e.key }, e.writes));
     }
-    added.into_iter().for_each(|(key, writes)| view.add(key, writes));
+    added
+        .into_iter()
+        .for_each(|(key, writes)| view.add(key, writes));
 }
 
 /// Stands for every CTA.
@@ -134,7 +145,11 @@ const EVERYWHERE: u16 = u16::MAX;
 
 /// A `fence.proxy.async` of a thread of that CTA, which is about that memory: it brings together accesses that are ordered with it,
 /// or (`local`) those of the async proxy of its CTA alone.
-pub(super) fn cross_async(view: &mut View, (cta, local): (u16, bool), covers: impl Fn(u16) -> bool) {
+pub(super) fn cross_async(
+    view: &mut View,
+    (cta, local): (u16, bool),
+    covers: impl Fn(u16) -> bool,
+) {
     let to = if local { cta } else { EVERYWHERE };
     let mut added: Vec<(Key, u128)> = Vec::new();
     for e in view.entries().iter().filter(|e| covers(e.key.loc)) {
@@ -150,7 +165,9 @@ pub(super) fn cross_async(view: &mut View, (cta, local): (u16, bool), covers: im
             _ => {}
         }
     }
-    added.into_iter().for_each(|(key, writes)| view.add(key, writes));
+    added
+        .into_iter()
+        .for_each(|(key, writes)| view.add(key, writes));
 }
 
 /// What a thread learns of an asynchronous operation that is complete: a proxy fence has come behind it.
@@ -166,7 +183,9 @@ pub(super) fn complete(view: &mut View) {
 fn extend(view: &mut View, of: impl Fn(Tag, &mut dyn FnMut(Tag))) {
     let mut added: Vec<(Key, u128)> = Vec::new();
     for e in view.entries() {
-        of(e.key.tag, &mut |tag| added.push((Key { tag, ..e.key }, e.writes)));
+        of(e.key.tag, &mut |tag| {
+            added.push((Key { tag, ..e.key }, e.writes))
+        });
     }
     for (key, writes) in added {
         view.add(key, writes);

@@ -90,14 +90,20 @@ impl Weak {
         if !self.rules.synchronization {
             return Ok(());
         }
-        let joins = |t: usize, s: Scope| !self.rules.scopes || t == thread || code.mutual((t, s), (thread, scope));
+        let joins = |t: usize, s: Scope| {
+            !self.rules.scopes || t == thread || code.mutual((t, s), (thread, scope))
+        };
         let mut gained: Vec<View> = Vec::new();
         let mut take = |h: &Head| {
             if joins(usize::from(h.thread), h.scope) {
                 gained.push(h.view.clone());
             }
         };
-        for (_, pending) in m.threads[thread].pending.iter().filter(|p| va.is_none_or(|va| p.0 == va)) {
+        for (_, pending) in m.threads[thread]
+            .pending
+            .iter()
+            .filter(|p| va.is_none_or(|va| p.0 == va))
+        {
             let (loc, mut slot) = match pending {
                 Pending::Head(h) => {
                     take(h);
@@ -139,16 +145,30 @@ impl Weak {
         take: &mut dyn FnMut(&Head),
     ) -> Result {
         let write = m.locations[loc].get(slot);
-        let Some(u) = write.thread() else { return Ok(()) };
+        let Some(u) = write.thread() else {
+            return Ok(());
+        };
         if self.rules.waiting && Self::releases_to_come(m, loc, slot).any(|s| joins(u, s)) {
             return Err(Halt::Blocked);
         }
         let them = &m.threads[u];
         for (scope, view) in &them.release_fences {
-            take(&Head { thread: u as u16, scope: *scope, view: view.clone() });
+            take(&Head {
+                thread: u as u16,
+                scope: *scope,
+                view: view.clone(),
+            });
         }
-        for ((_, scope), view) in them.release_writes.iter().filter(|((va, _), _)| *va == write.va) {
-            take(&Head { thread: u as u16, scope: *scope, view: view.clone() });
+        for ((_, scope), view) in them
+            .release_writes
+            .iter()
+            .filter(|((va, _), _)| *va == write.va)
+        {
+            take(&Head {
+                thread: u as u16,
+                scope: *scope,
+                view: view.clone(),
+            });
         }
         Ok(())
     }

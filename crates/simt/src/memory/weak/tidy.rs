@@ -65,14 +65,21 @@ impl Contents {
         let after: Vec<Vec<Row>> = self
             .locations
             .iter()
-            .map(|l| l.slots.iter().map(|w| w.as_ref().map_or(0, |w| w.co_after)).collect())
+            .map(|l| {
+                l.slots
+                    .iter()
+                    .map(|w| w.as_ref().map_or(0, |w| w.co_after))
+                    .collect()
+            })
             .collect();
         let reduced = |key: &Key, row: Row| {
             if key.token || row.count_ones() < 2 {
                 return row;
             }
             let after = &after[usize::from(key.loc)];
-            bits(row).filter(|&w| after[w] & row == 0).fold(0, |kept, w| kept | 1 << w)
+            bits(row)
+                .filter(|&w| after[w] & row == 0)
+                .fold(0, |kept, w| kept | 1 << w)
         };
         self.update_views(reduced);
         carried.iter_mut().for_each(|v| v.update(reduced));
@@ -84,14 +91,17 @@ impl Contents {
             let pending = std::mem::take(&mut self.threads[t].pending);
             for (va, p) in pending {
                 let me = &self.threads[t];
-                let gone = matches!(&p, Pending::Head(h) if !me.agent && h.view.is_within(&me.known));
+                let gone =
+                    matches!(&p, Pending::Head(h) if !me.agent && h.view.is_within(&me.known));
                 if !gone {
                     self.pend(t, va, p);
                 }
             }
             let pending = &mut self.threads[t].pending;
             let beaten = |i: usize, list: &[(u16, Pending)]| {
-                let (va, Pending::Head(a)) = &list[i] else { return false };
+                let (va, Pending::Head(a)) = &list[i] else {
+                    return false;
+                };
                 list.iter().enumerate().any(|(j, (other, p))| match p {
                     Pending::Head(b) => i != j && va == other && below(a, b, i, j),
                     Pending::Write(..) => false,
@@ -101,11 +111,23 @@ impl Contents {
             let mut keep = keep.into_iter();
             pending.retain(|_| keep.next().unwrap_or(true));
         }
-        for w in self.locations.iter_mut().flat_map(|l| l.slots.iter_mut().flatten()) {
+        for w in self
+            .locations
+            .iter_mut()
+            .flat_map(|l| l.slots.iter_mut().flatten())
+        {
             let heads = &w.heads;
-            let beaten = |i: usize| heads.iter().enumerate().any(|(j, b)| i != j && below(&heads[i], b, i, j));
+            let beaten = |i: usize| {
+                heads
+                    .iter()
+                    .enumerate()
+                    .any(|(j, b)| i != j && below(&heads[i], b, i, j))
+            };
             if (0..heads.len()).any(beaten) {
-                let kept: Vec<Head> = (0..heads.len()).filter(|&i| !beaten(i)).map(|i| heads[i].clone()).collect();
+                let kept: Vec<Head> = (0..heads.len())
+                    .filter(|&i| !beaten(i))
+                    .map(|i| heads[i].clone())
+                    .collect();
                 w.heads = Rc::new(kept);
             }
         }
@@ -119,7 +141,12 @@ impl Contents {
             let of_loc = |e: &&super::view::Entry| {
                 usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
             };
-            let known = t.known.entries().iter().filter(of_loc).fold(0, |row, e| row | e.writes);
+            let known = t
+                .known
+                .entries()
+                .iter()
+                .filter(of_loc)
+                .fold(0, |row, e| row | e.writes);
             // Everything before something that this thread knows of.
             known_to_all &= bits(known).fold(0, |row, k| row | location.co_before(k));
         }
@@ -132,12 +159,20 @@ impl Contents {
                     named |= 1 << slot;
                 }
             }
-            for e in t.known.entries().iter().filter(|e| e.key.token && usize::from(e.key.loc) == loc) {
+            for e in t
+                .known
+                .entries()
+                .iter()
+                .filter(|e| e.key.token && usize::from(e.key.loc) == loc)
+            {
                 named |= e.writes;
             }
         }
         for b in self.early.iter().filter(|b| b.loc == loc) {
-            named |= [b.read, b.write].into_iter().flatten().fold(0, |row, s| row | 1 << s);
+            named |= [b.read, b.write]
+                .into_iter()
+                .flatten()
+                .fold(0, |row, s| row | 1 << s);
         }
         for (_, w) in location.live() {
             if let (Origin::From(s, _), false) = (w.origin, w.flat) {
@@ -172,7 +207,13 @@ impl Contents {
         location.sealed_ms |= sealed_ms;
         location.remove(dead);
         location.forget(dead);
-        let without = |k: &Key, row: Row| if usize::from(k.loc) == loc { row & !dead } else { row };
+        let without = |k: &Key, row: Row| {
+            if usize::from(k.loc) == loc {
+                row & !dead
+            } else {
+                row
+            }
+        };
         self.update_views(without);
         carried.iter_mut().for_each(|v| v.update(without));
     }
@@ -182,19 +223,36 @@ impl Contents {
         let mut aged = false;
         for t in 0..self.threads.len() {
             let of = |w: &super::write::Write| w.committed && w.thread() == Some(t);
-            let all: usize = self.locations.iter().map(|l| l.live().filter(|(_, w)| of(w)).count()).sum();
+            let all: usize = self
+                .locations
+                .iter()
+                .map(|l| l.live().filter(|(_, w)| of(w)).count())
+                .sum();
             if all <= HISTORY {
                 continue;
             }
             let count = |l: &super::write::Location| l.live().filter(|(_, w)| of(w)).count();
-            let Some(loc) = (0..self.locations.len()).max_by_key(|&l| count(&self.locations[l])) else { continue };
+            let Some(loc) = (0..self.locations.len()).max_by_key(|&l| count(&self.locations[l]))
+            else {
+                continue;
+            };
             if count(&self.locations[loc]) < 2 {
                 continue;
             }
-            let latest = self.locations[loc].live().filter(|(_, w)| of(w)).max_by_key(|(_, w)| w.source);
+            let latest = self.locations[loc]
+                .live()
+                .filter(|(_, w)| of(w))
+                .max_by_key(|(_, w)| w.source);
             if let Some((slot, w)) = latest {
-                let key = Key { loc: loc as u16, va: w.va, tag: Tag::of(Proxy::Generic, 0), token: false };
-                self.threads.iter_mut().for_each(|t| t.known.add(key, 1 << slot));
+                let key = Key {
+                    loc: loc as u16,
+                    va: w.va,
+                    tag: Tag::of(Proxy::Generic, 0),
+                    token: false,
+                };
+                self.threads
+                    .iter_mut()
+                    .for_each(|t| t.known.add(key, 1 << slot));
                 aged = true;
             }
         }
@@ -213,14 +271,20 @@ impl Contents {
             .locations
             .iter()
             .map(|l| {
-                let mut order: Vec<(Source, usize)> = l.live().map(|(i, w)| (w.source, i)).collect();
+                let mut order: Vec<(Source, usize)> =
+                    l.live().map(|(i, w)| (w.source, i)).collect();
                 order.sort_unstable();
                 let mut names = vec![0; l.slots.len()];
-                order.iter().enumerate().for_each(|(name, &(_, slot))| names[slot] = name as u8);
+                order
+                    .iter()
+                    .enumerate()
+                    .for_each(|(name, &(_, slot))| names[slot] = name as u8);
                 names
             })
             .collect();
-        let row = |loc: usize, r: Row| bits(r).fold(0, |renamed: Row, slot| renamed | 1 << names[loc][slot]);
+        let row = |loc: usize, r: Row| {
+            bits(r).fold(0, |renamed: Row, slot| renamed | 1 << names[loc][slot])
+        };
         let view = |v: &View, out: &mut dyn Hasher| {
             let mut out = out;
             out.write_usize(v.entries().len());
@@ -234,7 +298,11 @@ impl Contents {
             view(&h.view, &mut f);
             f.value()
         };
-        let wide = self.locations.iter().flat_map(|l| &l.done).filter_map(Done::whole);
+        let wide = self
+            .locations
+            .iter()
+            .flat_map(|l| &l.done)
+            .filter_map(Done::whole);
         let mut turns: Vec<(usize, u32)> = wide.map(|(thread, clock, _)| (thread, clock)).collect();
         turns.sort_unstable();
         turns.dedup();
@@ -248,15 +316,23 @@ impl Contents {
                 (w.part, w.atomic, w.operation().filter(|_| w.part.1 > 1)).hash(&mut out);
                 (row(loc, w.co_after), row(loc, w.never)).hash(&mut out);
                 match w.origin {
-                    Origin::From(s, strong) => (1u8, names[loc][usize::from(s)], strong).hash(&mut out),
+                    Origin::From(s, strong) => {
+                        (1u8, names[loc][usize::from(s)], strong).hash(&mut out)
+                    }
                     Origin::Unbound => 2u8.hash(&mut out),
                     Origin::None | Origin::Gone => 3u8.hash(&mut out),
                 }
-                let heads = w.heads.iter().fold(0u128, |sum, h| sum.wrapping_add(head(h)));
+                let heads = w
+                    .heads
+                    .iter()
+                    .fold(0u128, |sum, h| sum.wrapping_add(head(h)));
                 (w.heads.len(), heads).hash(&mut out);
                 for list in [&w.arrivals.current, &w.arrivals.complete] {
-                    let arrival = |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope, a.told, a.read));
-                    let sum = list.iter().fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
+                    let arrival =
+                        |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope, a.told, a.read));
+                    let sum = list
+                        .iter()
+                        .fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
                     (list.len(), sum).hash(&mut out);
                 }
             }
@@ -265,7 +341,9 @@ impl Contents {
         }
         for t in &self.threads {
             t.idle.hash(&mut out);
-            [&t.known, &t.inits, &t.made_known, &t.own, &t.own_reads].into_iter().for_each(|v| view(v, out));
+            [&t.known, &t.inits, &t.made_known, &t.own, &t.own_reads]
+                .into_iter()
+                .for_each(|v| view(v, out));
             for (scope, v) in &t.release_fences {
                 scope.hash(&mut out);
                 view(v, out);
@@ -288,8 +366,14 @@ impl Contents {
         for b in self.early.iter() {
             let clock = threads[b.thread].clock;
             (b.thread, b.clock - clock, b.loc).hash(&mut out);
-            (b.read.map(|s| names[b.loc][s]), b.write.map(|s| names[b.loc][s])).hash(&mut out);
-            b.releases.iter().for_each(|r| (r.clock - clock, r.scope).hash(&mut out));
+            (
+                b.read.map(|s| names[b.loc][s]),
+                b.write.map(|s| names[b.loc][s]),
+            )
+                .hash(&mut out);
+            b.releases
+                .iter()
+                .for_each(|r| (r.clock - clock, r.scope).hash(&mut out));
         }
         for (key, v) in &self.fence_sc {
             key.hash(&mut out);
@@ -301,5 +385,8 @@ impl Contents {
 
 /// Whether head `i` gives nothing that head `j` does not give; of two equal ones, the later is below the earlier.
 fn below(a: &Head, b: &Head, i: usize, j: usize) -> bool {
-    a.thread == b.thread && a.scope == b.scope && a.view.is_within(&b.view) && (a.view != b.view || i > j)
+    a.thread == b.thread
+        && a.scope == b.scope
+        && a.view.is_within(&b.view)
+        && (a.view != b.view || i > j)
 }

@@ -56,7 +56,9 @@ impl View {
         }
         let mut rest = other.0.iter();
         self.0.iter().all(|e| {
-            rest.by_ref().find(|o| o.key >= e.key).is_some_and(|o| o.key == e.key && e.writes & !o.writes == 0)
+            rest.by_ref()
+                .find(|o| o.key >= e.key)
+                .is_some_and(|o| o.key == e.key && e.writes & !o.writes == 0)
         })
     }
 
@@ -70,7 +72,10 @@ impl View {
             loop {
                 match (a.peek(), b.peek()) {
                     (Some(x), Some(y)) if x.key == y.key => {
-                        both.push(Entry { key: x.key, writes: x.writes | y.writes });
+                        both.push(Entry {
+                            key: x.key,
+                            writes: x.writes | y.writes,
+                        });
                         a.next();
                         b.next();
                     }
@@ -88,7 +93,9 @@ impl View {
     pub(super) fn update(&mut self, new: impl Fn(&Key, Row) -> Row) {
         if self.0.iter().any(|e| new(&e.key, e.writes) != e.writes) {
             let entries = Rc::make_mut(&mut self.0);
-            entries.iter_mut().for_each(|e| e.writes = new(&e.key, e.writes));
+            entries
+                .iter_mut()
+                .for_each(|e| e.writes = new(&e.key, e.writes));
             entries.retain(|e| e.writes != 0);
         }
     }
@@ -99,19 +106,32 @@ mod tests {
     use super::*;
 
     fn key(loc: u16) -> Key {
-        Key { loc, va: loc, tag: Tag::Generic, token: false }
+        Key {
+            loc,
+            va: loc,
+            tag: Tag::Generic,
+            token: false,
+        }
     }
 
     fn view(entries: &[(u16, Row)]) -> View {
         let mut v = View::default();
-        entries.iter().for_each(|&(loc, writes)| v.add(key(loc), writes));
+        entries
+            .iter()
+            .for_each(|&(loc, writes)| v.add(key(loc), writes));
         v
     }
 
     #[test]
     fn joining_is_union() {
-        let lists: [&[(u16, Row)]; 6] =
-            [&[], &[(0, 1)], &[(1, 2)], &[(0, 3), (2, 1)], &[(0, 4), (1, 2), (2, 1)], &[(1, 1), (3, 1)]];
+        let lists: [&[(u16, Row)]; 6] = [
+            &[],
+            &[(0, 1)],
+            &[(1, 2)],
+            &[(0, 3), (2, 1)],
+            &[(0, 4), (1, 2), (2, 1)],
+            &[(1, 1), (3, 1)],
+        ];
         for a in lists {
             for b in lists {
                 let mut joined = view(a);

@@ -165,11 +165,18 @@ impl Location {
 
     /// The taken slots with their writes.
     pub(super) fn live(&self) -> impl Iterator<Item = (usize, &Write)> {
-        self.slots.iter().enumerate().filter_map(|(i, w)| w.as_ref().map(|w| (i, w)))
+        self.slots
+            .iter()
+            .enumerate()
+            .filter_map(|(i, w)| w.as_ref().map(|w| (i, w)))
     }
 
     /// Puts a write into the lowest free slot, and settles whom it is morally strong with.
-    pub(super) fn insert(&mut self, mut write: Write, ms: impl Fn(&Write) -> bool) -> Result<usize> {
+    pub(super) fn insert(
+        &mut self,
+        mut write: Write,
+        ms: impl Fn(&Write) -> bool,
+    ) -> Result<usize> {
         let slot = match self.slots.iter().position(Option::is_none) {
             Some(slot) => slot,
             None if self.slots.len() < MAX_SLOTS => {
@@ -177,7 +184,9 @@ impl Location {
                 self.slots.len() - 1
             }
             None => {
-                return Err(Halt::Limit("history bound: too many writes of one location"));
+                return Err(Halt::Limit(
+                    "history bound: too many writes of one location",
+                ));
             }
         };
         for (i, other) in self.slots.iter_mut().enumerate() {
@@ -218,7 +227,9 @@ impl Location {
 
     /// The writes co-before one.
     pub(super) fn co_before(&self, slot: usize) -> Row {
-        self.live().filter(|(_, w)| w.co_after >> slot & 1 != 0).fold(0, |row, (i, _)| row | 1 << i)
+        self.live()
+            .filter(|(_, w)| w.co_after >> slot & 1 != 0)
+            .fold(0, |row, (i, _)| row | 1 << i)
     }
 
     /// The writes with nothing co-after them, among those committed.
@@ -243,13 +254,19 @@ impl Location {
                 return Err(Halt::Refused);
             }
         }
-        if check_atomicity { self.check_atomicity() } else { Ok(()) }
+        if check_atomicity {
+            self.check_atomicity()
+        } else {
+            Ok(())
+        }
     }
 
     /// Atomicity: no write that is morally strong with a read-modify-write comes between its source and its write half.
     fn check_atomicity(&self) -> Result {
         for (u, w) in self.live() {
-            let Origin::From(s, _) = w.origin else { continue };
+            let Origin::From(s, _) = w.origin else {
+                continue;
+            };
             let s = usize::from(s);
             if self.get(s).co_after & self.co_before(u) & w.ms & !(1 << s | 1 << u) != 0 {
                 return Err(Halt::Refused);

@@ -17,12 +17,29 @@ const INSTEAD: &[(&[&str], &str)] = &[
         ],
         "memory is declared in `[memory]`, with its `kind`",
     ),
-    (&["clReleaseMemObject", "clRetainMemObject"], "memory of a test lives as long as the program"),
-    (&["cudaStreamCreate"], "streams are declared, as in `streams = { s = \"non-blocking\" }`"),
-    (&["cudaEventCreate"], "events are declared, as in `events = [\"e\"]`"),
-    (&["clCreateCommandQueue"], "queues are declared, as in `queues = { q = \"out-of-order\" }`"),
     (
-        &["clCreateContext", "clCreateProgram", "clBuildProgram", "clCreateKernel"],
+        &["clReleaseMemObject", "clRetainMemObject"],
+        "memory of a test lives as long as the program",
+    ),
+    (
+        &["cudaStreamCreate"],
+        "streams are declared, as in `streams = { s = \"non-blocking\" }`",
+    ),
+    (
+        &["cudaEventCreate"],
+        "events are declared, as in `events = [\"e\"]`",
+    ),
+    (
+        &["clCreateCommandQueue"],
+        "queues are declared, as in `queues = { q = \"out-of-order\" }`",
+    ),
+    (
+        &[
+            "clCreateContext",
+            "clCreateProgram",
+            "clBuildProgram",
+            "clCreateKernel",
+        ],
         "kernels are the test's `[[kernel]]`s",
     ),
     (&["clSetKernelArg"], "kernels name memory themselves"),
@@ -31,8 +48,14 @@ const INSTEAD: &[(&[&str], &str)] = &[
         "a launch is written `K<<<grid, block, 0, stream>>>();`",
     ),
     (&["cudaStreamAddCallback"], "use `cudaLaunchHostFunc(s, f)`"),
-    (&["cudaMemset", "cudaMemcpy2D", "cudaMemcpyPeer"], "let a kernel write the memory, or use `cudaMemcpyAsync`"),
-    (&["clEnqueueNativeKernel"], "what it orders is left to implementations; use a callback or a kernel"),
+    (
+        &["cudaMemset", "cudaMemcpy2D", "cudaMemcpyPeer"],
+        "let a kernel write the memory, or use `cudaMemcpyAsync`",
+    ),
+    (
+        &["clEnqueueNativeKernel"],
+        "what it orders is left to implementations; use a callback or a kernel",
+    ),
     (
         &["create_user_event", "set_user_event_status"],
         "user events of kernels are not supported; use wait lists of `enqueue_kernel`",
@@ -41,5 +64,8 @@ const INSTEAD: &[(&[&str], &str)] = &[
 
 /// What a test says instead of a call.
 pub(super) fn instead_of(call: &str) -> Option<&'static str> {
-    INSTEAD.iter().find(|(names, _)| names.iter().any(|n| call.starts_with(n))).map(|(_, advice)| *advice)
+    INSTEAD
+        .iter()
+        .find(|(names, _)| names.iter().any(|n| call.starts_with(n)))
+        .map(|(_, advice)| *advice)
 }

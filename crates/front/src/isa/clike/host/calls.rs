@@ -122,15 +122,34 @@ pub(super) struct Row {
 }
 
 const fn cuda(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row { name, runtime: Runtime::Cuda, does, needed, params, waits: false, of_device: false }
+    Row {
+        name,
+        runtime: Runtime::Cuda,
+        does,
+        needed,
+        params,
+        waits: false,
+        of_device: false,
+    }
 }
 
 const fn cl(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row { name, runtime: Runtime::OpenCl, does, needed, params, waits: false, of_device: false }
+    Row {
+        name,
+        runtime: Runtime::OpenCl,
+        does,
+        needed,
+        params,
+        waits: false,
+        of_device: false,
+    }
 }
 
 const fn device(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row { of_device: true, ..cl(name, does, needed, params) }
+    Row {
+        of_device: true,
+        ..cl(name, does, needed, params)
+    }
 }
 
 const fn waiting(row: Row) -> Row {
@@ -146,13 +165,23 @@ const COPY_KINDS: &[&str] = &[
 ];
 const CALLBACK_STATUSES: &[&str] = &["CL_COMPLETE", "CL_RUNNING", "CL_SUBMITTED"];
 const SET_STATUSES: &[&str] = &["CL_COMPLETE"];
-const MAP_FLAGS: &[&str] = &["CL_MAP_READ", "CL_MAP_WRITE", "CL_MAP_WRITE_INVALIDATE_REGION"];
-const START_FLAGS: &[&str] =
-    &["CLK_ENQUEUE_FLAGS_NO_WAIT", "CLK_ENQUEUE_FLAGS_WAIT_KERNEL", "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP"];
+const MAP_FLAGS: &[&str] = &[
+    "CL_MAP_READ",
+    "CL_MAP_WRITE",
+    "CL_MAP_WRITE_INVALIDATE_REGION",
+];
+const START_FLAGS: &[&str] = &[
+    "CLK_ENQUEUE_FLAGS_NO_WAIT",
+    "CLK_ENQUEUE_FLAGS_WAIT_KERNEL",
+    "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP",
+];
 const STATUS_QUERY: &[&str] = &["CL_EVENT_COMMAND_EXECUTION_STATUS"];
 
 use Does::*;
-use Param::{Blocking, Bytes, Context, Device, Event, Function, Kernel, Lane, NewEvent, Sizes, To, Unused, Value};
+use Param::{
+    Blocking, Bytes, Context, Device, Event, Function, Kernel, Lane, NewEvent, Sizes, To, Unused,
+    Value,
+};
 use Param::{From, Waits, Words};
 
 /// A launch, `K<<<grid, block, bytes, stream>>>()`: what is between the brackets.
@@ -160,8 +189,18 @@ pub(super) const LAUNCH: Row = cuda("<<<>>>", Launch, 2, &[Sizes(0), Sizes(1), U
 
 /// All calls.
 pub(super) const ROWS: &[Row] = &[
-    cuda("cudaMemcpyAsync", Copy, 3, &[To, From, Bytes, Words(COPY_KINDS), Lane]),
-    waiting(cuda("cudaMemcpy", Copy, 3, &[To, From, Bytes, Words(COPY_KINDS)])),
+    cuda(
+        "cudaMemcpyAsync",
+        Copy,
+        3,
+        &[To, From, Bytes, Words(COPY_KINDS), Lane],
+    ),
+    waiting(cuda(
+        "cudaMemcpy",
+        Copy,
+        3,
+        &[To, From, Bytes, Words(COPY_KINDS)],
+    )),
     cuda("cudaEventRecord", Record, 1, &[Event, Lane]),
     cuda("cudaStreamWaitEvent", LaneWait, 2, &[Lane, Event, Unused]),
     waiting(cuda("cudaEventSynchronize", Wait, 1, &[Event])),
@@ -169,33 +208,113 @@ pub(super) const ROWS: &[Row] = &[
     waiting(cuda("cudaDeviceSynchronize", SyncDevice, 0, &[])),
     cuda("cudaEventQuery", Status, 1, &[Event]),
     cuda("cudaStreamQuery", Status, 1, &[Lane]),
-    cuda("cudaLaunchHostFunc", HostFunction, 2, &[Lane, Function, Unused]),
+    cuda(
+        "cudaLaunchHostFunc",
+        HostFunction,
+        2,
+        &[Lane, Function, Unused],
+    ),
     cuda("cudaStreamDestroy", Release, 1, &[Lane]),
     cuda("cudaSetDevice", SetDevice, 1, &[Device]),
     cuda("cudaEventCreate", Nothing, 1, &[Event]),
     cuda("cudaEventDestroy", ReleaseEvent, 1, &[Event]),
     cuda("cudaStreamCreate", Nothing, 1, &[Lane]),
-    cl("clEnqueueNDRangeKernel", Launch, 2, &[Lane, Kernel, Sizes(0), Sizes(1), Sizes(2), Waits, NewEvent]),
+    cl(
+        "clEnqueueNDRangeKernel",
+        Launch,
+        2,
+        &[Lane, Kernel, Sizes(0), Sizes(1), Sizes(2), Waits, NewEvent],
+    ),
     cl("clEnqueueTask", Launch, 2, &[Lane, Kernel, Waits, NewEvent]),
-    cl("clEnqueueReadBuffer", Copy, 4, &[Lane, From, Blocking, To, Waits, NewEvent]),
-    cl("clEnqueueWriteBuffer", Copy, 4, &[Lane, To, Blocking, From, Waits, NewEvent]),
-    cl("clEnqueueCopyBuffer", Copy, 3, &[Lane, From, To, Waits, NewEvent]),
-    cl("clEnqueueSVMMemcpy", Copy, 4, &[Lane, Blocking, To, From, Bytes, Waits, NewEvent]),
-    cl("clEnqueueFillBuffer", Fill, 3, &[Lane, To, Value, Waits, NewEvent]),
-    cl("clEnqueueSVMMemFill", Fill, 3, &[Lane, To, Value, Waits, NewEvent]),
-    cl("clEnqueueMapBuffer", Map, 4, &[Lane, To, Blocking, Words(MAP_FLAGS), Waits, NewEvent]),
-    cl("clEnqueueSVMMap", Map, 4, &[Lane, Blocking, Words(MAP_FLAGS), To, Waits, NewEvent]),
-    cl("clEnqueueUnmapMemObject", Unmap, 2, &[Lane, To, Waits, NewEvent]),
+    cl(
+        "clEnqueueReadBuffer",
+        Copy,
+        4,
+        &[Lane, From, Blocking, To, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueWriteBuffer",
+        Copy,
+        4,
+        &[Lane, To, Blocking, From, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueCopyBuffer",
+        Copy,
+        3,
+        &[Lane, From, To, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueSVMMemcpy",
+        Copy,
+        4,
+        &[Lane, Blocking, To, From, Bytes, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueFillBuffer",
+        Fill,
+        3,
+        &[Lane, To, Value, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueSVMMemFill",
+        Fill,
+        3,
+        &[Lane, To, Value, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueMapBuffer",
+        Map,
+        4,
+        &[Lane, To, Blocking, Words(MAP_FLAGS), Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueSVMMap",
+        Map,
+        4,
+        &[Lane, Blocking, Words(MAP_FLAGS), To, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueUnmapMemObject",
+        Unmap,
+        2,
+        &[Lane, To, Waits, NewEvent],
+    ),
     cl("clEnqueueSVMUnmap", Unmap, 2, &[Lane, To, Waits, NewEvent]),
-    cl("clEnqueueMarkerWithWaitList", Marker, 1, &[Lane, Waits, NewEvent]),
-    cl("clEnqueueBarrierWithWaitList", Barrier, 1, &[Lane, Waits, NewEvent]),
+    cl(
+        "clEnqueueMarkerWithWaitList",
+        Marker,
+        1,
+        &[Lane, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueBarrierWithWaitList",
+        Barrier,
+        1,
+        &[Lane, Waits, NewEvent],
+    ),
     cl("clFlush", Flush, 1, &[Lane]),
     waiting(cl("clFinish", Finish, 1, &[Lane])),
     waiting(cl("clWaitForEvents", Wait, 1, &[Waits])),
     cl("clCreateUserEvent", CreateUser, 0, &[Context, Unused]),
-    cl("clSetUserEventStatus", SetUser, 2, &[Event, Words(SET_STATUSES)]),
-    cl("clSetEventCallback", Callback, 3, &[Event, Words(CALLBACK_STATUSES), Function, Unused]),
-    cl("clGetEventInfo", Status, 3, &[Event, Words(STATUS_QUERY), Param::Status]),
+    cl(
+        "clSetUserEventStatus",
+        SetUser,
+        2,
+        &[Event, Words(SET_STATUSES)],
+    ),
+    cl(
+        "clSetEventCallback",
+        Callback,
+        3,
+        &[Event, Words(CALLBACK_STATUSES), Function, Unused],
+    ),
+    cl(
+        "clGetEventInfo",
+        Status,
+        3,
+        &[Event, Words(STATUS_QUERY), Param::Status],
+    ),
     cl("clReleaseCommandQueue", Release, 1, &[Lane]),
     cl("clReleaseEvent", ReleaseEvent, 1, &[Event]),
     cl("clRetainEvent", RetainEvent, 1, &[Event]),
@@ -203,9 +322,21 @@ pub(super) const ROWS: &[Row] = &[
         "enqueue_kernel",
         EnqueueKernel,
         6,
-        &[Param::Queue, Words(START_FLAGS), Param::Range, Waits, NewEvent, Param::Block],
+        &[
+            Param::Queue,
+            Words(START_FLAGS),
+            Param::Range,
+            Waits,
+            NewEvent,
+            Param::Block,
+        ],
     ),
-    device("enqueue_marker", EnqueueMarker, 3, &[Param::Queue, Waits, NewEvent]),
+    device(
+        "enqueue_marker",
+        EnqueueMarker,
+        3,
+        &[Param::Queue, Waits, NewEvent],
+    ),
     device("get_default_queue", DefaultQueue, 0, &[]),
     device("release_event", ReleaseEvent, 1, &[Event]),
     device("retain_event", RetainEvent, 1, &[Event]),
@@ -213,7 +344,8 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Whether a call gives a value: it is an expression, no statement.
 pub(in crate::isa::clike) fn is_value(word: &str) -> bool {
-    ROWS.iter().any(|row| row.name == word && row.does == Status && row.runtime == Runtime::Cuda)
+    ROWS.iter()
+        .any(|row| row.name == word && row.does == Status && row.runtime == Runtime::Cuda)
 }
 
 /// Whether a word looks like a call of a runtime: it begins as they all do.
@@ -221,6 +353,9 @@ pub(in crate::isa::clike) fn is_call(word: &str) -> bool {
     if ROWS.iter().any(|row| row.of_device && row.name == word) {
         return true;
     }
-    let rest = word.strip_prefix("cuda").or_else(|| word.strip_prefix("cl"));
-    rest.and_then(|r| r.chars().next()).is_some_and(|c| c.is_ascii_uppercase())
+    let rest = word
+        .strip_prefix("cuda")
+        .or_else(|| word.strip_prefix("cl"));
+    rest.and_then(|r| r.chars().next())
+        .is_some_and(|c| c.is_ascii_uppercase())
 }

@@ -19,14 +19,21 @@ const STREAMS: [&str; 2] = ["cudaStreamFireAndForget", "cudaStreamTailLaunch"];
 
 impl Lowering<'_, '_> {
     /// A stream that device code names, which is none of the host.
-    pub(super) fn device_stream(&mut self, arg: &Arg, request: &mut Request) -> Result<bool, Wrong> {
+    pub(super) fn device_stream(
+        &mut self,
+        arg: &Arg,
+        request: &mut Request,
+    ) -> Result<bool, Wrong> {
         let range = arg.range();
         let word = self.str(&range).to_string();
         if matches!(arg, Arg::Int(0, _)) || word == "NULL" || word == "nullptr" {
             return Ok(true);
         }
         if let Some(known) = STREAMS.iter().find(|s| **s == word) {
-            request.words.push(Name { text: (*known).to_string(), span: self.unit.text.span(range) });
+            request.words.push(Name {
+                text: (*known).to_string(),
+                span: self.unit.text.span(range),
+            });
             return Ok(true);
         }
         self.error("wrong-operand", &range, format!("`{word}` cannot stand here"), |d| {
@@ -46,17 +53,24 @@ impl Lowering<'_, '_> {
             return Ok(true);
         }
         let known = self.host.queues.clone();
-        self.error("wrong-operand", &range, format!("`{word}` is no queue of the device"), |d| {
-            d.label("expected `get_default_queue()`, or a name for it")
-                .help("declare one as in `queue_t q = get_default_queue();`")
-                .did_you_mean(&word, known.iter().map(String::as_str))
-        });
+        self.error(
+            "wrong-operand",
+            &range,
+            format!("`{word}` is no queue of the device"),
+            |d| {
+                d.label("expected `get_default_queue()`, or a name for it")
+                    .help("declare one as in `queue_t q = get_default_queue();`")
+                    .did_you_mean(&word, known.iter().map(String::as_str))
+            },
+        );
         Err(Wrong)
     }
 
     /// An index space, `ndrange_1D(offset, global, local)`: what is missing in front is no offset, then no local size.
     pub(super) fn device_range(&mut self, arg: &Arg, request: &mut Request) -> Result<bool, Wrong> {
-        let Arg::Range(dimensions, parts, range) = arg else { return Ok(false) };
+        let Arg::Range(dimensions, parts, range) = arg else {
+            return Ok(false);
+        };
         let mut lists: Vec<Vec<u64>> = Vec::new();
         for part in parts {
             let items = match part {
@@ -85,13 +99,23 @@ impl Lowering<'_, '_> {
             2 => &[1, 2],
             3 => &[0, 1, 2],
             _ => {
-                self.error("wrong-operands", range, "an index space has up to three sizes", |d| {
-                    d.label("expected `(global)`, `(global, local)` or `(offset, global, local)`")
-                });
+                self.error(
+                    "wrong-operands",
+                    range,
+                    "an index space has up to three sizes",
+                    |d| {
+                        d.label(
+                            "expected `(global)`, `(global, local)` or `(offset, global, local)`",
+                        )
+                    },
+                );
                 return Err(Wrong);
             }
         };
-        let span = self.unit.text.span(Range { start: range.start, end: range.end });
+        let span = self.unit.text.span(Range {
+            start: range.start,
+            end: range.end,
+        });
         for (place, list) in places.iter().zip(lists) {
             request.sizes[*place] = Some((list, span));
         }

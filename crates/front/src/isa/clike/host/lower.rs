@@ -23,12 +23,17 @@ impl Lowering<'_, '_> {
         let Some(name) = &call.name else { return };
         let word = self.str(name).to_string();
         let Some(names) = self.env.host.clone() else {
-            self.error("host-call", range, format!("`{word}` is called outside of host code"), |d| {
-                d.label("only a `[[host]]` thread calls the runtime")
-            });
+            self.error(
+                "host-call",
+                range,
+                format!("`{word}` is called outside of host code"),
+                |d| d.label("only a `[[host]]` thread calls the runtime"),
+            );
             return;
         };
-        let Some(row) = self.host_row(call, name) else { return };
+        let Some(row) = self.host_row(call, name) else {
+            return;
+        };
         if names.of_kernel && self.host.paths.is_dead() {
             return;
         }
@@ -81,10 +86,15 @@ impl Lowering<'_, '_> {
         }
         if let Some(result) = &call.result {
             if row.does != Does::CreateUser {
-                self.error("wrong-operand", result, format!("`{word}` gives no event"), |d| {
-                    d.label("expected `clCreateUserEvent(…)` behind it")
-                        .help("an event that a command makes is its last operand, as in `&e`")
-                });
+                self.error(
+                    "wrong-operand",
+                    result,
+                    format!("`{word}` gives no event"),
+                    |d| {
+                        d.label("expected `clCreateUserEvent(…)` behind it")
+                            .help("an event that a command makes is its last operand, as in `&e`")
+                    },
+                );
                 return;
             }
             request.event = Some(self.host_name(result));
@@ -94,11 +104,17 @@ impl Lowering<'_, '_> {
             });
             return;
         }
-        if row.does == Does::Release && (request.lane.is_none() || request.lane == names.per_thread) {
-            self.error("wrong-operand", range, "a default stream cannot be destroyed", |d| {
-                d.label("expected a stream of this test")
-                    .note("CUDA runtime API, cudaStreamDestroy: cudaErrorInvalidResourceHandle")
-            });
+        if row.does == Does::Release && (request.lane.is_none() || request.lane == names.per_thread)
+        {
+            self.error(
+                "wrong-operand",
+                range,
+                "a default stream cannot be destroyed",
+                |d| {
+                    d.label("expected a stream of this test")
+                        .note("CUDA runtime API, cudaStreamDestroy: cudaErrorInvalidResourceHandle")
+                },
+            );
             return;
         }
         if row.runtime == Runtime::Cuda && request.lane.is_none() && !names.of_kernel {
@@ -114,7 +130,11 @@ impl Lowering<'_, '_> {
             _ => {}
         }
         let number = u16::try_from(self.host.requests.len()).unwrap_or(u16::MAX);
-        self.push(if names.of_kernel { Op::Enqueue(CommandId(number)) } else { Op::Call(CallId(number)) });
+        self.push(if names.of_kernel {
+            Op::Enqueue(CommandId(number))
+        } else {
+            Op::Call(CallId(number))
+        });
         self.host.requests.push(request);
     }
 
@@ -131,23 +151,33 @@ impl Lowering<'_, '_> {
         }
         let word = self.str(name);
         let of_kernel = self.is_kernel_code();
-        let here = || ROWS.iter().filter(move |r| Some(r.runtime) == runtime && r.of_device == of_kernel);
+        let here = || {
+            ROWS.iter()
+                .filter(move |r| Some(r.runtime) == runtime && r.of_device == of_kernel)
+        };
         let row = here().find(|r| r.name == word && !call.launch);
         if row.is_none() {
             let elsewhere = call.launch || ROWS.iter().any(|r| r.name == word);
-            self.error("unknown-function", name, format!("there is no call `{word}` here"), |d| {
-                let whose = runtime.unwrap_or(Runtime::OpenCl).name();
-                let d = d.label(format!("expected a call of {whose}'s runtime"));
-                let d = if elsewhere {
-                    d.note("another dialect has it, or other code: the host's or that of kernels")
-                } else {
-                    d
-                };
-                match advice::instead_of(word) {
-                    Some(advice) => d.help(advice),
-                    None => d.did_you_mean(word, here().map(|r| r.name)),
-                }
-            });
+            self.error(
+                "unknown-function",
+                name,
+                format!("there is no call `{word}` here"),
+                |d| {
+                    let whose = runtime.unwrap_or(Runtime::OpenCl).name();
+                    let d = d.label(format!("expected a call of {whose}'s runtime"));
+                    let d = if elsewhere {
+                        d.note(
+                            "another dialect has it, or other code: the host's or that of kernels",
+                        )
+                    } else {
+                        d
+                    };
+                    match advice::instead_of(word) {
+                        Some(advice) => d.help(advice),
+                        None => d.did_you_mean(word, here().map(|r| r.name)),
+                    }
+                },
+            );
         }
         row
     }
@@ -156,11 +186,15 @@ impl Lowering<'_, '_> {
     fn host_call_inside(&mut self, row: &Row, call: &HostCall, word: &str, range: &Range<usize>) {
         let cuda = row.runtime == Runtime::Cuda;
         let blocks = |arg: &Arg| matches!(self.str(&arg.range()), "CL_TRUE" | "CL_BLOCKING");
-        let waits = row.waits || (row.params.contains(&Param::Blocking) && call.args.iter().any(blocks));
+        let waits =
+            row.waits || (row.params.contains(&Param::Blocking) && call.args.iter().any(blocks));
         if !cuda && !waits {
-            self.error("unsupported", range, format!("`{word}` in a callback is not supported"), |d| {
-                d.label("expected accesses to memory alone")
-            });
+            self.error(
+                "unsupported",
+                range,
+                format!("`{word}` in a callback is not supported"),
+                |d| d.label("expected accesses to memory alone"),
+            );
             return;
         }
         let message = match cuda {
@@ -179,16 +213,28 @@ impl Lowering<'_, '_> {
 
     pub(super) fn host_unknown(&mut self, range: &Range<usize>, what: &str, known: &[String]) {
         let word = self.str(range);
-        self.error("unknown-name", range, format!("there is no {what} `{word}`"), |d| {
-            let article = if what.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
-            let d = d.label(format!("expected {article} {what} of this test"));
-            d.did_you_mean(word, known.iter().map(String::as_str))
-        });
+        self.error(
+            "unknown-name",
+            range,
+            format!("there is no {what} `{word}`"),
+            |d| {
+                let article = if what.starts_with(['a', 'e', 'i', 'o']) {
+                    "an"
+                } else {
+                    "a"
+                };
+                let d = d.label(format!("expected {article} {what} of this test"));
+                d.did_you_mean(word, known.iter().map(String::as_str))
+            },
+        );
     }
 
     pub(super) fn host_name(&self, range: &Range<usize>) -> Name {
         let text = self.str(range).trim_start_matches('&').trim().to_string();
-        Name { text, span: self.unit.text.span(range.clone()) }
+        Name {
+            text,
+            span: self.unit.text.span(range.clone()),
+        }
     }
 
     /// Looks up all operands.
@@ -223,7 +269,10 @@ impl Lowering<'_, '_> {
                 let list = args.next().expect("peeked");
                 self.host_operand(*param, list, request)?;
                 if request.waits.len() as i64 != *count {
-                    let message = format!("{count} events are announced, {} listed", request.waits.len());
+                    let message = format!(
+                        "{count} events are announced, {} listed",
+                        request.waits.len()
+                    );
                     return self.host_wrong(list, message, "a list of that length");
                 }
                 continue;
@@ -232,12 +281,23 @@ impl Lowering<'_, '_> {
         }
         let params = row.params.iter().filter(|p| **p != Param::Bytes).count();
         if let Some(extra) = args.next() {
-            return self.host_wrong(extra, format!("`{}` takes no such operand", row.name), "fewer operands");
+            return self.host_wrong(
+                extra,
+                format!("`{}` takes no such operand", row.name),
+                "fewer operands",
+            );
         }
-        let optional = row.params.iter().take(given).filter(|p| **p == Param::Bytes).count();
+        let optional = row
+            .params
+            .iter()
+            .take(given)
+            .filter(|p| **p == Param::Bytes)
+            .count();
         if given - optional < row.needed.min(params) {
             let message = format!("`{}` lacks operands", request.name);
-            self.error("wrong-operands", range, message, |d| d.label(format!("expected at least {}", row.needed)));
+            self.error("wrong-operands", range, message, |d| {
+                d.label(format!("expected at least {}", row.needed))
+            });
             return Err(Wrong);
         }
         Ok(())

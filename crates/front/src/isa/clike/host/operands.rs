@@ -17,32 +17,63 @@ type Read = Result<bool, Wrong>;
 
 impl Lowering<'_, '_> {
     /// Reads an operand into a request.
-    pub(super) fn host_operand(&mut self, param: Param, arg: &Arg, request: &mut Request) -> Result<(), Wrong> {
+    pub(super) fn host_operand(
+        &mut self,
+        param: Param,
+        arg: &Arg,
+        request: &mut Request,
+    ) -> Result<(), Wrong> {
         let (expected, read) = match param {
-            Param::Lane => ("the name of a stream or queue", self.host_lane(arg, request)?),
+            Param::Lane => (
+                "the name of a stream or queue",
+                self.host_lane(arg, request)?,
+            ),
             Param::Kernel => ("the name of a kernel", self.host_kernel(arg, request)?),
             Param::Function => ("the name of a function", self.host_function(arg, request)?),
             Param::Sizes(n) => ("one to three numbers", self.host_sizes(n, arg, request)?),
-            Param::Waits => ("a list of events, such as `{e, f}`, or `NULL`", self.host_waits(arg, request)?),
+            Param::Waits => (
+                "a list of events, such as `{e, f}`, or `NULL`",
+                self.host_waits(arg, request)?,
+            ),
             Param::Event => ("the name of an event", self.host_event(arg, request)?),
-            Param::NewEvent => ("`&` and the name of the event, or `NULL`", self.host_new_event(arg, request)),
+            Param::NewEvent => (
+                "`&` and the name of the event, or `NULL`",
+                self.host_new_event(arg, request),
+            ),
             Param::To => ("the name of memory", self.host_memory(0, arg, request)?),
             Param::From => ("the name of memory", self.host_memory(1, arg, request)?),
             Param::Bytes => ("a number", self.host_bytes(arg, request)?),
             Param::Value => ("a number", self.host_value(arg, request)),
             Param::Blocking => ("`CL_TRUE` or `CL_FALSE`", self.host_blocking(arg, request)),
             Param::Words(known) => return self.host_words(known, arg, request),
-            Param::Status => ("`&` and the name of a register", self.host_status(arg, request)?),
+            Param::Status => (
+                "`&` and the name of a register",
+                self.host_status(arg, request)?,
+            ),
             Param::Context => ("the name of a context", self.host_context(arg, request)?),
             Param::Device => return self.host_device(arg, request),
-            Param::Queue => ("a queue of the device, such as `get_default_queue()`", self.device_queue(arg)?),
-            Param::Range => ("an index space, such as `ndrange_1D(1)`", self.device_range(arg, request)?),
-            Param::Block => {
-                ("a block that calls a kernel, such as `^{ child(); }`", self.host_block(arg, request)?)
-            }
-            Param::Unused => ("a number or `NULL`", matches!(arg, Arg::Int(..) | Arg::Names(_))),
+            Param::Queue => (
+                "a queue of the device, such as `get_default_queue()`",
+                self.device_queue(arg)?,
+            ),
+            Param::Range => (
+                "an index space, such as `ndrange_1D(1)`",
+                self.device_range(arg, request)?,
+            ),
+            Param::Block => (
+                "a block that calls a kernel, such as `^{ child(); }`",
+                self.host_block(arg, request)?,
+            ),
+            Param::Unused => (
+                "a number or `NULL`",
+                matches!(arg, Arg::Int(..) | Arg::Names(_)),
+            ),
         };
-        if read { Ok(()) } else { self.host_wrong(arg, self.cannot_stand(arg), expected) }
+        if read {
+            Ok(())
+        } else {
+            self.host_wrong(arg, self.cannot_stand(arg), expected)
+        }
     }
 
     fn cannot_stand(&self, arg: &Arg) -> String {
@@ -58,9 +89,20 @@ impl Lowering<'_, '_> {
     }
 
     /// The position of what is named among those that are known.
-    fn host_position(&mut self, arg: &Arg, what: &str, known: &[String]) -> Result<Option<usize>, Wrong> {
-        let (Arg::Names(_) | Arg::Block(..)) = arg else { return Ok(None) };
-        let range = if let Arg::Block(kernel, _) = arg { kernel.clone() } else { arg.range() };
+    fn host_position(
+        &mut self,
+        arg: &Arg,
+        what: &str,
+        known: &[String],
+    ) -> Result<Option<usize>, Wrong> {
+        let (Arg::Names(_) | Arg::Block(..)) = arg else {
+            return Ok(None);
+        };
+        let range = if let Arg::Block(kernel, _) = arg {
+            kernel.clone()
+        } else {
+            arg.range()
+        };
         let found = known.iter().position(|name| name == self.str(&range));
         if found.is_none() {
             self.host_unknown(&range, what, known);
@@ -78,7 +120,9 @@ impl Lowering<'_, '_> {
         if cuda && (matches!(arg, Arg::Int(0, _)) || self.is_null(arg)) {
             return Ok(true);
         }
-        let (Arg::Names(_) | Arg::Address(_)) = arg else { return Ok(false) };
+        let (Arg::Names(_) | Arg::Address(_)) = arg else {
+            return Ok(false);
+        };
         let range = arg.range();
         match self.str(&range).trim_start_matches('&') {
             "cudaStreamLegacy" => {}
@@ -97,25 +141,33 @@ impl Lowering<'_, '_> {
     }
 
     fn host_kernel(&mut self, arg: &Arg, request: &mut Request) -> Read {
-        let (Arg::Names(_), names) = (arg, self.host_names()) else { return Ok(false) };
+        let (Arg::Names(_), names) = (arg, self.host_names()) else {
+            return Ok(false);
+        };
         request.kernel = self.host_position(arg, "kernel", &names.kernels)?;
         Ok(true)
     }
 
     fn host_block(&mut self, arg: &Arg, request: &mut Request) -> Read {
-        let (Arg::Block(..), names) = (arg, self.host_names()) else { return Ok(false) };
+        let (Arg::Block(..), names) = (arg, self.host_names()) else {
+            return Ok(false);
+        };
         request.kernel = self.host_position(arg, "kernel", &names.kernels)?;
         Ok(true)
     }
 
     fn host_function(&mut self, arg: &Arg, request: &mut Request) -> Read {
-        let (Arg::Names(_), names) = (arg, self.host_names()) else { return Ok(false) };
+        let (Arg::Names(_), names) = (arg, self.host_names()) else {
+            return Ok(false);
+        };
         request.function = self.host_position(arg, "function", &names.functions)?;
         Ok(true)
     }
 
     fn host_context(&mut self, arg: &Arg, request: &mut Request) -> Read {
-        let (Arg::Names(_), names) = (arg, self.host_names()) else { return Ok(false) };
+        let (Arg::Names(_), names) = (arg, self.host_names()) else {
+            return Ok(false);
+        };
         self.host_position(arg, "context", &names.contexts)?;
         request.words.push(self.host_name(&arg.range()));
         Ok(true)
@@ -136,13 +188,19 @@ impl Lowering<'_, '_> {
                 request.sizes[n] = Some((all, self.unit.text.span(arg.range())));
                 Ok(true)
             }
-            _ => self.host_wrong(arg, self.cannot_stand(arg), "one to three numbers that are not negative"),
+            _ => self.host_wrong(
+                arg,
+                self.cannot_stand(arg),
+                "one to three numbers that are not negative",
+            ),
         }
     }
 
     /// The name of an event that was not given back.
     fn host_event_name(&mut self, arg: &Arg) -> Result<Option<Name>, Wrong> {
-        let (Arg::Names(_) | Arg::Address(_)) = arg else { return Ok(None) };
+        let (Arg::Names(_) | Arg::Address(_)) = arg else {
+            return Ok(None);
+        };
         let name = self.host_name(&arg.range());
         self.event_lives(&name, arg)?;
         Ok(Some(name))
@@ -160,14 +218,18 @@ impl Lowering<'_, '_> {
         for one in all {
             match self.host_event_name(one)? {
                 Some(name) => request.waits.push(name),
-                None => return self.host_wrong(one, self.cannot_stand(arg), "the name of an event"),
+                None => {
+                    return self.host_wrong(one, self.cannot_stand(arg), "the name of an event");
+                }
             }
         }
         Ok(true)
     }
 
     fn host_event(&mut self, arg: &Arg, request: &mut Request) -> Read {
-        let Some(name) = self.host_event_name(arg)? else { return Ok(false) };
+        let Some(name) = self.host_event_name(arg)? else {
+            return Ok(false);
+        };
         let names = self.host_names();
         if self.runtime() == Some(Runtime::Cuda) && !names.events.contains(&name.text) {
             self.host_unknown(&arg.range(), "event", &names.events);
@@ -185,7 +247,9 @@ impl Lowering<'_, '_> {
     }
 
     fn host_memory(&mut self, n: usize, arg: &Arg, request: &mut Request) -> Read {
-        let (Arg::Names(_) | Arg::Address(_)) = arg else { return Ok(false) };
+        let (Arg::Names(_) | Arg::Address(_)) = arg else {
+            return Ok(false);
+        };
         let range = arg.range();
         request.memory[n] = Some((self.host_location(arg)?, self.unit.text.span(range)));
         Ok(true)
@@ -199,7 +263,8 @@ impl Lowering<'_, '_> {
             Some(loc) if self.symbols.layout(loc).cells() > 1 => {
                 let message = format!("`{name}` is of a structure");
                 self.host_report(arg, message, |d| {
-                    d.label("expected memory of integers").note("commands on structures are not supported")
+                    d.label("expected memory of integers")
+                        .note("commands on structures are not supported")
                 })
             }
             Some(loc) => Ok(loc),
@@ -218,8 +283,17 @@ impl Lowering<'_, '_> {
                 let word = self.str(of);
                 let size = match (type_named(word), self.location(word)) {
                     (Some((ty, _)), _) => u64::from(ty.bits) / 8,
-                    (None, Some(loc)) => self.symbols.layout(loc).bytes(self.symbols.object(loc).1.init.len()),
-                    _ => return self.host_wrong(arg, self.cannot_stand(arg), "the size of a type or of memory"),
+                    (None, Some(loc)) => self
+                        .symbols
+                        .layout(loc)
+                        .bytes(self.symbols.object(loc).1.init.len()),
+                    _ => {
+                        return self.host_wrong(
+                            arg,
+                            self.cannot_stand(arg),
+                            "the size of a type or of memory",
+                        );
+                    }
                 };
                 size * *factor as u64
             }
@@ -237,13 +311,22 @@ impl Lowering<'_, '_> {
     }
 
     fn host_blocking(&mut self, arg: &Arg, request: &mut Request) -> bool {
-        let word = if let Arg::Names(_) = arg { self.str(&arg.range()) } else { "" };
+        let word = if let Arg::Names(_) = arg {
+            self.str(&arg.range())
+        } else {
+            ""
+        };
         let blocks = matches!(word, "CL_TRUE" | "CL_BLOCKING");
         request.blocking |= blocks;
         blocks || matches!(word, "CL_FALSE" | "CL_NON_BLOCKING")
     }
 
-    fn host_words(&mut self, known: &'static [&str], arg: &Arg, request: &mut Request) -> Result<(), Wrong> {
+    fn host_words(
+        &mut self,
+        known: &'static [&str],
+        arg: &Arg,
+        request: &mut Request,
+    ) -> Result<(), Wrong> {
         let expected = format!("one of {}", known.join(", "));
         match arg {
             Arg::Names(all) => {
@@ -251,7 +334,8 @@ impl Lowering<'_, '_> {
                     let word = self.str(one);
                     if !known.contains(&word) {
                         return self.host_report(arg, format!("`{word}` cannot stand here"), |d| {
-                            d.label(format!("expected {expected}")).did_you_mean(word, known.iter().copied())
+                            d.label(format!("expected {expected}"))
+                                .did_you_mean(word, known.iter().copied())
                         });
                     }
                     request.words.push(self.host_name(one));
@@ -269,10 +353,16 @@ impl Lowering<'_, '_> {
     }
 
     fn host_status(&mut self, arg: &Arg, request: &mut Request) -> Read {
-        let Arg::Address(range) = arg else { return Ok(false) };
+        let Arg::Address(range) = arg else {
+            return Ok(false);
+        };
         let name = self.host_name(range);
         let Some(Binding::Register(variable)) = self.scopes.find(&name.text) else {
-            return self.host_wrong(arg, self.cannot_stand(arg), "the address of a declared register");
+            return self.host_wrong(
+                arg,
+                self.cannot_stand(arg),
+                "the address of a declared register",
+            );
         };
         request.status = Some(variable.reg);
         Ok(true)
@@ -286,8 +376,11 @@ impl Lowering<'_, '_> {
                 Ok(())
             }
             _ => self.host_report(arg, self.cannot_stand(arg), |d| {
-                d.label(format!("expected the number of a device, 0 to {}", devices - 1))
-                    .note("a device is one that a stream or memory of the test is of")
+                d.label(format!(
+                    "expected the number of a device, 0 to {}",
+                    devices - 1
+                ))
+                .note("a device is one that a stream or memory of the test is of")
             }),
         }
     }

@@ -32,7 +32,12 @@ impl Lowering<'_, '_> {
             _ => Arg::List(Vec::new(), arg.range.clone()),
         };
         let args = args.iter().map(arg).collect();
-        let call = HostCall { result: None, name: Some(name.clone()), args, launch: false };
+        let call = HostCall {
+            result: None,
+            name: Some(name.clone()),
+            args,
+            launch: false,
+        };
         let before = self.host.requests.len();
         self.host_call(&call, &tree.range);
         let status = self.host.requests.get(before).and_then(|r| r.status);
@@ -47,7 +52,9 @@ impl Lowering<'_, '_> {
     }
 
     /// The results of calls that this code can name.
-    pub(in crate::isa::clike) fn results(&self) -> impl Iterator<Item = (&'static str, i64)> + use<> {
+    pub(in crate::isa::clike) fn results(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, i64)> + use<> {
         let here = self.runtime() == Some(Runtime::Cuda) && self.env.host.is_some();
         RESULTS.into_iter().filter(move |_| here)
     }
@@ -61,6 +68,8 @@ impl Lowering<'_, '_> {
     pub(in crate::isa::clike) fn value_calls(&self) -> impl Iterator<Item = &'static str> + use<> {
         let host = self.env.host.as_ref().is_some_and(|names| !names.of_kernel);
         let here = self.runtime() == Some(Runtime::Cuda) && host;
-        ROWS.iter().map(|row| row.name).filter(move |name| here && is_value(name))
+        ROWS.iter()
+            .map(|row| row.name)
+            .filter(move |name| here && is_value(name))
     }
 }

@@ -5,19 +5,43 @@ use super::*;
 #[test]
 fn compilers_spelling_and_short_form_mean_the_same() {
     for (long, expected) in [
-        ("ld.global.relaxed.gpu.s64 %r1, [x];", "ld.relaxed.gpu r1, x\n"),
-        ("ld.relaxed.gpu.global.L1::evict_first.s64 %r1, [x];", "ld.relaxed.gpu r1, x\n"),
+        (
+            "ld.global.relaxed.gpu.s64 %r1, [x];",
+            "ld.relaxed.gpu r1, x\n",
+        ),
+        (
+            "ld.relaxed.gpu.global.L1::evict_first.s64 %r1, [x];",
+            "ld.relaxed.gpu r1, x\n",
+        ),
         ("ld.global.ca.s64 %r1, [x]", "ld.weak r1, x\n"),
         ("ld.volatile.global.s64 %r1, [x]", "ld.volatile r1, x\n"),
-        ("ld.mmio.relaxed.sys.s64 %r1, [x]", "ld.mmio.relaxed.sys r1, x\n"),
+        (
+            "ld.mmio.relaxed.sys.s64 %r1, [x]",
+            "ld.mmio.relaxed.sys r1, x\n",
+        ),
         ("st.u32 [a+8], 7;", "st.weak a[2], 7\n"),
         ("ld.global.s64 { %r1 }, [ x + 0 ];", "ld.weak r1, x\n"),
         ("st.global.s64 [ x + 0 ], { 7 };", "st.weak x, 7\n"),
-        ("st.release.cluster.shared::cta.u32 [s], 7;", "st.release.cluster s, 7\n"),
-        ("atom.global.add.s64 %r1, [x], 1;", "atom.relaxed.gpu.add r1, x, 1\n"),
-        ("atom.acq_rel.sys.cas.b64 %r1, [x], 0, 1", "atom.acq_rel.sys.cas r1, x, 0, 1\n"),
-        ("atom.exch.release.cta _, x, 3", "atom.release.cta.exch _, x, 3\n"),
-        ("red.release.gpu.global.inc.u32 [x], 3", "red.release.gpu.inc x, 3\n"),
+        (
+            "st.release.cluster.shared::cta.u32 [s], 7;",
+            "st.release.cluster s, 7\n",
+        ),
+        (
+            "atom.global.add.s64 %r1, [x], 1;",
+            "atom.relaxed.gpu.add r1, x, 1\n",
+        ),
+        (
+            "atom.acq_rel.sys.cas.b64 %r1, [x], 0, 1",
+            "atom.acq_rel.sys.cas r1, x, 0, 1\n",
+        ),
+        (
+            "atom.exch.release.cta _, x, 3",
+            "atom.release.cta.exch _, x, 3\n",
+        ),
+        (
+            "red.release.gpu.global.inc.u32 [x], 3",
+            "red.release.gpu.inc x, 3\n",
+        ),
         ("membar.gl", "fence.sc.gpu\n"),
         ("fence.sys", "fence.acq_rel.sys\n"),
         ("membar.proxy.alias", "fence.proxy.alias\n"),
@@ -42,7 +66,10 @@ fn blocks_have_names_of_their_own() {
     let expected = "mov.u32 t, 1\ngoto L1\nsetp.eq.u32 t$1_, 1, 2\nsetp.eq.u32 u$1_2, 1, 2\n@u$1_2 bra L0\n@t$1_ bra L0\n\
                     L0:\nmov.u32 t$2_, 3\nmov.u32 s$3_1, t$2_\nmov.u32 s2, t$2_\nL1:\nadd.u32 r, t, s2\n";
     assert_eq!(short(code), expected);
-    fails("{ .reg .u32 t; mov.u32 t, 1 }; mov.u32 r, t", "unknown-register");
+    fails(
+        "{ .reg .u32 t; mov.u32 t, 1 }; mov.u32 r, t",
+        "unknown-register",
+    );
     fails("{ L: }; bra L", "unknown-label");
     fails("{ mov.u32 r, 1", "syntax");
 }
@@ -58,17 +85,40 @@ fn calls_are_the_code_of_what_they_call() {
              ld.param.b32 %r2, [b+0]; }}\n"
         )
     };
-    let text = short(&format!("{twice}.reg .b32 %r<3>; mov.u32 %r1, 4\n{}st.u32 [x], %r2", call("")));
+    let text = short(&format!(
+        "{twice}.reg .b32 %r<3>; mov.u32 %r1, 4\n{}st.u32 [x], %r2",
+        call("")
+    ));
     in_order(
         &text,
-        &["mov.u32 r1, 4", "mov.u32 a$1_, r1", "goto", "add.u32 r$3_2, r$3_1, r$3_1", "cvt.u32.s64 r2, b$1_"],
+        &[
+            "mov.u32 r1, 4",
+            "mov.u32 a$1_, r1",
+            "goto",
+            "add.u32 r$3_2, r$3_1, r$3_1",
+            "cvt.u32.s64 r2, b$1_",
+        ],
     );
     // Twice, and under a predicate.
-    lower(&format!("{twice}.reg .b32 %r<3>; mov.u32 %r1, 4; setp.eq.u32 q, 1, 1\n{}{}", call("@!q "), call("")));
+    lower(&format!(
+        "{twice}.reg .b32 %r<3>; mov.u32 %r1, 4; setp.eq.u32 q, 1, 1\n{}{}",
+        call("@!q "),
+        call("")
+    ));
     // Registers as parameters are copied.
     let wide = ".func (.reg .u64 d) next(.reg .u64 s) { add.u64 s, s, 8; mov.u64 d, s; }\n";
-    let text = short(&format!("{wide}mov.u64 q, 1; call (r), next, (q); call (r), next, (7);"));
-    in_order(&text, &["mov.u64 s$2_, q", "add.u64 s$2_, s$2_, 8", "mov.u64 r, d$2_", "mov.u64 s$4_, 7"]);
+    let text = short(&format!(
+        "{wide}mov.u64 q, 1; call (r), next, (q); call (r), next, (7);"
+    ));
+    in_order(
+        &text,
+        &[
+            "mov.u64 s$2_, q",
+            "add.u64 s$2_, s$2_, 8",
+            "mov.u64 r, d$2_",
+            "mov.u64 s$4_, 7",
+        ],
+    );
     for (code, id) in [
         (format!("{wide}call (r), last, (s);"), "unknown-function"),
         (format!("{wide}call next, (s);"), "wrong-operands"),
@@ -96,7 +146,13 @@ fn calls_are_the_code_of_what_they_call() {
                  P : .callprototype (.reg .u64 _) _ (.reg .u64 _);\ncall (d), \n%rd1, \n(\ns\n)\n, P; }\n";
     let call = ".param .b64 g; mov.u64 %f, next; st.param.b64 [g], %f; call (r), apply, (g, 3);";
     let program = lower(&format!("{wide}{apply}{call}"));
-    assert!(program.threads[0].code.iter().any(|i| i.text.starts_with("add.u64 s$")), "{program:?}");
+    assert!(
+        program.threads[0]
+            .code
+            .iter()
+            .any(|i| i.text.starts_with("add.u64 s$")),
+        "{program:?}"
+    );
     // A low part of a parameter, as it is read where it holds fewer bits than it was passed with.
     lower(".param .b32 g; st.param.b32 [g], 300; ld.param.u8 r, [g];");
     // Calls of calls of calls …
@@ -105,7 +161,12 @@ fn calls_are_the_code_of_what_they_call() {
     fails(&(code + "call f30;"), "too-many-instructions");
     // Nothing is said of names in what is not there.
     let mut code = ".func f0() { mov.u32 r, 1; }\n".to_owned();
-    (0..30).for_each(|n| code += &format!(".func f{}() {{ bra L; call f{n}; call f{n}; L: ret; }}\n", n + 1));
+    (0..30).for_each(|n| {
+        code += &format!(
+            ".func f{}() {{ bra L; call f{n}; call f{n}; L: ret; }}\n",
+            n + 1
+        )
+    });
     let said = lower_with(&(code + "call f30;"), &Env::default()).expect_err("too much");
     assert_eq!(said.lines().count(), 1, "{said}");
 }
@@ -115,7 +176,9 @@ fn calls_are_the_code_of_what_they_call() {
 fn in_order(text: &str, parts: &[&str]) {
     let mut rest = text;
     for part in parts {
-        let Some(at) = rest.find(part) else { panic!("`{part}` is not behind what stands before it:\n{text}") };
+        let Some(at) = rest.find(part) else {
+            panic!("`{part}` is not behind what stands before it:\n{text}")
+        };
         rest = &rest[at + part.len()..];
     }
 }
@@ -126,8 +189,19 @@ fn what_is_printed_lowers_to_the_same_micro_ops() {
                 mov.u32 r1, 5\nadd.u32 r2, r1, 1\nmad.lo.s32 r3, r1, r2, -3\nsetp.lt.u32 p, r1, r2\n\
                 @p bra E\n@!p st.weak x, 3\nselp.b32 r4, r1, 7, p\ncvt.u16.u32 r5, r1\nE: exit\nst.release.sys x, r0";
     let strip = |p: &Program| {
-        let ops: Vec<String> = p.threads[0].code.iter().map(|i| format!("{:?}", i.op)).collect();
-        (ops, p.threads[0].regs.iter().map(|r| (r.name.clone(), r.ty)).collect::<Vec<_>>())
+        let ops: Vec<String> = p.threads[0]
+            .code
+            .iter()
+            .map(|i| format!("{:?}", i.op))
+            .collect();
+        (
+            ops,
+            p.threads[0]
+                .regs
+                .iter()
+                .map(|r| (r.name.clone(), r.ty))
+                .collect::<Vec<_>>(),
+        )
     };
     let first = lower(code);
     let printed = short(code);
@@ -137,41 +211,87 @@ fn what_is_printed_lowers_to_the_same_micro_ops() {
 #[test]
 fn predicated_instructions_are_branched_around() {
     let program = lower("setp.eq p, 1, 1\n@p st x, 1\n@!p st x, 2\nst x, 3");
-    let targets: Vec<usize> = program.threads[0].code.iter().filter_map(|i| i.op.target()).collect();
+    let targets: Vec<usize> = program.threads[0]
+        .code
+        .iter()
+        .filter_map(|i| i.op.target())
+        .collect();
     assert_eq!(targets, [3, 5]);
 }
 
 #[test]
 fn registers_come_in_order_of_appearance_with_the_type_of_their_first_writer() {
     let program = lower(".reg .b32 %q<5>;\nld.u32 %q2, [a]\nld r1, 5\nadd.u64 r9, r1, 1");
-    let regs: Vec<(&str, Ty)> = program.threads[0].regs.iter().map(|r| (r.name.as_str(), r.ty)).collect();
+    let regs: Vec<(&str, Ty)> = program.threads[0]
+        .regs
+        .iter()
+        .map(|r| (r.name.as_str(), r.ty))
+        .collect();
     assert_eq!(regs, [("q2", Ty::U32), ("r1", Ty::WORD), ("r9", Ty::U64)]);
 }
 
 #[test]
 fn barriers_have_two_ways_to_read_their_operands() {
-    let litmus = Env { instance_barriers: true, ..env() };
+    let litmus = Env {
+        instance_barriers: true,
+        ..env()
+    };
     assert!(lower_with("bar.cta.sync 99, r0, 3; mov r0, 1", &litmus).is_ok());
     fails("bar.cta.sync 1, 2, 3", "wrong-operands");
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
-    let of = |threads| Env { block: Seat { of: threads, ..Seat::ALONE }, ..env() };
+    let of = |threads| Env {
+        block: Seat {
+            of: threads,
+            ..Seat::ALONE
+        },
+        ..env()
+    };
     let red = "setp.eq.u32 p, 1, 1; bar.red.popc.u32 r0, 1, p; barrier.cta.red.and.aligned.pred q, 0, !p; bar.red.or.pred q, 0, p";
     assert!(lower_with(red, &of(64)).is_ok());
-    assert!(lower_with(red, &of(65)).expect_err("too many").contains("unsupported-barrier"));
-    assert!(lower_with("bar.red.or.pred q, 16, q", &of(1)).expect_err("no such").contains("out-of-range"));
+    assert!(
+        lower_with(red, &of(65))
+            .expect_err("too many")
+            .contains("unsupported-barrier")
+    );
+    assert!(
+        lower_with("bar.red.or.pred q, 16, q", &of(1))
+            .expect_err("no such")
+            .contains("out-of-range")
+    );
     fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
-    let warp = Env { warp: Seat { of: 4, ..Seat::ALONE }, ..env() };
+    let warp = Env {
+        warp: Seat {
+            of: 4,
+            ..Seat::ALONE
+        },
+        ..env()
+    };
     assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
     assert!(lower_with("bar.warp.sync 0x7", &warp).is_ok());
-    assert!(lower_with("bar.warp.sync 0x10", &warp).is_err(), "there is no such lane");
+    assert!(
+        lower_with("bar.warp.sync 0x10", &warp).is_err(),
+        "there is no such lane"
+    );
     assert!(lower_with("mov.u32 r0, 3; bar.warp.sync r0", &warp).is_ok());
 }
 
 #[test]
 fn lanes_meet_by_masks() {
-    let warp = Env { warp: Seat { rank: 1, of: 4, unsaid: false }, ..env() };
-    let ok = |code: &str| assert!(lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).is_ok(), "{code}");
+    let warp = Env {
+        warp: Seat {
+            rank: 1,
+            of: 4,
+            unsaid: false,
+        },
+        ..env()
+    };
+    let ok = |code: &str| {
+        assert!(
+            lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).is_ok(),
+            "{code}"
+        )
+    };
     let wrong = |code: &str, id: &str| {
         let found = lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).expect_err(code);
         assert!(found.contains(id), "{code}: {found}");
@@ -238,12 +358,25 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
     ] {
         let program = lower(code);
         let printed = print(&program.threads[0], &program).expect(code);
-        assert!(printed.lines().any(|line| line == code), "{code}: {printed}");
-        assert_eq!(lower(&printed).threads[0].code.len(), program.threads[0].code.len(), "{printed}");
+        assert!(
+            printed.lines().any(|line| line == code),
+            "{code}: {printed}"
+        );
+        assert_eq!(
+            lower(&printed).threads[0].code.len(),
+            program.threads[0].code.len(),
+            "{printed}"
+        );
     }
     let count = lower("ld.u32 n, [a]; mbarrier.arrive.b64 _, [b], n");
-    let address = count.threads[0].code[1].op.address().expect("an operation on an object");
-    assert!(matches!(address, Expr::Select(..)), "a count that does not fit makes no address");
+    let address = count.threads[0].code[1]
+        .op
+        .address()
+        .expect("an operation on an object");
+    assert!(
+        matches!(address, Expr::Select(..)),
+        "a count that does not fit makes no address"
+    );
 }
 
 /// Lines follow each other, through comments; what `.loc` says holds up to the next one, for the code of a function at each call of it;
@@ -251,24 +384,37 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
 #[test]
 fn instructions_say_where_they_came_from() {
     let origins = |code: &str| -> Vec<String> {
-        lower(code).threads[0].code.iter().map(|i| i.line.came_from().trim().to_owned()).collect()
+        lower(code).threads[0]
+            .code
+            .iter()
+            .map(|i| i.line.came_from().trim().to_owned())
+            .collect()
     };
     assert_eq!(origins("st.weak x, 1"), [""]);
     let numbered = "st.weak x, 1\n#line 40 \"a/k.ptx\"\n/*\n*/ st.weak x, 2;\nL: st.weak x,\n3\n#line 7 \"l.ptx\"\nst.weak x, 4";
-    assert_eq!(origins(numbered), ["", "[k.ptx:41]", "[k.ptx:42]", "[l.ptx:7]"]);
+    assert_eq!(
+        origins(numbered),
+        ["", "[k.ptx:41]", "[k.ptx:42]", "[l.ptx:7]"]
+    );
     let source = ".file 1 \"/s/k.cu\"\n.file 2 \"/lib/a.h\"\n.file 3 \"/s/own/b.h\"\n.loc 1 5 1\nst.weak x, 1\n\
                   .loc 1 6 1\n.loc 3 9 1, function_name $f, inlined_at 1 6 1\nst.weak x, 2\n\
                   .loc 2 8 1, function_name $g, inlined_at 3 9 1\nst.weak x, 3\n.loc 1 0 0\nst.weak x, 4\n\
                   .loc 9 1 1\nst.weak x, 5\n#line 4 \"k.ptx\"\nst.weak x, 6";
     let both = "[b.h:9, inlined at k.cu:6]";
     let all = "[a.h:8, inlined at b.h:9, inlined at k.cu:6]";
-    assert_eq!(origins(source), ["[k.cu:5]", both, all, "", "", "[k.ptx:4]"]);
+    assert_eq!(
+        origins(source),
+        ["[k.cu:5]", both, all, "", "", "[k.ptx:4]"]
+    );
     // Of a chain through a library, its first line and its last.
     let deep = ".file 1 \"/s/k.cu\"\n.file 2 \"/lib/a.h\"\n.loc 2 8 1, function_name $g, inlined_at 1 3 1\n\
                 .loc 2 70 1, function_name $h, inlined_at 2 8 1\n.loc 2 90 1, function_name $i, inlined_at 2 70 1\nst.weak x, 1\n\
                 #line 4 \"k.ptx\"\n.loc 2 90 1, function_name $i, inlined_at 2 70 1\nst.weak x, 1";
     let chain = "a.h:90, inlined at a.h:8, inlined at k.cu:3";
-    assert_eq!(origins(deep), [format!("[{chain}]"), format!("[{chain}, k.ptx:5]")]);
+    assert_eq!(
+        origins(deep),
+        [format!("[{chain}]"), format!("[{chain}, k.ptx:5]")]
+    );
     let called = "#line 3 \"k.ptx\"\n.func f() {\nst.weak x, 1;\nret;\n}\n#line 20 \"k.ptx\"\ncall f;\nst.weak x, 2;\ncall f;";
     // Behind the code of a function stands what comes back from it.
     let at = [4, 5, 20, 21, 4, 5, 22].map(|line| format!("[k.ptx:{line}]"));
@@ -278,10 +424,18 @@ fn instructions_say_where_they_came_from() {
 #[test]
 fn every_row_is_documented_and_reachable() {
     for row in rows() {
-        assert!(row.syntax.starts_with('`') && row.syntax.contains(row.opcode), "{}", row.syntax);
+        assert!(
+            row.syntax.starts_with('`') && row.syntax.contains(row.opcode),
+            "{}",
+            row.syntax
+        );
         assert!(!row.doc.is_empty());
     }
-    assert_eq!(Scope::Cta as u8, 2, "scopes are ordered from narrow to wide");
+    assert_eq!(
+        Scope::Cta as u8,
+        2,
+        "scopes are ordered from narrow to wide"
+    );
 }
 
 /// What is declared and never written has some value; what is not even declared is a slip.
@@ -294,10 +448,17 @@ fn registers_without_a_value() {
     let unset = code.iter().filter(
         |i| matches!(&i.op, Op::Assign { value, .. } if value.any(&|e| matches!(e, program::Expr::Bin(BinOp::Unknown, ..)))),
     );
-    assert_eq!(unset.map(|i| i.line.number).collect::<Vec<_>>(), [4], "{code:?}");
+    assert_eq!(
+        unset.map(|i| i.line.number).collect::<Vec<_>>(),
+        [4],
+        "{code:?}"
+    );
     assert_eq!(code.len(), 4);
     fails("st.relaxed.gpu.u32 [x], %r2", "unknown-register");
-    fails(".reg .b32 %r<3>;\nst.relaxed.gpu.u32 [x], %t2", "unknown-register");
+    fails(
+        ".reg .b32 %r<3>;\nst.relaxed.gpu.u32 [x], %t2",
+        "unknown-register",
+    );
 }
 
 #[test]
@@ -325,7 +486,9 @@ fn calls_of_unknown_functions_are_read() {
         assert_eq!(program.threads[0].code.iter().filter(|i| i.op.aborts()).count(), 1, "{code}");
     }
     // One that nothing writes again is followed all the same.
-    let followed = lower(&format!("{next}mov.u64 %f, next; mov.u64 r, 1; call (r), %f, (r), P; st.u64 [x], r"));
+    let followed = lower(&format!(
+        "{next}mov.u64 %f, next; mov.u64 r, 1; call (r), %f, (r), P; st.u64 [x], r"
+    ));
     assert!(!followed.threads[0].code.iter().any(|i| i.op.aborts()));
 }
 
@@ -336,7 +499,15 @@ fn jumps_by_number_have_a_list() {
     let targets = |code: &str| {
         let program = lower(code);
         let code = &program.threads[0].code;
-        let at = code.iter().filter(|i| matches!(&i.op, Op::Branch { cond: Expr::Cmp(..), .. }));
+        let at = code.iter().filter(|i| {
+            matches!(
+                &i.op,
+                Op::Branch {
+                    cond: Expr::Cmp(..),
+                    ..
+                }
+            )
+        });
         let mut all: Vec<usize> = at.filter_map(|i| i.op.target()).collect();
         all.sort_unstable();
         let before = all.len();
@@ -347,9 +518,17 @@ fn jumps_by_number_have_a_list() {
     assert_eq!(targets(&format!("ld.u32 i, [x];\n{jump}")), (2, 1));
     let call = "{ .param .b32 a; ld.u32 q, [x]; st.param.b32 [a], q; call f, (a); }\n";
     let jump = format!("ld.param.b32 i, [p];\n{jump}");
-    assert_eq!(targets(&format!(".func f(.param .b32 p) {{ .reg .b32 i, r; {jump} }}\n{call}{call}")), (4, 2));
+    assert_eq!(
+        targets(&format!(
+            ".func f(.param .b32 p) {{ .reg .b32 i, r; {jump} }}\n{call}{call}"
+        )),
+        (4, 2)
+    );
     fails("mov.u32 i, 1; brx.idx i, A; A: ret;", "unknown-label");
-    fails("mov.u32 i, 1; ts: .branchtargets A, B; brx.idx i, ts; A: ret;", "unknown-label");
+    fails(
+        "mov.u32 i, 1; ts: .branchtargets A, B; brx.idx i, ts; A: ret;",
+        "unknown-label",
+    );
     fails("mov.u32 i, 1; ts: .branchtargets 1; A: ret;", "syntax");
 }
 
@@ -361,7 +540,10 @@ fn a_failed_assertion_is_a_trap() {
     let program = lower(&format!("{declared}{call}"));
     let code = &program.threads[0].code;
     assert!(code.iter().any(|i| i.op.aborts()));
-    fails("{ .param .b64 m; call.uni malloc, (m); }", "unknown-function");
+    fails(
+        "{ .param .b64 m; call.uni malloc, (m); }",
+        "unknown-function",
+    );
 }
 
 /// What is printed orders nothing, and what `printf` returns is not known; but a function of that name is one like any other.
@@ -370,12 +552,20 @@ fn printing_is_no_event() {
     let call = "{ .param .b64 m; .param .b32 n; st.param.b64 [m], 0; call.uni (n), vprintf, (m, m); ld.param.b32 r, [n]; }";
     let program = lower(&format!("{call}\nst.u32 [x], r"));
     let code = &program.threads[0].code;
-    let accesses = code.iter().filter(|i| !matches!(i.op, Op::Assign { .. })).count();
+    let accesses = code
+        .iter()
+        .filter(|i| !matches!(i.op, Op::Assign { .. }))
+        .count();
     let unknown = |i: &program::Instr| match &i.op {
-        Op::Assign { value, .. } => value.any(&|e| matches!(e, Expr::Bin(program::BinOp::Unknown, ..))),
+        Op::Assign { value, .. } => {
+            value.any(&|e| matches!(e, Expr::Bin(program::BinOp::Unknown, ..)))
+        }
         _ => false,
     };
-    assert_eq!((accesses, code.iter().filter(|i| unknown(i)).count()), (1, 1));
+    assert_eq!(
+        (accesses, code.iter().filter(|i| unknown(i)).count()),
+        (1, 1)
+    );
     let own = ".func (.param .b32 o) vprintf(.param .b64 a, .param .b64 b) { st.param.b32 [o], 3; ret; }\n";
     let program = lower(&format!("{own}{call}\nst.u32 [x], r"));
     assert!(!program.threads[0].code.iter().any(unknown));

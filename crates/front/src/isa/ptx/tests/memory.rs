@@ -5,9 +5,16 @@ use super::*;
 #[test]
 fn elements_of_vectors_are_accesses_of_their_own() {
     let elements = |code: &str| -> Vec<(u8, u8)> {
-        lower(code).threads[0].code.iter().map(|i| (i.element.at, i.element.of)).collect()
+        lower(code).threads[0]
+            .code
+            .iter()
+            .map(|i| (i.element.at, i.element.of))
+            .collect()
     };
-    assert_eq!(elements("ld.v2.u32 {r0, r1}, [a]\nst x, 1"), [(0, 2), (1, 2), (0, 1)]);
+    assert_eq!(
+        elements("ld.v2.u32 {r0, r1}, [a]\nst x, 1"),
+        [(0, 2), (1, 2), (0, 1)]
+    );
     for code in [
         "ld.weak.v2.u32 {r0, r1}, a\n",
         "ld.acquire.gpu.v2.u32 {r0, r1}, a\n",
@@ -37,10 +44,19 @@ fn elements_of_vectors_are_accesses_of_their_own() {
         ("st.v4.u32 [a], {1, 2, 3, 4}", "out-of-bounds"),
         ("st.v2 [a], {1, 2}", "missing-type"),
         ("st.v8.u64 [a], {1, 2, 3, 4, 5, 6, 7, 8}", "out-of-bounds"),
-        ("mov.u64 rd, a\nst.v8.u64 [rd], {1, 2, 3, 4, 5, 6, 7, 8}", "unsupported-qualifier"),
+        (
+            "mov.u64 rd, a\nst.v8.u64 [rd], {1, 2, 3, 4, 5, 6, 7, 8}",
+            "unsupported-qualifier",
+        ),
         ("st.v3.u32 [a], {1, 2, 3}", "unknown-qualifier"),
-        ("atom.add.v2.u32 {r0, r1}, [a], {1, 1}", "unsupported-qualifier"),
-        ("atom.shared.add.v2.f32 {r0, r1}, [sw], {1, 1}", "unsupported-qualifier"),
+        (
+            "atom.add.v2.u32 {r0, r1}, [a], {1, 1}",
+            "unsupported-qualifier",
+        ),
+        (
+            "atom.shared.add.v2.f32 {r0, r1}, [sw], {1, 1}",
+            "unsupported-qualifier",
+        ),
         ("atom.add.v2.f32 {r0, r1}, [gw], {1, r0}", "wrong-operand"),
         ("atom.add.v2.f32 {r0, r0}, [gw], {1, 1}", "wrong-operand"),
         ("atom.add.v2.f32 {r0, r1}, [gw+4], {1, 1}", "misaligned"),
@@ -55,18 +71,32 @@ fn elements_of_vectors_are_accesses_of_their_own() {
 fn a_register_of_128_bits_is_its_halves() {
     let declared = ".reg .b128 q, p<2>;\n";
     for (wide, halves) in [
-        ("mov.b128 q, {1, 2}; st.b128 [a], q", "mov.b64 l, 1; mov.b64 h, 2; st.b128 [a], {l, h}"),
-        ("ld.b128 p1, [a]; mov.b128 {r0, r1}, p1", "ld.b128 {l, h}, [a]; mov.b64 r0, l; mov.b64 r1, h"),
+        (
+            "mov.b128 q, {1, 2}; st.b128 [a], q",
+            "mov.b64 l, 1; mov.b64 h, 2; st.b128 [a], {l, h}",
+        ),
+        (
+            "ld.b128 p1, [a]; mov.b128 {r0, r1}, p1",
+            "ld.b128 {l, h}, [a]; mov.b64 r0, l; mov.b64 r1, h",
+        ),
         (
             "ld.b128 q, [a]; atom.relaxed.gpu.exch.b128 q, [a], q",
             "ld.b128 {l, h}, [a]; atom.relaxed.gpu.exch.b128 {l, h}, [a], {l, h}",
         ),
     ] {
         let ops = |code: &str| -> Vec<String> {
-            lower(code).threads[0].code.iter().map(|instr| format!("{:?}", instr.op)).collect()
+            lower(code).threads[0]
+                .code
+                .iter()
+                .map(|instr| format!("{:?}", instr.op))
+                .collect()
         };
         assert_eq!(ops(&format!("{declared}{wide}")), ops(halves), "{wide}");
-        assert_eq!(ops(&format!("{{ {declared}{wide} }}")), ops(halves), "{wide}");
+        assert_eq!(
+            ops(&format!("{{ {declared}{wide} }}")),
+            ops(halves),
+            "{wide}"
+        );
     }
     for (code, id) in [
         ("ld.v2.u64 q, [a]", "type-mismatch"),
@@ -86,20 +116,40 @@ fn halves_of_atomics_carry_their_own_order() {
         Op::Rmw { read, write, .. } => format!("{:?} {:?}", read.tags, write.tags),
         other => panic!("{other:?}"),
     };
-    assert_eq!(tags("atom.acq_rel.gpu.add r0, x, 1"), r#"{"A", "ACQ", "GEN", "RMW"} {"A", "GEN", "REL", "RMW"}"#);
-    assert_eq!(tags("atom.release.gpu.add r0, x, 1"), r#"{"A", "GEN", "RLX", "RMW"} {"A", "GEN", "REL", "RMW"}"#);
-    assert_eq!(tags("red.add x, 1"), r#"{"A", "GEN", "RED", "RLX", "RMW"} {"A", "GEN", "RED", "RLX", "RMW"}"#);
+    assert_eq!(
+        tags("atom.acq_rel.gpu.add r0, x, 1"),
+        r#"{"A", "ACQ", "GEN", "RMW"} {"A", "GEN", "REL", "RMW"}"#
+    );
+    assert_eq!(
+        tags("atom.release.gpu.add r0, x, 1"),
+        r#"{"A", "GEN", "RLX", "RMW"} {"A", "GEN", "REL", "RMW"}"#
+    );
+    assert_eq!(
+        tags("red.add x, 1"),
+        r#"{"A", "GEN", "RED", "RLX", "RMW"} {"A", "GEN", "RED", "RLX", "RMW"}"#
+    );
 }
 
 #[test]
 fn bytes_go_through_wider_registers() {
-    let code = ".reg .b16 %rs<3>;\nld.u8 %rs1, [x]\nst.u8 [x], %rs1\nmov.b16 %rs1, 300\nst.u8 [x], %rs1";
+    let code =
+        ".reg .b16 %rs<3>;\nld.u8 %rs1, [x]\nst.u8 [x], %rs1\nmov.b16 %rs1, 300\nst.u8 [x], %rs1";
     let program = lower(code);
     let thread = &program.threads[0];
-    assert_eq!(thread.regs[0].ty, Ty { bits: 16, signed: false }, "as wide as what is written to it");
+    assert_eq!(
+        thread.regs[0].ty,
+        Ty {
+            bits: 16,
+            signed: false
+        },
+        "as wide as what is written to it"
+    );
     match &thread.code[3].op {
         Op::Store { value, .. } => {
-            assert!(matches!(value, program::Expr::Cast(Ty { bits: 8, .. }, _)), "{value:?}")
+            assert!(
+                matches!(value, program::Expr::Cast(Ty { bits: 8, .. }, _)),
+                "{value:?}"
+            )
         }
         other => panic!("{other:?}"),
     }
@@ -111,7 +161,11 @@ fn addresses_count_bytes() {
         "mov.u64 %rd1, a\nmul.wide.u32 %rd2, %r1, 4\nadd.s64 %rd3, %rd1, %rd2\nadd.s64 %rd4, %rd1, 8\n\
          mov.u32 %r1, 1\nst.u32 [%rd3+4], 1\nadd.u64 %rd5, x, 8",
     );
-    let ops: Vec<String> = program.threads[0].code.iter().map(|i| format!("{:?}", i.op)).collect();
+    let ops: Vec<String> = program.threads[0]
+        .code
+        .iter()
+        .map(|i| format!("{:?}", i.op))
+        .collect();
     assert!(ops[3].ends_with("Const(8)) }"), "{}", ops[3]);
     assert!(ops[5].contains("Const(4)"), "{}", ops[5]);
     assert!(ops[6].ends_with("Const(8)) }"), "{}", ops[6]);
@@ -121,18 +175,30 @@ fn addresses_count_bytes() {
         }
         other => panic!("{other:?}"),
     }
-    fails("mov.u64 %rd1, a\nadd.s64 %rd1, %rd1, 2\nst.u32 [%rd1], 1", "misaligned");
-    fails("mov.u64 %rd1, a\nst.u32 [%rd1], 1\nst.u64 [%rd1], 1", "mixed-size");
-    fails("mov.u64 %rd1, a\nst.u32 [%rd1], 1\nld r1, a[1]", "mixed-size");
+    fails(
+        "mov.u64 %rd1, a\nadd.s64 %rd1, %rd1, 2\nst.u32 [%rd1], 1",
+        "misaligned",
+    );
+    fails(
+        "mov.u64 %rd1, a\nst.u32 [%rd1], 1\nst.u64 [%rd1], 1",
+        "mixed-size",
+    );
+    fails(
+        "mov.u64 %rd1, a\nst.u32 [%rd1], 1\nld r1, a[1]",
+        "mixed-size",
+    );
     fails("mov %rd1, 5\nst.u32 [%rd1], 1", "not-an-address");
     for operands in ["%rd1, %rd2, %rd2", "%rd2, %rd2, %rd1"] {
         fails(
-            &format!("st.u32 [a], 1\nmov.u64 %rd2, 1\nmov.u64 %rd1, a\nfma.rn.f64 %rd3, {operands}"),
+            &format!(
+                "st.u32 [a], 1\nmov.u64 %rd2, 1\nmov.u64 %rd1, a\nfma.rn.f64 %rd3, {operands}"
+            ),
             "unsupported-address",
         );
     }
     for mask in ["15", "-8", "-3", "4", "%rd9"] {
-        let masked = format!("st.u32 [a], 1\nmov.u64 %rd9, 1\nmov.u64 %rd1, a\nand.b64 %rd2, %rd1, {mask}");
+        let masked =
+            format!("st.u32 [a], 1\nmov.u64 %rd9, 1\nmov.u64 %rd1, a\nand.b64 %rd2, %rd1, {mask}");
         fails(&masked, "unsupported-address");
     }
 }
@@ -186,15 +252,30 @@ fn an_access_may_be_to_several_elements_of_an_object_that_is_declared_so() {
         assert_eq!(last.element.cells, cells, "{code}");
         // What is printed has the size, too.
         let printed = lower(&short(code));
-        assert_eq!(printed.threads[0].code.last().expect("an access").element.cells, cells, "{code}");
+        assert_eq!(
+            printed.threads[0]
+                .code
+                .last()
+                .expect("an access")
+                .element
+                .cells,
+            cells,
+            "{code}"
+        );
     }
     for (code, id) in [
         ("ld.u32 w, [x]\nst.u64 [x], 1", "mixed-size"),
         ("ld.u64 w, [x]\nst.u32 [x], 1", "mixed-size"),
         ("mov.u64 %rd1, words\nst.u16 [%rd1], 1", "mixed-size"),
-        ("mov.u32 r1, sw\nmbarrier.init.shared.b64 [r1], 2", "mixed-size"),
+        (
+            "mov.u32 r1, sw\nmbarrier.init.shared.b64 [r1], 2",
+            "mixed-size",
+        ),
         ("mov.u64 %rd1, words\nst.u64 [%rd1+4], 1", "misaligned"),
-        ("st.u64 [x], 1\nmov.u64 %rd1, words\nmov.u64 %rd1, x\nst.u64 [%rd1], 1", "mixed-size"),
+        (
+            "st.u64 [x], 1\nmov.u64 %rd1, words\nmov.u64 %rd1, x\nst.u64 [%rd1], 1",
+            "mixed-size",
+        ),
     ] {
         fails(code, id);
     }
@@ -202,15 +283,24 @@ fn an_access_may_be_to_several_elements_of_an_object_that_is_declared_so() {
 
 #[test]
 fn non_coherent_loads_are_of_what_nobody_writes() {
-    let program = lower("ld.global.nc.u32 r, [words+4]; prefetch.global.L2 [words]; prefetchu.L1 [words]");
-    assert!(matches!(program.threads[0].code.as_slice(), [one] if matches!(one.op, Op::Load { .. })));
+    let program =
+        lower("ld.global.nc.u32 r, [words+4]; prefetch.global.L2 [words]; prefetchu.L1 [words]");
+    assert!(
+        matches!(program.threads[0].code.as_slice(), [one] if matches!(one.op, Op::Load { .. }))
+    );
     lower("mov.u64 rd, words; ld.global.nc.L1::no_allocate.v2.u32 {r, q}, [rd]; st.u64 [x], 1");
-    fails("ld.global.nc.u32 r, [words+4]; st.u32 [words], 1", "unsupported-load");
+    fails(
+        "ld.global.nc.u32 r, [words+4]; st.u32 [words], 1",
+        "unsupported-load",
+    );
     fails(
         "mov.u64 rd, words; mov.u64 re, words; ld.global.nc.u32 r, [rd]; red.add.u32 [re], 1",
         "unsupported-load",
     );
-    fails("ld.relaxed.gpu.global.nc.u32 r, [words]", "unknown-qualifier");
+    fails(
+        "ld.relaxed.gpu.global.nc.u32 r, [words]",
+        "unknown-qualifier",
+    );
 }
 
 #[test]
@@ -219,26 +309,61 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
     lower(".reg .b32 %r<4>;\nmov.u32 %r1, s\nst.shared.u32 [%r1], 1");
     lower("mov.u64 rd, s\ncvta.to.shared.u64 rd2, rd\ncvt.u32.u64 r, rd2\nst.shared.u32 [r], 1");
     fails("mov.u32 r, a\nst.u32 [r], 1", "type-mismatch");
-    fails("mov.u64 rd, a\ncvt.u32.u64 r, rd\nst.u32 [r], 1", "unsupported-address");
+    fails(
+        "mov.u64 rd, a\ncvt.u32.u64 r, rd\nst.u32 [r], 1",
+        "unsupported-address",
+    );
     fails("ld.param.u64 rd, [k_param_0]", "unknown-register");
-    let param = RegInit { name: "k_param_0".into(), init: Init::Int(7), span: Span::default() };
-    let env = Env { regs: vec![param], ..env() };
+    let param = RegInit {
+        name: "k_param_0".into(),
+        init: Init::Int(7),
+        span: Span::default(),
+    };
+    let env = Env {
+        regs: vec![param],
+        ..env()
+    };
     let program = lower_with("ld.param.u32 r, [k_param_0]\nst.u32 [x], r", &env).expect("bound");
     assert!(matches!(program.threads[0].code[0].op, Op::Assign { .. }));
     assert!(lower_with("ld.param.u32 r, [k_param_0+4]", &env).is_err());
-    assert!(lower_with("mov.u64 rd, k_param_0\nld.param.u32 r, [%rd]", &env).is_err(), "through a register");
+    assert!(
+        lower_with("mov.u64 rd, k_param_0\nld.param.u32 r, [%rd]", &env).is_err(),
+        "through a register"
+    );
     assert!(lower_with("mov.u64 t, %globaltimer", &env).is_err());
-    let timer = RegInit { name: "%globaltimer".into(), init: Init::Int(7), span: Span::default() };
-    lower_with("mov.u64 t, %globaltimer", &Env { regs: vec![timer], ..env.clone() }).expect("an input");
-    let message = lower_with("mov.u32 t, %reserved_smem_offset_1", &env).expect_err("the driver knows it");
-    assert!(message.contains("the special register `%reserved_smem_offset_1` has no value here"), "{message}");
+    let timer = RegInit {
+        name: "%globaltimer".into(),
+        init: Init::Int(7),
+        span: Span::default(),
+    };
+    lower_with(
+        "mov.u64 t, %globaltimer",
+        &Env {
+            regs: vec![timer],
+            ..env.clone()
+        },
+    )
+    .expect("an input");
+    let message =
+        lower_with("mov.u32 t, %reserved_smem_offset_1", &env).expect_err("the driver knows it");
+    assert!(
+        message.contains("the special register `%reserved_smem_offset_1` has no value here"),
+        "{message}"
+    );
 }
 
 /// A structure has a register for each piece that is read.
 #[test]
 fn structures_are_bound_piece_by_piece() {
-    let piece = |name: &str, v| RegInit { name: name.into(), init: Init::Int(v), span: Span::default() };
-    let env = Env { regs: vec![piece("p", 7), piece("p+4", 8), piece("p+8", 9)], ..env() };
+    let piece = |name: &str, v| RegInit {
+        name: name.into(),
+        init: Init::Int(v),
+        span: Span::default(),
+    };
+    let env = Env {
+        regs: vec![piece("p", 7), piece("p+4", 8), piece("p+8", 9)],
+        ..env()
+    };
     let assigned = |code: &str| {
         let program = lower_with(code, &env).unwrap_or_else(|e| panic!("{code}: {e}"));
         let thread = &program.threads[0];
@@ -256,15 +381,24 @@ fn structures_are_bound_piece_by_piece() {
     };
     assert_eq!(assigned("ld.param.u32 r, [p+4]"), [8]);
     assert_eq!(assigned("ld.param.v2.u32 {r, q}, [p+4]"), [8, 9]);
-    assert_eq!(assigned("setp.eq.u32 k, 1, 1\n@k ld.param.v2.b32 {r, q}, [p]")[1..], [7, 8]);
-    assert_eq!(assigned("ld.param.u64 rd, [p+8]\nld.param.u32 r, [p+8]"), [9, 9]);
+    assert_eq!(
+        assigned("setp.eq.u32 k, 1, 1\n@k ld.param.v2.b32 {r, q}, [p]")[1..],
+        [7, 8]
+    );
+    assert_eq!(
+        assigned("ld.param.u64 rd, [p+8]\nld.param.u32 r, [p+8]"),
+        [9, 9]
+    );
     for (code, id) in [
         ("ld.param.u32 r, [p+12]", "unknown-register"),
         ("ld.param.u64 rd, [p]; ld.param.u32 r, [p+4]", "mixed-size"),
         ("ld.param.u32 r, [p+4]; ld.param.u64 rd, [p]", "mixed-size"),
         ("ld.param.v4.u32 {r, q}, [p]", "wrong-operand"),
     ] {
-        assert!(lower_with(code, &env).expect_err(code).contains(id), "{code}");
+        assert!(
+            lower_with(code, &env).expect_err(code).contains(id),
+            "{code}"
+        );
     }
 }
 
@@ -282,35 +416,67 @@ fn parameters_with_addresses_are_in_memory() {
             .collect::<Vec<_>>()
     };
     let taken = "mov.b64 %rd1, param\nadd.s64 %rd2, %rd1, 4\n";
-    for load in ["ld.param.u32 %r1, [%rd2]", "ld.param.u32 %r1, [param+8]", "ld.param::entry.u32 %r1, [%rd1+4]"] {
+    for load in [
+        "ld.param.u32 %r1, [%rd2]",
+        "ld.param.u32 %r1, [param+8]",
+        "ld.param::entry.u32 %r1, [%rd1+4]",
+    ] {
         let read = load.replace(".param::entry", "").replace(".param", "");
         assert_eq!(loads(&format!("{taken}{load}")), [read]);
     }
-    assert_eq!(loads(&format!("{taken}ld.param.v2.u32 {{%r1, %r2}}, [%rd1]")).len(), 2);
-    assert_eq!(loads("mov.b64 %rd1, param\ncvta.param.u64 %rd2, %rd1\nld.u32 %r1, [%rd2+4]").len(), 1);
-    assert_eq!(loads("{\n.param .b32 p;\nst.param.b32 [p], 3;\nld.param.b32 %r1, [p];\n}"), [""; 0]);
-    fails(&format!("{taken}st.param.u32 [%rd2], 1"), "unsupported-address");
+    assert_eq!(
+        loads(&format!("{taken}ld.param.v2.u32 {{%r1, %r2}}, [%rd1]")).len(),
+        2
+    );
+    assert_eq!(
+        loads("mov.b64 %rd1, param\ncvta.param.u64 %rd2, %rd1\nld.u32 %r1, [%rd2+4]").len(),
+        1
+    );
+    assert_eq!(
+        loads("{\n.param .b32 p;\nst.param.b32 [p], 3;\nld.param.b32 %r1, [p];\n}"),
+        [""; 0]
+    );
+    fails(
+        &format!("{taken}st.param.u32 [%rd2], 1"),
+        "unsupported-address",
+    );
     fails("st.u32 [param], 1", "read-only");
     fails("ld.global.u32 %r1, [param]", "wrong-space");
-    fails(&format!("{taken}ld.param.u32 %r1, [%rd3]"), "unknown-register");
+    fails(
+        &format!("{taken}ld.param.u32 %r1, [%rd3]"),
+        "unknown-register",
+    );
 }
 
 #[test]
 fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
     let answer = |code: &str| {
         let program = lower(code);
-        program.threads[0].code.iter().find(|i| i.text.starts_with("isspacep")).map(|i| match &i.op {
-            Op::Assign { value: Expr::Const(v), .. } => *v,
-            other => panic!("{code}: {other:?}"),
-        })
+        program.threads[0]
+            .code
+            .iter()
+            .find(|i| i.text.starts_with("isspacep"))
+            .map(|i| match &i.op {
+                Op::Assign {
+                    value: Expr::Const(v),
+                    ..
+                } => *v,
+                other => panic!("{code}: {other:?}"),
+            })
     };
     assert_eq!(answer("mov.u64 rd, x\nisspacep.global p, rd"), Some(1));
     assert_eq!(answer("mov.u64 rd, x\nisspacep.shared p, rd"), Some(0));
     assert_eq!(answer("mov.u64 rd, s\nisspacep.shared::cta p, rd"), Some(1));
-    assert_eq!(answer("mov.u64 rd, s\nisspacep.local p, rd\n@p bra L\nst.u32 [rd], 1\nL:"), Some(0));
+    assert_eq!(
+        answer("mov.u64 rd, s\nisspacep.local p, rd\n@p bra L\nst.u32 [rd], 1\nL:"),
+        Some(0)
+    );
     let either = "mov.u64 rd, x\nsetp.eq.u32 q, 1, 1\n@q mov.u64 rd, s\nisspacep.shared p, rd";
     fails(either, "unsupported-address");
-    fails("mov.u64 rd, 8\nisspacep.shared p, rd", "unsupported-address");
+    fails(
+        "mov.u64 rd, 8\nisspacep.shared p, rd",
+        "unsupported-address",
+    );
     fails("mov.u64 rd, s\nisspacep.bogus p, rd", "unknown-qualifier");
     // What is never come to is not looked at: of where the answer is known.
     let bytes = |before: &str| {
@@ -320,41 +486,89 @@ fn state_spaces_of_addresses_are_known_where_all_objects_are_in_one() {
     };
     assert_eq!(answer(&bytes("")), Some(0));
     let program = lower(&bytes(""));
-    assert_eq!(program.threads[0].code.iter().filter(|i| i.op.is_access()).count(), 1);
+    assert_eq!(
+        program.threads[0]
+            .code
+            .iter()
+            .filter(|i| i.op.is_access())
+            .count(),
+        1
+    );
     fails(&bytes("setp.eq.u32 q, 1, 1\n@q bra M\n"), "mixed-size");
     assert_eq!(answer(&bytes("setp.eq.u32 p, 1, 1\n")), Some(0));
     // As compilers print it without optimisation: the answer is a number first.
     let copied = |from: &str| {
-        let asked = "isspacep.local q, rd\nselp.u32 r, 1, 0, q\ncvt.u16.u32 h, r\nsetp.ne.s16 p, h, 0";
-        bytes("").replace("isspacep.local p, rd", &format!("ld.shared.u32 w, [s]\n{asked}{from}"))
+        let asked =
+            "isspacep.local q, rd\nselp.u32 r, 1, 0, q\ncvt.u16.u32 h, r\nsetp.ne.s16 p, h, 0";
+        bytes("").replace(
+            "isspacep.local p, rd",
+            &format!("ld.shared.u32 w, [s]\n{asked}{from}"),
+        )
     };
     assert_eq!(answer(&copied("")), Some(0));
     fails(&copied("\nsetp.ne.u32 p, w, 0"), "mixed-size");
     let shared = lower(&bytes("").replace(".local", ".shared"));
-    let accesses = shared.threads[0].code.iter().flat_map(|i| i.op.accesses()).map(|access| access.ty.bits);
+    let accesses = shared.threads[0]
+        .code
+        .iter()
+        .flat_map(|i| i.op.accesses())
+        .map(|access| access.ty.bits);
     assert_eq!(accesses.collect::<Vec<_>>(), [8]);
-    let cluster = Env { cluster: vec![0, 1], ..env() };
+    let cluster = Env {
+        cluster: vec![0, 1],
+        ..env()
+    };
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared p, rd", &cluster).is_err());
     assert!(lower_with("mov.u64 rd, s\nisspacep.shared::cluster p, rd", &cluster).is_ok());
     // Which CTA of a cluster it is that an address is in.
-    let second = Env { cluster: vec![-1, 0], ..env() };
-    let program = lower_with("mov.u64 rd, s\ngetctarank.shared::cluster.u64 r, rd", &second).expect("its own");
-    assert!(program.threads[0].code.iter().any(|i| matches!(i.op, Op::Assign { value: Expr::Const(1), .. })));
+    let second = Env {
+        cluster: vec![-1, 0],
+        ..env()
+    };
+    let program = lower_with(
+        "mov.u64 rd, s\ngetctarank.shared::cluster.u64 r, rd",
+        &second,
+    )
+    .expect("its own");
+    assert!(program.threads[0].code.iter().any(|i| matches!(
+        i.op,
+        Op::Assign {
+            value: Expr::Const(1),
+            ..
+        }
+    )));
     fails("mov.u64 rd, x\ngetctarank.u64 r, rd", "wrong-space");
     fails("ld.u64 rd, x\ngetctarank.u64 r, rd", "wrong-operand");
 }
 
 /// The cells of an object: where each lies, its bits, and whether it is an mbarrier object.
 fn cells(program: &Program, name: &str) -> Vec<(i64, u8, bool)> {
-    let object = program.locations.iter().find(|l| l.name == name).expect("a location");
-    let LocationKind::Object { layout, init, .. } = &object.kind else { panic!("an alias") };
-    let of = |cell: u32| (layout.offset(cell), layout.field(cell).ty.bits, layout.field(cell).mbarrier);
+    let object = program
+        .locations
+        .iter()
+        .find(|l| l.name == name)
+        .expect("a location");
+    let LocationKind::Object { layout, init, .. } = &object.kind else {
+        panic!("an alias")
+    };
+    let of = |cell: u32| {
+        (
+            layout.offset(cell),
+            layout.field(cell).ty.bits,
+            layout.field(cell).mbarrier,
+        )
+    };
     (0..init.len() as u32).map(of).collect()
 }
 
 /// How many cells each access is to.
 fn counts(program: &Program) -> Vec<u8> {
-    program.threads[0].code.iter().filter(|i| i.op.is_access()).map(|i| i.element.cells).collect()
+    program.threads[0]
+        .code
+        .iter()
+        .filter(|i| i.op.is_access())
+        .map(|i| i.element.cells)
+        .collect()
 }
 
 #[test]
@@ -382,7 +596,9 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
     );
     let all = cells(&program, "bytes");
     assert!(
-        all.contains(&(0, 32, false)) && all.contains(&(8, 32, false)) && all.contains(&(16, 64, false)),
+        all.contains(&(0, 32, false))
+            && all.contains(&(8, 32, false))
+            && all.contains(&(16, 64, false)),
         "{all:?}"
     );
     assert!(all.contains(&(30, 16, false)), "{all:?}");
@@ -393,14 +609,19 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
     );
     let all = cells(&program, "bytes");
     assert!(
-        all.contains(&(4, 16, false)) && all.contains(&(20, 16, false)) && all.contains(&(8, 64, false)),
+        all.contains(&(4, 16, false))
+            && all.contains(&(20, 16, false))
+            && all.contains(&(8, 64, false)),
         "{all:?}"
     );
     // One that nothing is known of can be anywhere.
     let program = lower(
         "ld.u32 i, [words]\nmul.lo.u32 i, i, 4\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u32 [%rb], 1\nst.shared.u64 [bytes+8], 1",
     );
-    assert_eq!(cells(&program, "bytes"), (0..8).map(|n| (4 * n, 32, false)).collect::<Vec<_>>());
+    assert_eq!(
+        cells(&program, "bytes"),
+        (0..8).map(|n| (4 * n, 32, false)).collect::<Vec<_>>()
+    );
     assert_eq!(counts(&program), [1, 1, 2]);
     // A cut in one place of an access is one in all of them.
     let program = lower(
@@ -408,10 +629,18 @@ fn an_array_of_bytes_is_cut_where_its_accesses_cut_it() {
          ld.shared.u32 r, [bytes]\nld.shared.u64 rd, [bytes+24]",
     );
     let all = cells(&program, "bytes");
-    assert!(all.contains(&(8, 32, false)) && all.contains(&(12, 32, false)), "{all:?}");
+    assert!(
+        all.contains(&(8, 32, false)) && all.contains(&(12, 32, false)),
+        "{all:?}"
+    );
     assert_eq!(
         counts(&program),
-        [1, 2, 1, u8::from(all.contains(&(24, 64, false))) + 2 * u8::from(all.contains(&(28, 32, false)))]
+        [
+            1,
+            2,
+            1,
+            u8::from(all.contains(&(24, 64, false))) + 2 * u8::from(all.contains(&(28, 32, false)))
+        ]
     );
 }
 
@@ -425,7 +654,9 @@ fn storage_of_objects_is_used_again() {
     );
     let all = cells(&program, "bytes");
     assert!(
-        all.contains(&(8, 32, false)) && all.contains(&(12, 32, false)) && all.contains(&(40, 64, true)),
+        all.contains(&(8, 32, false))
+            && all.contains(&(12, 32, false))
+            && all.contains(&(40, 64, true)),
         "{all:?}"
     );
     let code = &program.threads[0].code;
@@ -445,12 +676,20 @@ fn what_is_no_whole_field_is_refused() {
     // What may be anywhere, or is done by a copy, is not told apart from an object that was there before.
     let part = "mbarrier.init.shared.b64 [bytes+8], 1\n";
     fails(
-        &format!("{part}ld.u32 i, [words]\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u32 [%rb], 1"),
+        &format!(
+            "{part}ld.u32 i, [words]\nmov.u32 %rb, bytes\nadd.u32 %rb, %rb, i\nst.shared.u32 [%rb], 1"
+        ),
         "mbarrier-access",
     );
-    fails(&format!("{part}cp.async.ca.shared.global [bytes+8], [gg], 8"), "mbarrier-access");
+    fails(
+        &format!("{part}cp.async.ca.shared.global [bytes+8], [gg], 8"),
+        "mbarrier-access",
+    );
     fails("st.shared.u32 [structure+4], 1", "mixed-size");
-    fails("mov.u32 %rb, structure\nst.shared.u16 [%rb+18], 1\nst.shared.u64 [%rb+16], 1", "mixed-size");
+    fails(
+        "mov.u32 %rb, structure\nst.shared.u16 [%rb+18], 1\nst.shared.u64 [%rb+16], 1",
+        "mixed-size",
+    );
     fails(
         "ld.u32 i, [words]\nand.b32 i, i, 1\nshl.b32 i, i, 4\nmov.u32 %rb, structure\nadd.u32 %rb, %rb, i\nst.shared.u16 [%rb], 1\n\
            st.shared.u32 [%rb+4], 1",
